@@ -1,0 +1,34 @@
+"""The few array types of the package, and the read-only seal on them."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Indices = NDArray[np.uint32]  # unsigned, because compiled code indexes faster with them
+Bytes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def sealed(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Give a contiguous, unwritable array: compiled code that writes to it does not compile."""
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+def indices(values: ArrayLike) -> Indices:
+    return sealed(np.array(values, dtype=np.uint32))
+
+
+def floats(values: ArrayLike) -> Floats:
+    return sealed(np.array(values, dtype=np.float64))
+
+
+def starts(lengths: NDArray[Any]) -> Indices:
+    """Where each of several consecutive pieces begins, and where the last one ends."""
+    ends = np.zeros(len(lengths) + 1, dtype=np.uint64)
+    np.cumsum(lengths, out=ends[1:])
+    return indices(ends)

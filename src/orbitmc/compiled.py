@@ -1,0 +1,99 @@
+"""The one place that decides how Python becomes machine code.
+
+`compiled` marks outermost loops. `shared` marks functions that run both inside them and, for
+tests, in the interpreter. `generic` functions let the type of one argument choose the
+implementation while compiling, which costs nothing at run time.
+"""
+
+import functools
+import hashlib
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.extending import overload, register_jitable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())
+    try:
+        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def shared(function: F) -> F:
+    """Let compiled code call a function that stays plain Python for everybody else."""
+    return register_jitable(error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+def generic(by: str) -> Callable[[F], F]:
+    """Make a function whose implementation is chosen by the type of its argument `by`.
+
+    Add implementations with `implementation(function, Type)`; the type is a NamedTuple class.
+    """
+
+    def decorate(stub: F) -> F:
+        position = list(inspect.signature(stub).parameters).index(by)
+        implementations: dict[type, Callable[..., Any]] = {}
+
+        @functools.wraps(stub)
+        def dispatch(*arguments: Any) -> Any:
+            return implementations[type(arguments[position])](*arguments)
+
+        def choose(*types: Any) -> Callable[..., Any] | None:
+            return implementations.get(getattr(types[position], "instance_class", None))  # type: ignore[arg-type]
+
+        overload(dispatch, strict=False, jit_options={"error_model": "numpy"})(choose)
+        dispatch.implementations = implementations  # type: ignore[attr-defined]
+        return dispatch  # type: ignore[return-value]
+
+    return decorate
+
+
+def implementation(function: Callable[..., Any], chosen_by: type) -> Callable[[F], F]:
+    """Register how a generic function works for one type."""
+
+    def register(body: F) -> F:
+        function.implementations[chosen_by] = body  # type: ignore[attr-defined]
+        return body
+
+    return register
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """A folder for machine code that belongs to exactly these sources.
+
+    Numba looks only at the file of the outermost function when it decides whether cached code is
+    still valid, so the folder is named after a hash of all sources.
+    """
+    sources = Path(__file__).parent
+    digest = hashlib.sha256()
+    for source in sorted(sources.rglob("*.py")):
+        digest.update(source.relative_to(sources).as_posix().encode())
+        digest.update(source.read_bytes())
+    name = f"numba-{digest.hexdigest()[:16]}"
+    for base in _writable_places():
+        try:
+            (base / name).mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(base / name, os.W_OK):
+            return base / name
+    return Path(tempfile.mkdtemp(prefix="orbitmc-"))
+
+
+def _writable_places() -> list[Path]:
+    asked = os.environ.get("NUMBA_CACHE_DIR")
+    usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    places = [Path(usual) / "orbitmc", Path(tempfile.gettempdir()) / f"orbitmc-{os.getuid()}"]
+    return [Path(asked)] + places if asked else places

@@ -1,0 +1,34 @@
+"""What can go wrong, in words a person can act on; each kind has its exit code."""
+
+
+class OrbitError(Exception):
+    """The only error that bad input, contradictions or limits may raise."""
+
+    exit_code = 2
+
+
+class InputError(OrbitError):
+    """A question we cannot understand: what, where, and what was expected.
+
+    >>> print(InputError("expected 4 cardinalities, found 3", source="grid.uai", line=3, column=7))
+    grid.uai:3:7: expected 4 cardinalities, found 3
+    """
+
+    def __init__(
+        self, message: str, *, source: str | None = None, line: int = 0, column: int = 0
+    ) -> None:
+        place = "".join(f":{number}" for number in (line, column) if number)
+        super().__init__(f"{source}{place}: {message}" if source else message)
+        self.message, self.source, self.line, self.column = message, source, line, column
+
+
+class ContradictionError(OrbitError):
+    """Evidence or hard constraints that no state satisfies."""
+
+    exit_code = 4
+
+
+class LimitError(OrbitError):
+    """A limit (memory, time, size) that the question would exceed; says the predicted figure."""
+
+    exit_code = 5

@@ -1,0 +1,1 @@
+"""What to sample: factor graphs, the names people use for them, and evidence."""

@@ -1,0 +1,104 @@
+"""A discrete distribution as flat, read-only arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.arrays import Floats, Indices, sealed, starts
+
+
+class FactorGraph(NamedTuple):
+    """A distribution proportional to the exponential of summed log-potentials.
+
+    Factor `f` reads the variables `scope[scope_start[f]:scope_start[f + 1]]`. Its log-potentials
+    are `table[table_start[t]:table_start[t + 1]]` with `t = table_of[f]`, last variable fastest;
+    many factors may share a table. `stride` belongs to `scope`: how far a step of that variable's
+    value moves in the table.
+
+    From factor `first_clause` on, factors are clauses: they are satisfied when any variable of
+    the scope has its `satisfying` value (aligned with `scope`), and their table has two entries,
+    the log-potential when not satisfied and when satisfied. A long clause stays linear in size.
+
+    `incident[incident_start[v]:incident_start[v + 1]]` are the factors that read variable `v`.
+    `constant` is what evidence has already decided of the log-weight.
+    """
+
+    cardinality: Indices
+    scope_start: Indices
+    scope: Indices
+    stride: Indices
+    table_of: Indices
+    table_start: Indices
+    table: Floats
+    first_clause: int
+    satisfying: Indices
+    incident_start: Indices
+    incident: Indices
+    constant: float
+
+    @property
+    def variables(self) -> int:
+        return len(self.cardinality)
+
+    @property
+    def factors(self) -> int:
+        return len(self.table_of)
+
+    def scope_of(self, factor: int) -> Indices:
+        return self.scope[self.scope_start[factor] : self.scope_start[factor + 1]]
+
+    def table_values(self, factor: int) -> Floats:
+        """Log-potentials of a factor, shaped by its scope; of a clause: unsatisfied, satisfied."""
+        number = self.table_of[factor]
+        entries = self.table[self.table_start[number] : self.table_start[number + 1]]
+        if factor >= self.first_clause:
+            return entries
+        return entries.reshape(self.cardinality[self.scope_of(factor)])
+
+    def expanded(self, factor: int) -> Floats:
+        """Log-potentials of any factor as a full table; exponential in the length of a clause."""
+        entries = self.table_values(factor)
+        if factor < self.first_clause:
+            return entries
+        scope = self.scope_of(factor)
+        full = np.full(self.cardinality[scope], entries[1])
+        wanted = self.satisfying[self.scope_start[factor] : self.scope_start[factor + 1]]
+        rejected = [
+            np.setdiff1d(np.arange(self.cardinality[variable]), [value])
+            for variable, value in zip(scope, wanted, strict=True)
+        ]
+        full[np.ix_(*rejected)] = entries[0]
+        return full
+
+    def has_zeros(self) -> bool:
+        """Whether some states are impossible (a log-potential of minus infinity)."""
+        used = np.unique(self.table_of)
+        sizes = np.diff(self.table_start.astype(np.int64))
+        return bool(np.isneginf(self.table).any()) and any(
+            np.isneginf(self.table[self.table_start[t] : self.table_start[t] + sizes[t]]).any()
+            for t in used
+        )
+
+
+def incidence(variables: int, scope_start: Indices, scope: Indices) -> tuple[Indices, Indices]:
+    """Turn "which variables does a factor read" around: which factors read a variable."""
+    lengths = np.diff(scope_start.astype(np.int64))
+    factor_of = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    order = np.argsort(scope, kind="stable")
+    counts = np.bincount(scope, minlength=variables)
+    return starts(counts), sealed(factor_of[order])
+
+
+def strides(
+    cardinality: Indices, scope_start: Indices, scope: Indices, first_clause: int
+) -> Indices:
+    """How far a step of each scoped variable moves in its factor's table; 0 in clauses."""
+    result = np.zeros(len(scope), dtype=np.uint32)
+    lengths = np.diff(scope_start[: first_clause + 1].astype(np.int64))
+    for length in np.unique(lengths[lengths > 0]):
+        first = scope_start[np.flatnonzero(lengths == length)].astype(np.int64)
+        places = first[:, None] + np.arange(length)
+        sizes = cardinality[scope[places]].astype(np.uint64)
+        sizes[:, 0] = 1
+        result[places] = np.cumprod(np.roll(sizes, -1, axis=1)[:, ::-1], axis=1)[:, ::-1]
+    return sealed(result)

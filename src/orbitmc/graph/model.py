@@ -1,0 +1,154 @@
+"""A factor graph and the names people use for its variables and values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.evidence import Evidence, Findings, resolve
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.rewrite import (
+    ImpossibleFactorError,
+    condition,
+    copy_factors,
+    merged,
+)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A variable whose value evidence has fixed: its value names, and which one holds."""
+
+    values: tuple[str, ...]
+    value: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A distribution over named variables, some of them already observed.
+
+    `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
+    variables that evidence has removed from it; `order` lists all of them as their author did.
+    """
+
+    graph: FactorGraph
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    observed: Mapping[str, Observed] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.order:
+            object.__setattr__(self, "order", self.names)
+        if len(self.names) != self.graph.variables or len(self.values) != self.graph.variables:
+            raise InputError(
+                f"{self.graph.variables} variables need as many names and lists of value names, "
+                f"got {len(self.names)} and {len(self.values)}"
+            )
+        if len(set(self.names)) != len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise InputError(f"two variables are called {twice!r}")
+        for name, values, size in zip(
+            self.names, self.values, self.graph.cardinality, strict=True
+        ):
+            if len(values) != size:
+                raise InputError(f"variable {name!r} has {size} values but {len(values)} names")
+
+    def given(self, evidence: Evidence) -> "Model":
+        """Condition on evidence: a value (hard) or weights of the values (soft) per variable.
+
+        Hard evidence removes the variable, soft evidence becomes a factor of its own.
+        """
+        if not evidence:
+            return self
+        findings = resolve(evidence, self.domains())
+        self._require_consistent(findings)
+        softened = self._with_likelihoods(findings)
+        index = {name: variable for variable, name in enumerate(self.names)}
+        hard = {index[name]: value for name, value in findings.hard.items() if name in index}
+        try:
+            graph = condition(softened, hard)
+        except ImpossibleFactorError as error:
+            scope = [self.names[variable] for variable in softened.scope_of(error.factor)]
+            raise ContradictionError(
+                f"the evidence is impossible: it contradicts the factor over {', '.join(scope)}"
+            ) from None
+        kept = [variable for variable in range(self.graph.variables) if variable not in hard]
+        newly = {self.names[v]: Observed(self.values[v], value) for v, value in hard.items()}
+        return Model(
+            graph=graph,
+            names=tuple(self.names[variable] for variable in kept),
+            values=tuple(self.values[variable] for variable in kept),
+            observed={**self.observed, **newly},
+            order=self.order,
+        )
+
+    def domains(self) -> dict[str, tuple[str, ...]]:
+        """Value names of every variable, observed ones included, in the author's order."""
+        free = dict(zip(self.names, self.values, strict=True))
+        return {n: free[n] if n in free else self.observed[n].values for n in self.order}
+
+    def _require_consistent(self, findings: Findings) -> None:
+        for name, value in findings.hard.items():
+            known = self.observed.get(name)
+            if known and known.value != value:
+                raise ContradictionError(
+                    f"{name!r} is already observed to be {known.values[known.value]!r}, "
+                    f"not {known.values[value]!r}"
+                )
+        for name, weights in findings.soft.items():
+            known = self.observed.get(name)
+            if known and weights[known.value] == 0:
+                raise ContradictionError(
+                    f"{name!r} is already observed to be {known.values[known.value]!r}, which has "
+                    "weight 0 in the new evidence"
+                )
+
+    def _with_likelihoods(self, findings: Findings) -> FactorGraph:
+        if not findings.soft:
+            return self.graph
+        builder = Builder(self.graph.cardinality)
+        builder.constant = self.graph.constant
+        copy_factors(
+            self.graph,
+            np.arange(self.graph.factors),
+            builder,
+            np.arange(self.graph.variables),
+        )
+        index = {name: variable for variable, name in enumerate(self.names)}
+        for name, weights in findings.soft.items():
+            with np.errstate(divide="ignore"):
+                likelihood = np.log(np.asarray(weights))
+            if name in self.observed:
+                builder.constant += float(likelihood[self.observed[name].value])
+            else:
+                builder.add_factor([index[name]], likelihood)
+        return merged(builder.build())
+
+
+def model(
+    values: Mapping[str, Sequence[str]],
+    factors: Sequence[tuple[Sequence[str], ArrayLike]],
+) -> Model:
+    """Build a small model by names; tables hold weights (not logarithms), last variable fastest.
+
+    >>> coin = model({"coin": ["heads", "tails"]}, [(["coin"], [3, 1])])
+    >>> coin.graph.variables
+    1
+    """
+    names = tuple(values)
+    index = {name: variable for variable, name in enumerate(names)}
+    builder = Builder([len(values[name]) for name in names])
+    for scope, weights in factors:
+        table = np.asarray(weights, dtype=np.float64)
+        if (table < 0).any():
+            raise InputError(f"factor over {list(scope)} has a negative weight")
+        unknown = [name for name in scope if name not in index]
+        if unknown:
+            raise InputError(f"factor over {list(scope)} reads {unknown[0]!r}, not a variable")
+        with np.errstate(divide="ignore"):
+            builder.add_factor([index[name] for name in scope], np.log(table))
+    return Model(builder.build(), names, tuple(tuple(values[name]) for name in names))

@@ -1,0 +1,174 @@
+"""Fix variables of a graph at observed values, and multiply factors that read the same ones."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Floats
+from orbitmc.errors import ContradictionError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.factor_graph import FactorGraph
+
+FREE = -1
+
+
+def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
+    """Give the graph over the unobserved variables, in their old order.
+
+    Tables are sliced, clauses shortened or decided, factors over the same variables merged. What
+    no longer depends on a variable goes into `constant`.
+    """
+    value_of = np.full(graph.variables, FREE, dtype=np.int64)
+    for variable, value in observed.items():
+        value_of[variable] = value
+    pieces = _Pieces(graph, value_of)
+    touched = _touched(graph, value_of)
+    for factor in np.flatnonzero(touched[: graph.first_clause]):
+        pieces.slice_table(int(factor))
+    for clause in np.flatnonzero(touched[graph.first_clause :]):
+        pieces.shorten_clause(graph.first_clause + int(clause))
+    pieces.keep(np.flatnonzero(~touched))
+    return merged(pieces.builder.build())
+
+
+def merged(graph: FactorGraph) -> FactorGraph:
+    """Multiply tables that read the same variables (in any order) into one."""
+    repeated = _repeated_scopes(graph)
+    if not repeated:
+        return graph
+    builder = Builder(graph.cardinality)
+    builder.constant = graph.constant
+    alone = np.ones(graph.factors, dtype=bool)
+    for factors in repeated:
+        alone[factors] = False
+        scope = graph.scope_of(factors[0])
+        builder.add_factor(scope.tolist(), _product(graph, factors, scope))
+    copy_factors(graph, np.flatnonzero(alone), builder, np.arange(graph.variables))
+    return builder.build()
+
+
+def copy_factors(
+    graph: FactorGraph,
+    factors: NDArray[np.int64],
+    builder: Builder,
+    renamed: NDArray[np.int64],
+) -> None:
+    """Copy factors into a builder, sharing tables as before, with variables renamed."""
+    numbers = _copied_tables(graph, factors, builder)
+    lengths = np.diff(graph.scope_start.astype(np.int64))
+    for is_clause in (False, True):
+        some = factors[(factors >= graph.first_clause) == is_clause]
+        for length in np.unique(lengths[some]):
+            chosen = some[lengths[some] == length]
+            places = graph.scope_start[chosen].astype(np.int64)[:, None] + np.arange(length)
+            rows = renamed[graph.scope[places]]
+            tables = numbers[graph.table_of[chosen]]
+            if is_clause:
+                builder.add_clauses(rows, graph.satisfying[places], tables)
+            else:
+                builder.add_factors(rows, tables)
+
+
+class _Pieces:
+    """What is left of a graph while some variables are being fixed."""
+
+    def __init__(self, graph: FactorGraph, value_of: NDArray[np.int64]) -> None:
+        self.graph, self.value_of = graph, value_of
+        free = value_of == FREE
+        self.renamed = np.cumsum(free) - 1
+        self.builder = Builder(graph.cardinality[free])
+        self.builder.constant = graph.constant
+        self._slices: dict[tuple[int, tuple[int, ...]], tuple[int, Floats]] = {}
+
+    def slice_table(self, factor: int) -> None:
+        scope = self.graph.scope_of(factor)
+        values = self.value_of[scope]
+        key = (int(self.graph.table_of[factor]), tuple(values.tolist()))
+        if key not in self._slices:
+            where = tuple(slice(None) if value == FREE else int(value) for value in values)
+            table = np.asarray(self.graph.table_values(factor)[where])
+            self._slices[key] = (self.builder.add_table(table), table)
+        number, table = self._slices[key]
+        self._require_possible(factor, table)
+        if table.ndim:
+            self.builder.add_factors(self.renamed[scope[values == FREE]][None, :], number)
+        else:
+            self.builder.constant += float(table)
+
+    def shorten_clause(self, factor: int) -> None:
+        graph = self.graph
+        scope = graph.scope_of(factor)
+        wanted = graph.satisfying[graph.scope_start[factor] : graph.scope_start[factor + 1]]
+        values = self.value_of[scope]
+        unsatisfied, satisfied = graph.table_values(factor)
+        free = values == FREE
+        decided = satisfied if (values[~free] == wanted[~free]).any() else unsatisfied
+        if (values[~free] == wanted[~free]).any() or not free.any():
+            self._require_possible(factor, np.asarray(decided))
+            self.builder.constant += float(decided)
+        else:
+            number = self.builder.add_table([unsatisfied, satisfied])
+            self.builder.add_clauses(self.renamed[scope[free]], wanted[free], number)
+
+    def keep(self, factors: NDArray[np.int64]) -> None:
+        copy_factors(self.graph, factors, self.builder, self.renamed)
+
+    def _require_possible(self, factor: int, table: Floats) -> None:
+        if np.isneginf(table).all():
+            raise ImpossibleFactorError(factor)
+
+
+class ImpossibleFactorError(ContradictionError):
+    """Evidence leaves a factor without any possible entry; the model knows the names."""
+
+    def __init__(self, factor: int) -> None:
+        super().__init__(f"the evidence contradicts factor {factor}")
+        self.factor = factor
+
+
+def _touched(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+    lengths = np.diff(graph.scope_start.astype(np.int64))
+    factor_of = np.repeat(np.arange(graph.factors), lengths)
+    observed = value_of[graph.scope] != FREE
+    return np.bincount(factor_of[observed], minlength=graph.factors) > 0
+
+
+def _copied_tables(
+    graph: FactorGraph, factors: NDArray[np.int64], builder: Builder
+) -> NDArray[np.int64]:
+    used = np.unique(graph.table_of[factors]).astype(np.int64)
+    numbers = np.zeros(len(graph.table_start), dtype=np.int64)
+    first = graph.table_start[used].astype(np.int64)
+    sizes = graph.table_start[used + 1].astype(np.int64) - first
+    for size in np.unique(sizes):
+        chosen = sizes == size
+        rows = graph.table[first[chosen][:, None] + np.arange(size)]
+        numbers[used[chosen]] = builder.add_tables(rows)
+    return numbers
+
+
+def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
+    """Table factors that read the same set of variables, two or more at a time."""
+    groups: list[list[int]] = []
+    lengths = np.diff(graph.scope_start[: graph.first_clause + 1].astype(np.int64))
+    for length in np.unique(lengths[lengths > 0]):
+        factors = np.flatnonzero(lengths == length)
+        places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(length)
+        rows = np.sort(graph.scope[places], axis=1)
+        order = np.lexsort(rows.T[::-1])
+        new = np.ones(len(rows), dtype=bool)
+        new[1:] = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+        for group in np.split(factors[order], np.flatnonzero(new)[1:]):
+            if len(group) > 1:
+                groups.append(group.tolist())
+    return groups
+
+
+def _product(graph: FactorGraph, factors: Iterable[int], scope: NDArray[np.uint32]) -> Floats:
+    """Add log-tables over the same variables, each brought to the order of `scope`."""
+    total = np.zeros(graph.cardinality[scope])
+    for factor in factors:
+        own = graph.scope_of(factor).tolist()
+        total = total + graph.table_values(factor).transpose([own.index(v) for v in scope])
+    return total
