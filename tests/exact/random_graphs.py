@@ -1,0 +1,37 @@
+"""Small random graphs with everything that graphs may have."""
+
+import numpy as np
+
+from orbitmc.graph.builder import Builder
+
+
+def random_graph(seed, *, variables=6, most_values=3, zeros=0.15):
+    """Tables with zeros, shared tables, clauses, soft and hard, scopes of length 0, loners."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1 if seed % 5 == 0 else 2, most_values + 1, size=variables)
+    builder = Builder(sizes)
+    builder.constant = float(rng.normal())
+    for _ in range(rng.integers(1, 2 * variables)):
+        scope = rng.permutation(variables)[: rng.integers(0, 4)]
+        builder.add_factor(scope.tolist(), _log_table(rng, sizes[scope], zeros))
+    _add_shared(rng, builder, sizes, zeros)
+    for _ in range(rng.integers(0, 4)):
+        scope = rng.permutation(variables)[: rng.integers(1, variables + 1)]
+        weight = np.inf if rng.random() < 0.2 else float(rng.normal())
+        builder.add_clause(scope.tolist(), rng.integers(sizes[scope]).tolist(), weight)
+    return builder.build()
+
+
+def _log_table(rng, shape, zeros):
+    table = rng.normal(size=tuple(shape))
+    return np.where(rng.random(tuple(shape)) < zeros * (len(shape) > 0), -np.inf, table)
+
+
+def _add_shared(rng, builder, sizes, zeros):
+    """Two or three factors over pairs of binary variables that read one table."""
+    binary = np.flatnonzero(sizes == 2)
+    if len(binary) < 3:
+        return
+    table = builder.add_table(_log_table(rng, (2, 2), zeros))
+    pairs = [rng.permutation(binary)[:2] for _ in range(rng.integers(2, 4))]
+    builder.add_factors(np.array(pairs), table)

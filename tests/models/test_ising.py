@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from orbitmc.errors import InputError
+from orbitmc.exact.enumeration import log_weights_of_all
+from orbitmc.models.grid import grid_edges
+from orbitmc.models.ising import ising, ising_grid
+
+
+def spins_of_all(count):
+    """Every state of `count` spins as -1, +1, last spin fastest."""
+    return 2 * ((np.arange(2**count)[:, None] >> np.arange(count)[::-1]) & 1) - 1
+
+
+def test_the_log_weight_is_the_sum_of_fields_and_couplings():
+    rng = np.random.default_rng(1)
+    fields, couplings = rng.normal(size=5), rng.normal(size=6)
+    edges = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [1, 3]])
+    spins = spins_of_all(5)
+    expected = spins @ fields + (spins[:, edges[:, 0]] * spins[:, edges[:, 1]]) @ couplings
+    found = log_weights_of_all(ising(fields, edges, couplings).graph)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_value_one_is_up_and_a_positive_field_prefers_it():
+    model = ising([0.7], np.zeros((0, 2)), [])
+    assert model.values[0] == ("down", "up")
+    np.testing.assert_allclose(log_weights_of_all(model.graph), [-0.7, 0.7])
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 4), (2, 3), (3, 3)])
+def test_grid_neighbours_differ_by_one_step(rows, columns):
+    edges = grid_edges(rows, columns)
+    steps = [divmod(int(b), columns)[0] - divmod(int(a), columns)[0] for a, b in edges]
+    sides = [int(b) % columns - int(a) % columns for a, b in edges]
+    assert all({abs(r), abs(c)} == {0, 1} for r, c in zip(steps, sides, strict=True))
+    assert len({frozenset(edge) for edge in edges.tolist()}) == len(edges)
+    assert len(edges) == rows * (columns - 1) + columns * (rows - 1)
+
+
+def test_every_site_of_a_periodic_grid_has_four_neighbours():
+    degrees = np.bincount(grid_edges(3, 5, periodic=True).reshape(-1))
+    assert (degrees == 4).all()
+
+
+def test_a_periodic_side_of_two_is_not_closed_twice():
+    edges = grid_edges(2, 2, periodic=True)
+    assert len({frozenset(edge) for edge in edges.tolist()}) == len(edges) == 4
+
+
+def test_equal_couplings_share_a_table_and_zero_ones_cost_nothing():
+    graph = ising_grid(10, 10, 0.4).graph
+    assert len(graph.table_start) - 1 == 1
+    assert graph.factors == 180
+    assert ising_grid(10, 10, 0.0).graph.factors == 0
+
+
+def test_grid_couplings_follow_the_order_of_the_edges():
+    couplings = np.arange(1.0, 8.0)
+    graph = ising_grid(2, 3, couplings).graph
+    for factor, edge in enumerate(grid_edges(2, 3)):
+        assert graph.scope_of(factor).tolist() == edge.tolist()
+        assert graph.table_values(factor)[1, 1] == couplings[factor]
+
+
+def test_the_flow_of_fields_over_the_grid_is_row_by_row():
+    fields = np.arange(6.0).reshape(2, 3) + 1
+    model = ising_grid(2, 3, 0.0, fields)
+    by_name = {
+        model.names[model.graph.scope_of(f)[0]]: model.graph.table_values(f)[1] for f in range(6)
+    }
+    assert by_name["s1_0"] == 4.0
+    assert by_name["s0_2"] == 3.0
+
+
+def test_wrong_shapes_and_numbers_are_named():
+    with pytest.raises(InputError, match=r"fields need the shape \(2, 3\)"):
+        ising_grid(2, 3, 0.1, np.zeros((3, 2)))
+    with pytest.raises(InputError, match="couplings need the shape"):
+        ising_grid(2, 3, np.zeros(6))
+    with pytest.raises(InputError, match="not a number"):
+        ising_grid(2, 3, np.nan)
+    with pytest.raises(InputError, match="not a number or plus infinity"):
+        ising_grid(2, 3, np.inf)
+    with pytest.raises(InputError, match="rows and columns"):
+        ising_grid(0, 3, 1.0)
+
+
+def test_a_million_spins_share_their_tables():
+    graph = ising_grid(1000, 1000, 0.4, periodic=True).graph
+    assert graph.variables == 1_000_000
+    assert graph.factors == 2_000_000
+    assert len(graph.table) == 4
