@@ -1,0 +1,104 @@
+"""The body of a probability block of BIF: rows, a default, or one table."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.arrays import Floats
+from orbitmc.formats.bayes import ROUNDING
+from orbitmc.formats.bif_scanner import Mark, Scanner
+from orbitmc.formats.text import quoted, require_memory
+from orbitmc.graph.evidence import suggestion
+
+BYTES_PER_ENTRY = 32
+
+Row = tuple[int, ...]
+
+
+def read_table(
+    scanner: Scanner, at: Mark, child: str, values: Sequence[Sequence[str]], memory: int
+) -> Floats:
+    """Read a block for parents and, last, a child with these values; gives the child fastest."""
+    sizes = [len(own) for own in values]
+    require_memory(scanner.text.source, BYTES_PER_ENTRY * math.prod(sizes), memory)
+    rows, default, table = _read_body(scanner, values)
+    if table:
+        return _child_last(scanner, at, child, table, sizes)
+    count = math.prod(sizes[:-1])
+    if len(rows) < count and not default:
+        missing = next(row for row in np.ndindex(*sizes[:-1]) if row not in rows)
+        seen = ", ".join(own[value] for own, value in zip(values, missing, strict=False))
+        raise scanner.error(at, f"{child!r} has no probabilities for ({seen}), and no default")
+    full = np.empty(sizes)
+    full[...] = default or 0.0
+    for row, weights in rows.items():
+        full[row] = weights
+    return full
+
+
+def _read_body(
+    scanner: Scanner, values: Sequence[Sequence[str]]
+) -> tuple[dict[Row, list[float]], list[float], list[float]]:
+    rows: dict[Row, list[float]] = {}
+    default: list[float] = []
+    table: list[float] = []
+    numbers = [{value: number for number, value in enumerate(own)} for own in values[:-1]]
+    scanner.take("{")
+    while not scanner.took("}"):
+        at = scanner.at
+        if scanner.took("("):
+            row = _read_row(scanner, numbers)
+            if row in rows:
+                raise scanner.error(at, "this row stands there twice")
+            rows[row] = _counted(scanner, len(values[-1]))
+        elif scanner.took_word("table"):
+            table = _counted(scanner, math.prod(len(own) for own in values))
+        elif scanner.took_word("default"):
+            default = _counted(scanner, len(values[-1]))
+        else:
+            scanner.skip_property()
+    return rows, default, table
+
+
+def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> Row:
+    row: list[int] = []
+    for own in numbers:
+        at = scanner.at
+        value = scanner.name("a value of each parent")
+        if value not in own:
+            raise scanner.error(
+                at,
+                f"unknown value {quoted(value)}{suggestion(value, own)}; expected one of "
+                f"{', '.join(own)}",
+            )
+        row.append(own[value])
+        scanner.took(",")
+    scanner.take(")")
+    return tuple(row)
+
+
+def _counted(scanner: Scanner, count: int) -> list[float]:
+    at = scanner.at
+    weights = scanner.weights("a probability")
+    if len(weights) != count:
+        raise scanner.error(at, f"expected {count} probabilities, found {len(weights)}")
+    return weights
+
+
+def _child_last(
+    scanner: Scanner, at: Mark, child: str, table: Sequence[float], sizes: Sequence[int]
+) -> Floats:
+    """Bring the child from slowest to fastest; refuse a table that plainly has it fastest."""
+    given = np.array(table)
+    slow = given.reshape(sizes[-1], -1)
+    fast = given.reshape(-1, sizes[-1])
+    if not _sums_to_one(slow.sum(axis=0)) and _sums_to_one(fast.sum(axis=1)):
+        raise scanner.error(
+            at, f"the table of {child!r} must list its first value for all parents, then the next"
+        )
+    return slow.T.reshape(sizes)
+
+
+def _sums_to_one(sums: Floats) -> bool:
+    return bool((np.abs(sums - 1) <= ROUNDING).all())

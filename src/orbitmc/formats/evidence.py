@@ -1,0 +1,209 @@
+"""Evidence from a UAI file, from a JSON object, or typed as `variable=value`.
+
+- UAI: the number of observed variables, then pairs of a variable and its value, all by number. A
+  leading number of samples is accepted when the count of words says so; it must be one.
+- JSON: `{"HRBP": "HIGH", "CO": {"LOW": 0.2, "NORMAL": 0.8}}`. A value (by name, or by number from
+  0) is hard evidence, weights of the values (by name, or a list of all) are soft.
+- Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.formats.fields import items, name, wrong
+from orbitmc.formats.strict_json import parse_json
+from orbitmc.formats.text import MEMORY, Text, quoted, read_text
+from orbitmc.formats.words import Words
+from orbitmc.graph.evidence import Evidence, resolve, suggestion
+from orbitmc.graph.model import Model
+
+Domains = Mapping[str, Sequence[str]]
+
+
+def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> Evidence:
+    """Read evidence about a model from a file, or from `variable=value` itself.
+
+    A text that fits the names of the model is taken as typed even if a file has that name; write
+    `./name` to mean the file.
+    """
+    domains = model.domains()
+    typed = _splits(str(source), domains)
+    if len(typed) > 1:
+        raise InputError(f"{str(source)!r} can be read in {len(typed)} ways; use a JSON file")
+    if typed:
+        return typed[0]
+    if "=" in str(source) and not _exists(source):
+        raise _mistyped(str(source), domains)
+    return _read_file(read_text(source, memory=memory), domains, memory)
+
+
+def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
+    """Join several pieces of evidence; weights multiply, and two different values contradict."""
+    domains = model.domains()
+    hard: dict[str, int] = {}
+    soft: dict[str, list[float]] = {}
+    for findings in (resolve(piece, domains) for piece in pieces):
+        for variable, value in findings.hard.items():
+            if hard.setdefault(variable, value) != value:
+                raise _contradiction(variable, domains[variable], hard[variable], value)
+        for variable, weights in findings.soft.items():
+            known = soft.get(variable, [1.0] * len(weights))
+            soft[variable] = _product(variable, known, weights)
+    for variable, value in hard.items():
+        if variable in soft and soft[variable][value] == 0:
+            seen = domains[variable][value]
+            raise ContradictionError(f"{variable!r} is {seen!r}, which other evidence excludes")
+    values = {variable: domains[variable][value] for variable, value in hard.items()}
+    return {**{one: tuple(soft[one]) for one in soft if one not in hard}, **values}
+
+
+def _product(variable: str, known: Sequence[float], weights: Sequence[float]) -> list[float]:
+    product = [a * b for a, b in zip(known, _scaled(weights), strict=True)]
+    if not any(product):
+        raise ContradictionError(f"the pieces of evidence on {variable!r} exclude every value")
+    return _scaled(product)
+
+
+def _scaled(weights: Sequence[float]) -> list[float]:
+    return [weight / max(weights) for weight in weights]
+
+
+def _contradiction(
+    variable: str, values: Sequence[str], first: int, second: int
+) -> ContradictionError:
+    return ContradictionError(
+        f"the evidence says that {variable!r} is {values[first]!r} and also {values[second]!r}"
+    )
+
+
+def _exists(source: str | Path) -> bool:
+    try:
+        return Path(source).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _splits(typed: str, domains: Domains) -> list[Evidence]:
+    """All ways to read `variable=value` with names of the model; either may contain `=`."""
+    pieces = typed.split("=")
+    found: list[Evidence] = []
+    for cut in range(1, len(pieces)):
+        variable = "=".join(pieces[:cut]).strip()
+        value = "=".join(pieces[cut:]).strip()
+        if value in domains.get(variable, ()):
+            found.append({variable: value})
+        elif variable in domains and _numbers(value, domains[variable]):
+            found.append({variable: int(value)})
+    return found
+
+
+def _numbers(value: str, values: Sequence[str]) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 10 and int(value) < len(values)
+
+
+def _mistyped(typed: str, domains: Domains) -> InputError:
+    variable, _, value = (part.strip() for part in typed.partition("="))
+    if variable not in domains:
+        near = suggestion(variable, domains)
+        return InputError(f"unknown variable {quoted(variable)} in {quoted(typed)}{near}")
+    try:
+        resolve({variable: value}, domains)
+    except InputError as error:
+        return error
+    raise AssertionError("a typed value that fits was taken before")
+
+
+def _read_file(text: Text, domains: Domains, memory: int) -> Evidence:
+    if text.content.lstrip()[:1] in ("{", "["):
+        evidence = _from_json(parse_json(text, memory=memory), text.source)
+        with _located(text.source):
+            resolve(evidence, domains)
+        return evidence
+    return _from_uai(Words(text, memory=memory), domains)
+
+
+@contextmanager
+def _located(source: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.message, source=source) from None
+
+
+def _from_json(held: object, source: str) -> Evidence:
+    if not isinstance(held, dict):
+        raise wrong(source, "", "an object of variables", held)
+    return {name(one, source, "a variable"): _seen(held[one], source, one) for one in held}
+
+
+def _seen(held: object, source: str, variable: str) -> str | int | dict[str, float] | list[float]:
+    if isinstance(held, str):
+        return name(held, source, variable)
+    if type(held) is int:
+        return held
+    if isinstance(held, dict):
+        return {one: _weight(weight, source, f"{variable}.{one}") for one, weight in held.items()}
+    if isinstance(held, list):
+        listed = enumerate(items(held, source, variable))
+        return [_weight(weight, source, f"{variable}[{place}]") for place, weight in listed]
+    raise wrong(source, variable, "a value or weights of values", held)
+
+
+def _weight(held: object, source: str, field: str) -> float:
+    if type(held) is not int and type(held) is not float:
+        raise wrong(source, field, "a weight", held)
+    try:
+        weight = float(held)
+    except OverflowError:
+        weight = math.inf
+    if not 0 <= weight < math.inf:
+        raise wrong(source, field, "a weight (finite, not negative)", held)
+    return weight
+
+
+def _from_uai(words: Words, domains: Domains) -> Evidence:
+    _skip_sample_count(words)
+    count = words.integer("the number of observed variables")
+    if words.left < 2 * count:
+        raise words.error(
+            words.taken - 1,
+            f"{count} observed variables are announced, but only {words.left} words follow",
+        )
+    names, evidence = list(domains), dict[str, str]()
+    for _ in range(count):
+        variable = _below(words, "a variable", len(names))
+        values = domains[names[variable]]
+        value = values[_below(words, f"a value of variable {variable}", len(values))]
+        first = evidence.setdefault(names[variable], value)
+        if first != value:
+            known = values.index(first), values.index(value)
+            raise _contradiction(names[variable], values, *known)
+    words.end()
+    return evidence
+
+
+def _skip_sample_count(words: Words) -> None:
+    """Skip a leading `1` (one sample follows): then, and only then, the count of words is even.
+
+    One count and pairs make an odd count of words. More samples than one are told by what does
+    not fit a single one.
+    """
+    samples = words.words[0] if words.words else ""
+    if len(words.words) % 2 == 0 and samples:
+        if samples != "1":
+            raise words.error(
+                0,
+                f"expected the number of observed variables and as many pairs (or one sample of "
+                f"them), found {quoted(samples)} and {len(words.words) - 1} more words",
+            )
+        words.taken = 1
+
+
+def _below(words: Words, what: str, bound: int) -> int:
+    number = words.integer(what)
+    if number >= bound:
+        raise words.error(words.taken - 1, f"expected {what} from 0 to {bound - 1}, found {number}")
+    return number

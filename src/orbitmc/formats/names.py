@@ -1,0 +1,72 @@
+"""Names that UAI cannot hold, in a JSON file beside the model.
+
+`X.uai.json` beside `X.uai` (or `X.uai.gz`) has one entry per variable, in the order of the model:
+
+    {"format": "orbitmc-names", "version": 1,
+     "variables": [{"name": "Rain", "values": ["no", "yes"]}, ...]}
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from orbitmc.errors import InputError
+from orbitmc.formats.fields import require_header, variables
+from orbitmc.formats.strict_json import read_json
+from orbitmc.formats.text import MEMORY
+from orbitmc.formats.writing import write_text
+from orbitmc.graph.model import Model
+
+FORMAT = "orbitmc-names"
+
+Names = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+
+
+def names_path(path: str | Path) -> Path:
+    """Where the names of a UAI model are kept.
+
+    >>> str(names_path("grid.uai.gz"))
+    'grid.uai.json'
+    """
+    plain = Path(path)
+    plain = plain.with_suffix("") if plain.suffix.lower() == ".gz" else plain
+    return plain.with_name(plain.name + ".json")
+
+
+def read_names(path: str | Path, sizes: Sequence[int], *, memory: int = MEMORY) -> Names:
+    """Read the names beside a model, or number its variables and values."""
+    beside = names_path(path)
+    if not beside.is_file():
+        return default_names(sizes)
+    source = str(beside)
+    held = require_header(read_json(beside, memory=memory), FORMAT, source)
+    names, values = variables(held.get("variables"), source)
+    if [len(own) for own in values] != list(sizes):
+        raise InputError(
+            f"the names here are not those of {Path(path).name}: expected {len(sizes)} variables "
+            "with as many values as there",
+            source=source,
+        )
+    return names, values
+
+
+def write_names(model: Model, path: str | Path) -> None:
+    """Write names beside a model if they are not plain numbers, or if old ones are there."""
+    beside = names_path(path)
+    domains = model.domains()
+    plain = default_names([len(values) for values in domains.values()])
+    if (tuple(domains), tuple(domains.values())) == plain and not beside.exists():
+        return
+    held = [json.dumps({"name": name, "values": own}) for name, own in domains.items()]
+    head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
+    write_text(beside, head + ",\n".join(held) + "\n]}\n")
+
+
+def default_names(sizes: Sequence[int]) -> Names:
+    """Count from zero, in words; variables of one cardinality share their value names."""
+    shared = {size: _counted(size) for size in set(sizes)}
+    return _counted(len(sizes)), tuple(shared[size] for size in sizes)
+
+
+def _counted(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))

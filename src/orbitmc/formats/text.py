@@ -1,0 +1,117 @@
+"""Read text that may be packed, and know the line and column of whatever is wrong in it."""
+
+import gzip
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from orbitmc.errors import InputError, LimitError
+from orbitmc.graph.evidence import suggestion
+
+MEMORY = 4 * 2**30
+"""How many bytes reading one file may take, unless the caller says otherwise."""
+
+PACKED = b"\x1f\x8b"  # the first two bytes of every gzip file
+
+
+@dataclass(frozen=True)
+class Text:
+    """The characters of a file, and the name of the file."""
+
+    source: str
+    content: str
+
+    def error(self, offset: int, message: str) -> InputError:
+        """Give an error that names the file, and the line and column of a character."""
+        line = self.content.count("\n", 0, offset) + 1
+        column = offset - self.content.rfind("\n", 0, offset)
+        return InputError(message, source=self.source, line=line, column=column)
+
+
+def read_text(path: str | Path, *, memory: int = MEMORY) -> Text:
+    """Read UTF-8 text, packed with gzip or not; other encodings are refused, never guessed."""
+    data = read_bytes(path, memory=memory)
+    try:
+        return Text(str(path), data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        before = Text(str(path), data[: error.start].decode("utf-8", errors="replace"))
+        raise before.error(
+            len(before.content),
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8",
+        ) from None
+
+
+def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
+    """Read a file, unpacked if its first bytes say gzip, and never more than memory can hold."""
+    most = memory // 4  # the bytes, the characters, and something to do with them
+    try:
+        with Path(path).open("rb") as file:
+            data = _unpacked(file, most)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"the gzip data is damaged: {error}", source=str(path)) from None
+    except ValueError:
+        raise InputError(f"{str(path)!r} cannot be the name of a file") from None
+    if len(data) > most:
+        raise LimitError(
+            f"{path}: holds more than {in_words(most)}, too much for a memory limit of "
+            f"{in_words(memory)}"
+        )
+    return data
+
+
+def _unpacked(file: BinaryIO, most: int) -> bytes:
+    head = file.read(len(PACKED))
+    if head != PACKED:
+        return head + file.read(max(most - len(head), 0) + 1)
+    file.seek(0)
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        return unpacked.read(most + 1)
+
+
+def unreadable(path: str | Path, error: OSError) -> InputError:
+    """Say why a file cannot be read; a missing one gets the nearest name in its folder."""
+    if isinstance(error, gzip.BadGzipFile):
+        return InputError(f"the gzip data is damaged: {error}", source=str(path))
+    if not isinstance(error, FileNotFoundError):
+        return InputError(f"cannot read it: {error.strerror}", source=str(path))
+    folder = Path(path).parent
+    near = suggestion(Path(path).name, os.listdir(folder)) if folder.is_dir() else ""
+    return InputError(f"there is no such file{near}", source=str(path))
+
+
+def require_memory(source: str, needed: int, memory: int) -> None:
+    """Refuse what would take more memory than allowed, before taking any."""
+    if needed > memory:
+        raise LimitError(
+            f"{source}: reading it takes about {in_words(needed)}, over the memory limit of "
+            f"{in_words(memory)}"
+        )
+
+
+def in_words(size: int) -> str:
+    """Say a number of bytes the way people do.
+
+    >>> in_words(3 * 2**30)
+    '3.0 GiB'
+    """
+    amount, unit = float(min(size, 2**1000)), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return (
+        f"{size} bytes"
+        if unit == "bytes"
+        else f"{amount:.1f} {unit}"
+        if amount < 10**6
+        else f"{amount:.1e} {unit}"
+    )
+
+
+def quoted(word: str) -> str:
+    """Quote what was found in a file, shortened if it is long."""
+    return repr(word if len(word) <= 40 else word[:37] + "...")
