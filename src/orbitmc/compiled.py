@@ -19,6 +19,13 @@ from numba.extending import overload, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+INNER = {"error_model": "numpy", "_nrt": False, "forceinline": True, "fastmath": {"contract"}}
+"""Options of functions that run inside compiled loops.
+
+They never allocate, so they need no reference counts (whose atomic updates would cost more than
+the work), and they are inlined, because passing a tuple of arrays costs one store per field.
+"""
+
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
@@ -32,7 +39,7 @@ def compiled(function: F) -> F:
 
 def shared(function: F) -> F:
     """Let compiled code call a function that stays plain Python for everybody else."""
-    return register_jitable(error_model="numpy")(function)  # type: ignore[no-any-return]
+    return register_jitable(**INNER)(function)  # type: ignore[no-any-return]
 
 
 def generic(by: str) -> Callable[[F], F]:
@@ -52,7 +59,7 @@ def generic(by: str) -> Callable[[F], F]:
         def choose(*types: Any) -> Callable[..., Any] | None:
             return implementations.get(getattr(types[position], "instance_class", None))  # type: ignore[arg-type]
 
-        overload(dispatch, strict=False, jit_options={"error_model": "numpy"})(choose)
+        overload(dispatch, strict=False, jit_options=INNER)(choose)
         dispatch.implementations = implementations  # type: ignore[attr-defined]
         return dispatch  # type: ignore[return-value]
 

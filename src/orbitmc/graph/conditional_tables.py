@@ -1,0 +1,288 @@
+"""Choose how each variable's conditional is stored, and fill limits and couplings."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import starts
+from orbitmc.compiled import compiled, shared
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.potentials import log_potential
+
+COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
+
+MOST_COUNTED = 7  # neighbours of a COUNT variable: eight limits fill one vector register
+MOST_BITS = 8  # neighbours of a BITS variable: the pattern fits a byte
+MOST_LIMITS = 4096  # limits of a TABLE variable: 16 KiB, half of a first-level cache
+MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbours
+FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
+
+
+def classify(graph: FactorGraph) -> tuple[NDArray[np.uint8], ...]:
+    """Give every variable its path, its neighbours and room for its limits."""
+    neighbour_start = starts(_count_neighbours(graph))
+    neighbour = np.zeros(int(neighbour_start[-1]), dtype=np.uint32)
+    path = np.zeros(graph.variables, dtype=np.uint8)
+    room = np.zeros(graph.variables, dtype=np.int64)
+    _classify(graph, neighbour_start, neighbour, path, room)
+    start = starts(room)
+    return path, neighbour_start, neighbour, start[:-1], int(start[-1])  # type: ignore[return-value]
+
+
+@compiled
+def _count_neighbours(graph):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(graph.cardinality), dtype=np.int64)
+    seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
+    list_ = np.zeros(len(graph.cardinality), dtype=np.uint32)
+    for variable in range(len(graph.cardinality)):
+        counts[variable] = _neighbours(graph, variable, seen, list_)
+    return counts
+
+
+@shared
+def _neighbours(graph, variable, seen, found):  # type: ignore[no-untyped-def]
+    """List the variables that share a factor with this one; none if they are too many to use."""
+    reached, widest = 0, 0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        arity = np.int64(graph.scope_start[factor + 1]) - np.int64(graph.scope_start[factor])
+        reached += arity - 1
+        widest = max(widest, arity)
+    if widest > 2 and reached > MOST_NEIGHBOURS:
+        return 0
+    count = 0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+            other = graph.scope[place]
+            if other != variable and seen[other] != variable:
+                seen[other] = variable
+                found[count] = other
+                count += 1
+    return count
+
+
+@compiled
+def _classify(graph, neighbour_start, neighbour, path, room):  # type: ignore[no-untyped-def]
+    seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
+    found = np.zeros(len(graph.cardinality), dtype=np.uint32)
+    for variable in range(len(graph.cardinality)):
+        count = _neighbours(graph, variable, seen, found)
+        first = np.int64(neighbour_start[variable])
+        neighbour[first : first + count] = found[:count]
+        path[variable], room[variable] = _path(graph, variable, found[:count])
+
+
+@shared
+def _path(graph, variable, neighbours):  # type: ignore[no-untyped-def]
+    """The fastest path that is exact for this variable, and how many limits it needs."""
+    count = len(neighbours)
+    size = np.int64(graph.cardinality[variable])
+    configurations = 1.0
+    binary = size == 2
+    for other in neighbours:
+        configurations *= graph.cardinality[other]
+        binary = binary and graph.cardinality[other] == 2
+    alone = count == 0 and _lonely(graph, variable)
+    if count == 0 and not alone:
+        return FACTORS, 0
+    affine = binary and _is_affine(graph, variable)
+    if affine and count <= MOST_COUNTED and _is_balanced(graph, variable, neighbours):
+        return COUNT, MOST_COUNTED + 1
+    if binary and count <= MOST_BITS:
+        return BITS, 1 << count
+    if affine and _field_error(graph, variable) <= FIELD_ERROR:
+        return FIELD, 0
+    if configurations * (size - 1) <= MOST_LIMITS and size > 1:
+        return TABLE, np.int64(configurations) * (size - 1)
+    return FACTORS, 0
+
+
+@shared
+def _lonely(graph, variable):  # type: ignore[no-untyped-def]
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        if graph.scope_start[factor + 1] - graph.scope_start[factor] != 1:
+            return False
+    return True
+
+
+@shared
+def _is_affine(graph, variable):  # type: ignore[no-untyped-def]
+    """Whether the log-odds are finite and a sum of one term per neighbour."""
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        if graph.scope_start[factor + 1] - graph.scope_start[factor] > 2:
+            return False
+        number = graph.table_of[factor]
+        for place in range(graph.table_start[number], graph.table_start[number + 1]):
+            if graph.table[place] == -np.inf:
+                return False
+    return True
+
+
+@shared
+def _pair_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
+    """Bias and coupling that a unary or pairwise factor adds to the log-odds of value 1."""
+    first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
+    start = graph.table_start[graph.table_of[factor]]
+    if factor >= graph.first_clause:
+        return _clause_coupling(graph, variable, factor)
+    if last - first == 1:
+        return graph.table[start + 1] - graph.table[start], 0.0
+    own, other = (0, 1) if graph.scope[first] == variable else (1, 0)
+    own_stride, other_stride = graph.stride[first + own], graph.stride[first + other]
+    bias = graph.table[start + own_stride] - graph.table[start]
+    high = start + other_stride
+    return bias, graph.table[high + own_stride] - graph.table[high] - bias
+
+
+@shared
+def _clause_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
+    first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
+    start = graph.table_start[graph.table_of[factor]]
+    gain = graph.table[start + 1] - graph.table[start]
+    own = first if graph.scope[first] == variable else first + 1
+    signed = gain if graph.satisfying[own] == 1 else -gain
+    if last - first == 1:
+        return signed, 0.0
+    other = first + first + 1 - own
+    if graph.satisfying[other] == 1:
+        return signed, -signed
+    return 0.0, signed
+
+
+@shared
+def _is_balanced(graph, variable, neighbours):  # type: ignore[no-untyped-def]
+    """Whether all couplings have one absolute value, so that counting signs is enough."""
+    size = -1.0
+    for other in neighbours:
+        total = 0.0
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            factor = graph.incident[edge]
+            if _reads(graph, factor, other):
+                total += _pair_coupling(graph, variable, factor)[1]
+        if size < 0.0:
+            size = abs(total)
+        elif abs(abs(total) - size) > 1e-13 * (1.0 + size):
+            return False
+    return True
+
+
+@shared
+def _reads(graph, factor, variable):  # type: ignore[no-untyped-def]
+    for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        if graph.scope[place] == variable:
+            return True
+    return False
+
+
+@shared
+def _field_error(graph, variable):  # type: ignore[no-untyped-def]
+    """Expected rounding error of a float32 sum of all terms, four couplings at a time."""
+    field, couplings, terms = 0.0, 0.0, 4
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        bias, coupling = _pair_coupling(graph, variable, graph.incident[edge])
+        field += bias
+        couplings += abs(coupling)
+        terms += 1
+    return (abs(field) + couplings) * np.sqrt(terms / 4.0) * 2.0**-25
+
+
+@compiled
+def fill_fields(graph, path, neighbour_start, neighbour, coupling, bias):  # type: ignore[no-untyped-def]
+    """Couplings and biases of COUNT and FIELD variables."""
+    slot = np.zeros(len(graph.cardinality), dtype=np.int64)
+    for variable in range(len(graph.cardinality)):
+        if path[variable] != COUNT and path[variable] != FIELD:
+            continue
+        for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
+            slot[neighbour[edge]] = edge
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            factor = graph.incident[edge]
+            own, pair = _pair_coupling(graph, variable, factor)
+            bias[variable] += own
+            for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+                if graph.scope[place] != variable:
+                    coupling[slot[graph.scope[place]]] += pair
+
+
+@compiled
+def fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit):  # type: ignore[no-untyped-def]
+    """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
+    values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
+    log_weights = np.zeros(max(graph.cardinality.max(), 1))
+    for variable in range(len(graph.cardinality)):
+        first = np.int64(neighbour_start[variable])
+        last = np.int64(neighbour_start[variable + 1])
+        if path[variable] == COUNT:
+            _fill_counts(first, last, coupling, bias[variable], role, start[variable], limit)
+        elif path[variable] == BITS or path[variable] == TABLE:
+            others = neighbour[first:last]
+            size = np.int64(graph.cardinality[variable])
+            stride = np.int64(1) if path[variable] == BITS else size - 1
+            for edge in range(last - 1, first - 1, -1):
+                role[edge] = stride
+                stride *= np.int64(graph.cardinality[neighbour[edge]])
+            _fill_table(graph, variable, others, values, log_weights, path, start, limit)
+
+
+@shared
+def _fill_counts(first, last, coupling, bias, role, start, limit):  # type: ignore[no-untyped-def]
+    low, step = bias, 0.0
+    for edge in range(first, last):
+        role[edge] = coupling[edge] < 0.0
+        low += min(coupling[edge], 0.0)
+        step = abs(coupling[edge])
+    for count in range(MOST_COUNTED + 1):
+        limit[start + count] = 1.0 / (1.0 + np.exp(-(low + step * min(count, last - first))))
+
+
+@shared
+def _fill_table(graph, variable, others, values, log_weights, path, start, limit):  # type: ignore[no-untyped-def]
+    """Walk through the joint values of the neighbours, last one fastest."""
+    size = np.int64(graph.cardinality[variable])
+    place = np.int64(start[variable])
+    for other in others:
+        values[other, 0] = 0
+    while True:
+        _weigh(graph, variable, values, log_weights, size)
+        if path[variable] == BITS:
+            limit[place] = log_weights[1]
+            place += 1
+        else:
+            total = 0.0
+            for value in range(size - 1):
+                total += log_weights[value]
+                limit[place] = min(total, 1.0) if log_weights[value + 1 : size].any() else 1.0
+                place += 1
+        if not _advance(graph, others, values):
+            return
+
+
+@shared
+def _weigh(graph, variable, values, log_weights, size):  # type: ignore[no-untyped-def]
+    """Replace `log_weights` by the probabilities of the values; all zero if none is possible."""
+    best = -np.inf
+    for value in range(size):
+        values[variable, 0] = value
+        log_weights[value] = 0.0
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            log_weights[value] += log_potential(graph, graph.incident[edge], values, 0)
+        best = max(best, log_weights[value])
+    total = 0.0
+    for value in range(size):
+        log_weights[value] = np.exp(log_weights[value] - best) if best > -np.inf else 0.0
+        total += log_weights[value]
+    for value in range(size):
+        log_weights[value] = log_weights[value] / total if total > 0.0 else 0.0
+
+
+@shared
+def _advance(graph, others, values):  # type: ignore[no-untyped-def]
+    for place in range(len(others) - 1, -1, -1):
+        other = others[place]
+        values[other, 0] += 1
+        if values[other, 0] < graph.cardinality[other]:
+            return True
+        values[other, 0] = 0
+    return False

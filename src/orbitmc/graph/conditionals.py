@@ -1,0 +1,306 @@
+"""The distribution of one variable given all others, prepared once per model.
+
+Nobody else knows how it is stored. Each variable goes one of five ways:
+
+- COUNT: binary, and its log-odds depend only on how many of at most seven neighbours agree with
+  a sign (Ising grids, ±J glasses): eight limits.
+- BITS: binary with few binary neighbours: a limit for each pattern of their bits.
+- TABLE: few neighbours of any cardinality: cumulative limits for each of their joint values.
+- FIELD: binary with pairwise finite factors of any number: a sum of float32 couplings.
+- FACTORS: anything else (large tables, clauses, hard pairs): a sum over factors in float64.
+
+A limit is a probability times 2^32. `unrounded` conditionals hold the probabilities themselves;
+they exist for proofs.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Bytes, Floats, Indices, sealed
+from orbitmc.compiled import shared
+from orbitmc.graph.conditional_tables import (
+    BITS,
+    COUNT,
+    FIELD,
+    TABLE,
+    classify,
+    fill_fields,
+    fill_limits,
+)
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.random import (
+    choose_by_log_weights,
+    choose_by_table,
+    cumulate_weights,
+    flip_by_eight_limits,
+    flip_by_field,
+    flip_by_table,
+    lanes_of,
+    width_of,
+)
+from orbitmc.vectors import logistic
+
+
+class Conditionals(NamedTuple):
+    """How to draw each variable: its way, its neighbours, and their limits or couplings.
+
+    `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or the stride of
+    a TABLE neighbour. `start` is where a variable's limits begin.
+    """
+
+    path: Bytes
+    neighbour_start: Indices
+    neighbour: Indices
+    role: Indices
+    coupling: NDArray[Any]
+    bias: NDArray[Any]
+    start: Indices
+    limit: NDArray[Any]
+
+
+class Scratch(NamedTuple):
+    """Arrays that one conditional overwrites, one entry per lane."""
+
+    index: Bytes
+    place: NDArray[np.uint32]
+    field: NDArray[Any]
+    log_weights: Floats
+    width: tuple[int, ...]
+
+
+def conditionals(graph: FactorGraph) -> Conditionals:
+    """Prepare all conditionals, rounded to 32-bit limits and float32 couplings."""
+    return _rounded(unrounded_conditionals(graph))
+
+
+def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
+    """Prepare all conditionals with float64 probabilities and couplings."""
+    path, neighbour_start, neighbour, start, limits = classify(graph)
+    role = np.zeros(len(neighbour), dtype=np.uint32)
+    coupling = np.zeros(len(neighbour))
+    bias = np.zeros(graph.variables)
+    limit = np.zeros(limits)
+    fill_fields(graph, path, neighbour_start, neighbour, coupling, bias)
+    fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit)
+    return Conditionals(
+        sealed(path),
+        sealed(neighbour_start),
+        sealed(neighbour),
+        sealed(role),
+        sealed(coupling),
+        sealed(bias),
+        sealed(start),
+        sealed(limit),
+    )
+
+
+def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
+    most = int(graph.cardinality.max(initial=1))
+    return Scratch(
+        index=np.zeros(lanes, dtype=np.uint8),
+        place=np.zeros(lanes, dtype=np.uint32),
+        field=np.zeros(lanes, dtype=number),
+        log_weights=np.zeros((most, lanes)),
+        width=width_of(lanes),
+    )
+
+
+def _rounded(exact: Conditionals) -> Conditionals:
+    limit = np.minimum(np.rint(exact.limit * 2.0**32), 2**32 - 1).astype(np.uint32)
+    return exact._replace(
+        coupling=sealed(exact.coupling.astype(np.float32)),
+        bias=sealed(exact.bias.astype(np.float32)),
+        limit=sealed(limit),
+    )
+
+
+@shared
+def draw(graph, conditionals, scratch, values, variable, rng):  # type: ignore[no-untyped-def]
+    """Give one variable a new value in every lane, drawn from its conditional distribution."""
+    path = conditionals.path[variable]
+    if path == COUNT:
+        _count(conditionals, scratch, values, variable)
+        flip_by_eight_limits(
+            rng, conditionals.limit, conditionals.start[variable], scratch.index, values, variable
+        )
+    elif path == BITS:
+        _bits(conditionals, scratch, values, variable)
+        flip_by_table(
+            rng, conditionals.limit, conditionals.start[variable], scratch.index, values, variable
+        )
+    elif path == TABLE:
+        size = np.int64(graph.cardinality[variable])
+        _places(conditionals, scratch, values, variable)
+        choose_by_table(rng, conditionals.limit, scratch.place, size, values, variable)
+    elif path == FIELD:
+        _field(conditionals, scratch, values, variable)
+        flip_by_field(rng, scratch.field, values, variable)
+    else:
+        size = np.int64(graph.cardinality[variable])
+        _log_weights(graph, scratch, values, variable)
+        choose_by_log_weights(rng, scratch.log_weights, size, values, variable)
+
+
+@shared
+def cumulative_chances(graph, conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """Fill `scratch.log_weights[value, lane]` with the chance of each value but the last, or less.
+
+    Of a binary variable only row 0 is filled, with the chance of value 0.
+    """
+    path = conditionals.path[variable]
+    start = np.uint64(conditionals.start[variable])
+    chances = scratch.log_weights
+    if path <= BITS:
+        if path == COUNT:
+            _count(conditionals, scratch, values, variable)
+        else:
+            _bits(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            limit = conditionals.limit[start + np.uint64(scratch.index[lane])]
+            chances[0, lane] = 1.0 - np.float64(limit) * 2.0**-32
+    elif path == TABLE:
+        _places(conditionals, scratch, values, variable)
+        for value in range(np.int64(graph.cardinality[variable]) - 1):
+            for lane in range(lanes_of(scratch)):
+                limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
+                chances[value, lane] = np.float64(limit) * 2.0**-32
+    elif path == FIELD:
+        _field(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            chances[0, lane] = np.float64(logistic(-scratch.field[lane]))
+    else:
+        size = np.int64(graph.cardinality[variable])
+        _log_weights(graph, scratch, values, variable)
+        cumulate_weights(chances, size, lanes_of(scratch))
+        for value in range(size - 1):
+            for lane in range(lanes_of(scratch)):
+                chances[value, lane] /= chances[size - 1, lane]
+
+
+@shared
+def _count(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """How many neighbours agree with their sign, per lane."""
+    index = scratch.index
+    for lane in range(lanes_of(scratch)):
+        index[lane] = 0
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        negative = np.uint8(conditionals.role[edge])
+        for lane in range(lanes_of(scratch)):
+            index[lane] += values[neighbour, lane] ^ negative
+
+
+@shared
+def _bits(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
+    index = scratch.index
+    for lane in range(lanes_of(scratch)):
+        index[lane] = 0
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        for lane in range(lanes_of(scratch)):
+            index[lane] = index[lane] + index[lane] + values[neighbour, lane]
+
+
+@shared
+def _places(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """Where the limits for the neighbours' joint value begin, per lane."""
+    place = scratch.place
+    for lane in range(lanes_of(scratch)):
+        place[lane] = conditionals.start[variable]
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        stride = conditionals.role[edge]
+        for lane in range(lanes_of(scratch)):
+            place[lane] += stride * np.uint32(values[neighbour, lane])
+
+
+@shared
+def _field(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """Log-odds of value 1, per lane; four neighbours at a time keep sums in registers."""
+    field, coupling = scratch.field, conditionals.coupling
+    bias = conditionals.bias[variable]
+    for lane in range(lanes_of(scratch)):
+        field[lane] = bias
+    edge = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    while edge + np.uint64(4) <= last:
+        a, b = np.uint64(conditionals.neighbour[edge]), np.uint64(conditionals.neighbour[edge + 1])
+        c, d = np.uint64(conditionals.neighbour[edge + 2]), np.uint64(conditionals.neighbour[edge + 3])
+        wa, wb, wc, wd = coupling[edge], coupling[edge + 1], coupling[edge + 2], coupling[edge + 3]
+        for lane in range(lanes_of(scratch)):
+            first_pair = wa * values[a, lane] + wb * values[b, lane]
+            field[lane] += first_pair + (wc * values[c, lane] + wd * values[d, lane])
+        edge += np.uint64(4)
+    while edge < last:
+        a = np.uint64(conditionals.neighbour[edge])
+        for lane in range(lanes_of(scratch)):
+            field[lane] += coupling[edge] * values[a, lane]
+        edge += np.uint64(1)
+
+
+@shared
+def _log_weights(graph, scratch, values, variable):  # type: ignore[no-untyped-def]
+    """Log-weight of each value given the others, per lane, from the factors around it."""
+    log_weights = scratch.log_weights
+    size = np.int64(graph.cardinality[variable])
+    for value in range(size):
+        for lane in range(lanes_of(scratch)):
+            log_weights[value, lane] = 0.0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        if factor < graph.first_clause:
+            _add_table(graph, scratch, values, variable, factor, size)
+        else:
+            _add_clause(graph, scratch, values, variable, factor, size)
+
+
+@shared
+def _add_table(graph, scratch, values, variable, factor, size):  # type: ignore[no-untyped-def]
+    place, log_weights = scratch.place, scratch.log_weights
+    start = graph.table_start[graph.table_of[factor]]
+    for lane in range(lanes_of(scratch)):
+        place[lane] = start
+    own = np.uint32(0)
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        other = np.uint64(graph.scope[edge])
+        stride = graph.stride[edge]
+        if other == variable:
+            own = stride
+        else:
+            for lane in range(lanes_of(scratch)):
+                place[lane] += stride * np.uint32(values[other, lane])
+    for value in range(size):
+        shift = own * np.uint32(value)
+        for lane in range(lanes_of(scratch)):
+            log_weights[value, lane] += graph.table[np.uint64(place[lane] + shift)]
+
+
+@shared
+def _add_clause(graph, scratch, values, variable, factor, size):  # type: ignore[no-untyped-def]
+    by_others, log_weights = scratch.index, scratch.log_weights
+    start = graph.table_start[graph.table_of[factor]]
+    unsatisfied, satisfied = graph.table[start], graph.table[start + np.uint32(1)]
+    for lane in range(lanes_of(scratch)):
+        by_others[lane] = 0
+    wanted = np.int64(-1)
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        other = np.uint64(graph.scope[edge])
+        satisfying = np.uint8(graph.satisfying[edge])
+        if other == variable:
+            wanted = np.int64(satisfying)
+        else:
+            for lane in range(lanes_of(scratch)):
+                by_others[lane] |= np.uint8(values[other, lane] == satisfying)
+    for value in range(size):
+        alone = satisfied if value == wanted else unsatisfied
+        for lane in range(lanes_of(scratch)):
+            log_weights[value, lane] += satisfied if by_others[lane] else alone

@@ -1,0 +1,182 @@
+"""The few operations that are written for vector units, in LLVM's own vector language.
+
+Everything here works on any processor; the lookup of eight limits uses the AVX2 permutation
+where there is one.
+"""
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from orbitmc.compiled import shared
+
+STREAMS = 8
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+WORDS = ir.VectorType(I32, STREAMS)
+HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
+
+
+def _constant(value: int) -> ir.Constant:
+    return ir.Constant(WORDS, [value] * STREAMS)
+
+
+def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+    return context.make_array(array_type)(context, builder, array).data
+
+
+def _load(builder: Any, pointer: Any, kind: Any) -> Any:
+    loaded = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def _store(builder: Any, value: Any, pointer: Any) -> None:
+    builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 1
+
+
+def _draw(builder: Any, state: list[Any]) -> Any:
+    """One step of eight xoshiro128+ generators; the weak lowest bit is cleared."""
+    drawn = builder.and_(builder.add(state[0], state[3]), _constant(0xFFFFFFFE))
+    shifted = builder.shl(state[1], _constant(9))
+    state[2] = builder.xor(state[2], state[0])
+    state[3] = builder.xor(state[3], state[1])
+    state[1] = builder.xor(state[1], state[2])
+    state[0] = builder.xor(state[0], state[3])
+    state[2] = builder.xor(state[2], shifted)
+    high, low = builder.shl(state[3], _constant(11)), builder.lshr(state[3], _constant(21))
+    state[3] = builder.or_(high, low)
+    return drawn
+
+
+def _with_state(builder: Any, streams: Any) -> tuple[list[Any], list[Any]]:
+    pointers = [builder.gep(streams, [I64(STREAMS * word)]) for word in range(4)]
+    return pointers, [_load(builder, pointer, WORDS) for pointer in pointers]
+
+
+@intrinsic
+def fill_random(typing: Any, streams: Any, drawn: Any, width: Any) -> Any:
+    """Fill `drawn` with even 32-bit numbers, one per lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointers, state = _with_state(
+            builder, _data(context, builder, signature.args[0], arguments[0])
+        )
+        out = _data(context, builder, signature.args[1], arguments[1])
+        for chunk in range(4 * len(signature.args[2])):
+            _store(builder, _draw(builder, state), builder.gep(out, [I64(STREAMS * chunk)]))
+        for pointer, word in zip(pointers, state, strict=True):
+            _store(builder, word, pointer)
+        return context.get_dummy_value()
+
+    return types.void(streams, drawn, width), generate
+
+
+@intrinsic
+def flip_by_eight(
+    typing: Any,
+    streams: Any,
+    limit: Any,
+    start: Any,
+    index: Any,
+    values: Any,
+    variable: Any,
+    width: Any,
+) -> Any:
+    """Set `values[variable, lane]` to whether a draw is below `limit[start + index[lane]]`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = [
+            _data(context, builder, signature.args[k], arguments[k]) if k in (0, 1, 3, 4) else None
+            for k in range(7)
+        ]
+        lanes = 32 * len(signature.args[6])
+        first, row = (
+            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
+        )
+        pointers, state = _with_state(builder, data[0])
+        table = _load(builder, builder.gep(data[1], [first]), WORDS)
+        target = builder.gep(data[4], [builder.mul(row, I64(lanes))])
+        for chunk in range(lanes // 32):
+            below = []
+            for part in range(4):
+                offset = 32 * chunk + STREAMS * part
+                places = _load(
+                    builder, builder.gep(data[3], [I64(offset)]), ir.VectorType(I8, STREAMS)
+                )
+                looked_up = _look_up(builder, table, builder.zext(places, WORDS))
+                below.append(builder.icmp_unsigned("<", _draw(builder, state), looked_up))
+            bits = builder.zext(_joined(builder, below), ir.VectorType(I8, 32))
+            _store(builder, bits, builder.gep(target, [I64(32 * chunk)]))
+        for pointer, word in zip(pointers, state, strict=True):
+            _store(builder, word, pointer)
+        return context.get_dummy_value()
+
+    return types.void(streams, limit, start, index, values, variable, width), generate
+
+
+def _look_up(builder: Any, table: Any, places: Any) -> Any:
+    """Eight entries of a table of eight."""
+    if HAS_AVX2:
+        permute = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(WORDS, [WORDS, WORDS]), "llvm.x86.avx2.permd"
+        )
+        return builder.call(permute, [table, places])
+    found = builder.shuffle_vector(table, table, _constant(0))
+    for entry in range(1, STREAMS):
+        spread = builder.shuffle_vector(table, table, _constant(entry))
+        found = builder.select(
+            builder.icmp_unsigned("==", places, _constant(entry)), spread, found
+        )
+    return found
+
+
+def _joined(builder: Any, parts: list[Any]) -> Any:
+    while len(parts) > 1:
+        width = 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(I32, width), list(range(width)))
+        parts = [
+            builder.shuffle_vector(first, second, order)
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+@intrinsic
+def _power_of_two(typing: Any, exponent: Any) -> Any:
+    """The float32 whose exponent field is the given integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(builder.shl(arguments[0], I32(23)), ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+POLYNOMIAL = tuple(
+    np.float32(c)
+    for c in (1.0, 0.69314718, 0.24022651, 0.05550411, 0.00961813, 0.00133336, 0.00015468)
+)
+"""Taylor coefficients of 2^x; on [-1/2, 1/2] the relative error is below 1e-7."""
+
+
+@shared
+def exponential(x):  # type: ignore[no-untyped-def]
+    """Exponential of a float32, written so that it becomes vector code; 0 below about -87."""
+    c0, c1, c2, c3, c4, c5, c6 = POLYNOMIAL
+    clipped = min(max(x, np.float32(-87.3)), np.float32(87.3))
+    scaled = clipped * np.float32(1.44269504)
+    whole = np.floor(scaled + np.float32(0.5))
+    rest = scaled - whole
+    power = c0 + rest * (c1 + rest * (c2 + rest * (c3 + rest * (c4 + rest * (c5 + rest * c6)))))
+    result = power * _power_of_two(np.int32(whole) + np.int32(127))
+    return np.float32(0.0) if x < np.float32(-87.3) else result
+
+
+@shared
+def logistic(field):  # type: ignore[no-untyped-def]
+    """Chance of the value 1 from its log-odds, in float32."""
+    return np.float32(1.0) / (np.float32(1.0) + exponential(-field))
