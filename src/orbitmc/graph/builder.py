@@ -76,7 +76,7 @@ class Builder:
         numbers = np.broadcast_to(np.asarray(tables, dtype=np.int64), (len(rows),))
         self._check_scopes(rows)
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
-        found = np.asarray(self._table_sizes, dtype=np.int64)[numbers]
+        found = np.array([self._table_sizes[number] for number in numbers], dtype=np.int64)
         wrong = np.flatnonzero(wanted != found)
         if len(wrong):
             factor = wrong[0]
