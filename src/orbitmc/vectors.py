@@ -119,6 +119,36 @@ def flip_by_eight(
     return types.void(streams, limit, start, index, values, variable, width), generate
 
 
+@intrinsic
+def add_by_eight(
+    typing: Any, limit: Any, start: Any, index: Any, sums: Any, place: Any, width: Any
+) -> Any:
+    """Add the chances `limit[start + index[lane]]` to eight sums from `place` on, lane by lane."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        limits, indices, out = (
+            _data(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3)
+        )
+        first, target = (
+            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (1, 4)
+        )
+        table = _load(builder, builder.gep(limits, [first]), WORDS)
+        long = ir.VectorType(I64, STREAMS)
+        total = ir.Constant(long, [0] * STREAMS)
+        for chunk in range(4 * len(signature.args[5])):
+            place = builder.gep(indices, [I64(STREAMS * chunk)])
+            places = builder.zext(_load(builder, place, ir.VectorType(I8, STREAMS)), WORDS)
+            total = builder.add(total, builder.zext(_look_up(builder, table, places), long))
+        numbers = ir.VectorType(ir.DoubleType(), STREAMS)
+        scale = ir.Constant(numbers, [2.0**-32] * STREAMS)
+        pointer = builder.gep(out, [target])
+        chances = builder.fmul(builder.sitofp(total, numbers), scale)
+        _store(builder, builder.fadd(_load(builder, pointer, numbers), chances), pointer)
+        return context.get_dummy_value()
+
+    return types.void(limit, start, index, sums, place, width), generate
+
+
 def _look_up(builder: Any, table: Any, places: Any) -> Any:
     """Eight entries of a table of eight."""
     if HAS_AVX2:

@@ -40,7 +40,7 @@ from orbitmc.random import (
     lanes_of,
     width_of,
 )
-from orbitmc.vectors import logistic
+from orbitmc.vectors import add_by_eight, logistic
 
 
 class Conditionals(NamedTuple):
@@ -141,6 +141,26 @@ def draw(graph, conditionals, scratch, values, variable, rng):  # type: ignore[n
         size = np.int64(graph.cardinality[variable])
         _log_weights(graph, scratch, values, variable)
         choose_by_log_weights(rng, scratch.log_weights, size, values, variable)
+
+
+@shared
+def has_limits(conditionals, variable):  # type: ignore[no-untyped-def]
+    """Whether `add_limits` serves this variable."""
+    return conditionals.path[variable] <= BITS
+
+
+@shared
+def add_limits(conditionals, scratch, values, variable, sums, place):  # type: ignore[no-untyped-def]
+    """Add the chances of value 1 to the eight flat `sums` from `place` on, lane modulo eight."""
+    start = conditionals.start[variable]
+    if conditionals.path[variable] == COUNT:
+        _count(conditionals, scratch, values, variable)
+        add_by_eight(conditionals.limit, start, scratch.index, sums, place, scratch.width)
+    else:
+        _bits(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.index[lane])]
+            sums[place + np.uint64(lane % 8)] += np.float64(limit) * 2.0**-32
 
 
 @shared

@@ -1,7 +1,9 @@
 """A factor graph and the names people use for its variables and values."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +51,7 @@ class Model:
                 f"got {len(self.names)} and {len(self.values)}"
             )
         if len(set(self.names)) != len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            twice = next(name for name, count in Counter(self.names).items() if count > 1)
             raise InputError(f"two variables are called {twice!r}")
         for name, values, size in zip(
             self.names, self.values, self.graph.cardinality, strict=True
@@ -67,7 +69,7 @@ class Model:
         findings = resolve(evidence, self.domains())
         self._require_consistent(findings)
         softened = self._with_likelihoods(findings)
-        index = {name: variable for variable, name in enumerate(self.names)}
+        index = self.index
         hard = {index[name]: value for name, value in findings.hard.items() if name in index}
         try:
             graph = condition(softened, hard)
@@ -90,6 +92,16 @@ class Model:
         """Value names of every variable, observed ones included, in the author's order."""
         free = dict(zip(self.names, self.values, strict=True))
         return {n: free[n] if n in free else self.observed[n].values for n in self.order}
+
+    def domains_of(self, name: str) -> tuple[str, ...]:
+        """Value names of one variable, observed or not."""
+        known = self.observed.get(name)
+        return known.values if known else self.values[self.index[name]]
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Where each free variable stands in the graph."""
+        return {name: variable for variable, name in enumerate(self.names)}
 
     def _require_consistent(self, findings: Findings) -> None:
         for name, value in findings.hard.items():
@@ -118,14 +130,13 @@ class Model:
             builder,
             np.arange(self.graph.variables),
         )
-        index = {name: variable for variable, name in enumerate(self.names)}
         for name, weights in findings.soft.items():
             with np.errstate(divide="ignore"):
                 likelihood = np.log(np.asarray(weights))
             if name in self.observed:
                 builder.constant += float(likelihood[self.observed[name].value])
             else:
-                builder.add_factor([index[name]], likelihood)
+                builder.add_factor([self.index[name]], likelihood)
         return merged(builder.build())
 
 

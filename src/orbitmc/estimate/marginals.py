@@ -1,0 +1,186 @@
+"""The answer: how probable each value of each variable is, and how sure we are."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Floats
+from orbitmc.estimate.statistics import Statistics, values_of
+from orbitmc.graph.model import Model
+from orbitmc.graph.support import Domains
+
+GOOD, FAIR, FEW, UNMIXED, FROZEN, FORCED, OBSERVED, EXACT = (
+    "good",
+    "fair",
+    "too few samples",
+    "not mixed",
+    "frozen",
+    "forced",
+    "observed",
+    "exact",
+)
+BELIEVED = frozenset({GOOD, FAIR, FORCED, OBSERVED, EXACT})
+GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
+GOOD_ESS, FAIR_ESS = 400.0, 100.0
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """One variable: a number per value in each array, and a verdict in words."""
+
+    values: tuple[str, ...]
+    probability: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    ess: Floats
+    r_hat: Floats
+    verdict: str
+
+
+@dataclass(frozen=True)
+class About:
+    """How an answer was found."""
+
+    method: str
+    reason: str
+    seconds: float = 0.0
+    seed: int | None = None
+    samples: int = 0
+    chains: int = 0
+    updates: int = 0
+    log_z: float | None = None
+    interrupted: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def updates_per_second(self) -> float:
+        return self.updates / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Marginals(Mapping[str, Marginal]):
+    """Marginals by variable name, in the order of the model's author."""
+
+    variables: Mapping[str, Marginal]
+    about: About = field(default_factory=lambda: About("", ""))
+
+    def __getitem__(self, name: str) -> Marginal:
+        return self.variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    @property
+    def converged(self) -> bool:
+        """Whether every number may be believed within its error."""
+        return all(marginal.verdict in BELIEVED for marginal in self.variables.values())
+
+    def verdicts(self) -> dict[str, int]:
+        """How many variables got each verdict."""
+        found: dict[str, int] = {}
+        for marginal in self.variables.values():
+            found[marginal.verdict] = found.get(marginal.verdict, 0) + 1
+        return found
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
+        import pandas as pd
+
+        columns = ("probability", "standard_error", "low", "high", "ess", "r_hat")
+        rows = [
+            (name, value, *(getattr(m, column)[k] for column in columns), m.verdict)
+            for name, m in self.variables.items()
+            for k, value in enumerate(m.values)
+        ]
+        return pd.DataFrame(rows, columns=["variable", "value", *columns, "verdict"])
+
+
+def exact_marginals(model: Model, probabilities: Mapping[str, Floats], about: About) -> Marginals:
+    """Dress exact probabilities of the free variables as an answer."""
+    found = {name: _certain(model, name, p, EXACT) for name, p in probabilities.items()}
+    return Marginals(_complete(model, found), about)
+
+
+def sampled_marginals(
+    model: Model, statistics: Statistics, domains: Domains | None, about: About
+) -> Marginals:
+    """Dress the statistics of a run as an answer; `domains` tells forced from frozen."""
+    spread = values_of(model.graph.cardinality)
+    probability = spread.probabilities(statistics.probability)
+    low, high = spread.spread(statistics.low, 1.0), spread.spread(statistics.high, 1.0)
+    low, high = (
+        np.where(spread.mirrored, 1.0 - high, low),
+        np.where(spread.mirrored, 1.0 - low, high),
+    )
+    error = spread.spread(statistics.standard_error, 0.0)
+    ess = spread.spread(statistics.ess, float(statistics.lanes))
+    r_hat = spread.spread(statistics.r_hat, 1.0)
+    verdicts = _verdicts(model, statistics, domains, spread.start, ess, r_hat)
+    found = {}
+    for variable, name in enumerate(model.names):
+        if verdicts[variable] == FORCED:
+            assert domains is not None
+            found[name] = _certain(model, name, domains.of(variable).astype(float), FORCED)
+            continue
+        own = slice(spread.start[variable], spread.start[variable + 1])
+        found[name] = Marginal(
+            model.values[variable],
+            probability[own],
+            error[own],
+            low[own],
+            high[own],
+            ess[own],
+            r_hat[own],
+            verdicts[variable],
+        )
+    return Marginals(_complete(model, found), about)
+
+
+def _verdicts(
+    model: Model,
+    statistics: Statistics,
+    domains: Domains | None,
+    start: NDArray[Any],
+    ess: Floats,
+    r_hat: Floats,
+) -> list[str]:
+    if not model.names:
+        return []
+    worst_r_hat = np.maximum.reduceat(r_hat, start[:-1])
+    worst_ess = np.minimum.reduceat(ess, start[:-1])
+    verdict = np.full(len(model.names), UNMIXED, dtype=object)
+    verdict[worst_r_hat <= FAIR_R_HAT] = FEW
+    verdict[(worst_r_hat <= FAIR_R_HAT) & (worst_ess >= FAIR_ESS)] = FAIR
+    verdict[(worst_r_hat <= GOOD_R_HAT) & (worst_ess >= GOOD_ESS)] = GOOD
+    if domains is not None:
+        remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
+        verdict[statistics.open_lanes < statistics.lanes] = FROZEN
+        verdict[remaining == 1] = FORCED
+    return verdict.tolist()  # type: ignore[no-any-return]
+
+
+def _certain(model: Model, name: str, probability: Floats, verdict: str) -> Marginal:
+    values = model.domains_of(name)
+    none, one = np.zeros(len(values)), np.ones(len(values))
+    p = np.asarray(probability, dtype=np.float64)
+    return Marginal(values, p, none, p, p, np.full(len(values), np.inf), one, verdict)
+
+
+def _complete(model: Model, found: Mapping[str, Marginal]) -> dict[str, Marginal]:
+    """Put observed variables back in their places."""
+    everything = {}
+    for name in model.order:
+        if name in found:
+            everything[name] = found[name]
+        else:
+            seen = model.observed[name]
+            indicator = np.eye(len(seen.values))[seen.value]
+            everything[name] = _certain(model, name, indicator, OBSERVED)
+    return everything

@@ -1,0 +1,145 @@
+"""What is counted while chains run.
+
+Lanes are gathered into eight columns; each column is an independent estimate, and their spread
+is the error of the whole. Time is cut into four parts of equal capacity; when all are full, they
+are merged two by two, so any run is remembered in two to four parts and drift shows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Bytes, Floats, Indices, starts
+from orbitmc.compiled import generic, implementation, shared
+from orbitmc.graph.conditionals import add_limits, cumulative_chances, has_limits
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.random import lanes_of
+
+COLUMNS = 8  # eight float64 fill a cache line
+PARTS = 4
+CERTAIN = 1.0 - 2.0**-31  # a chance this near to 1 is rounded to 1 in every draw
+
+
+class ChanceTally(NamedTuple):
+    """Sums of conditional probabilities (Rao-Blackwell): less noise than counting values.
+
+    `sums[part, row, column]`; a binary variable has one row, for value 1, others one per value.
+    `open[variable, lane]` becomes 1 when the conditional has left a choice; it has no rows when
+    every state is possible, since then every choice is open.
+    """
+
+    sums: Floats
+    row_start: Indices
+    open: Bytes
+
+
+class ValueTally(NamedTuple):
+    """Sums of the values seen, as plain counting does; fields as in `ChanceTally`."""
+
+    sums: Floats
+    row_start: Indices
+    open: Bytes
+
+
+Tally = ChanceTally | ValueTally
+
+
+def tally(graph: FactorGraph, lanes: int, *, kind: type = ChanceTally) -> Tally:
+    """Give an empty tally of one pack."""
+    row_start = starts(rows_of(graph.cardinality))
+    watched = graph.variables if graph.has_zeros() else 0
+    sums = np.zeros((PARTS, int(row_start[-1]), COLUMNS))
+    return kind(sums, row_start, np.zeros((watched, lanes), dtype=np.uint8))  # type: ignore[no-any-return]
+
+
+def rows_of(cardinality: Indices) -> NDArray[np.int64]:
+    """How many rows of a tally each variable has."""
+    return np.where(cardinality > 2, cardinality, cardinality - 1).astype(np.int64)
+
+
+def capacity(samples: int) -> int:
+    """How many samples each part holds when that many have been recorded."""
+    size = 1
+    while samples > PARTS * size:
+        size *= 2
+    return size
+
+
+def merge_parts(sums: Floats) -> None:
+    """Make room: the first two parts become one, and so do the last two."""
+    sums[0] += sums[1]
+    np.add(sums[2], sums[3], out=sums[1])
+    sums[2:] = 0.0
+
+
+@generic("tally")
+def record(
+    tally: Any, graph: FactorGraph, conditionals: Any, scratch: Any, values: Bytes, part: int
+) -> None:
+    """Add the present state of every lane to one part of a tally."""
+    raise NotImplementedError
+
+
+@implementation(record, ChanceTally)
+def _record_chances(tally, graph, conditionals, scratch, values, part):  # type: ignore[no-untyped-def]
+    for variable in range(len(graph.cardinality)):
+        size = np.int64(graph.cardinality[variable])
+        row = np.int64(tally.row_start[variable])
+        if len(tally.open) == 0 and has_limits(conditionals, variable):
+            place = np.uint64((part * tally.sums.shape[1] + row) * COLUMNS)
+            add_limits(conditionals, scratch, values, variable, tally.sums.reshape(-1), place)
+            continue
+        cumulative_chances(graph, conditionals, scratch, values, variable)
+        if len(tally.open) > 0:
+            _mark_open(tally, scratch, variable, size)
+        if size == 2:
+            _add_binary(tally, scratch, part, row)
+        else:
+            _add_chances(tally, scratch, part, row, size)
+
+
+@implementation(record, ValueTally)
+def _record_values(tally, graph, conditionals, scratch, values, part):  # type: ignore[no-untyped-def]
+    for variable in range(len(graph.cardinality)):
+        size = np.int64(graph.cardinality[variable])
+        row = np.int64(tally.row_start[variable])
+        if len(tally.open) > 0:
+            cumulative_chances(graph, conditionals, scratch, values, variable)
+            _mark_open(tally, scratch, variable, size)
+        if size == 2:
+            for lane in range(lanes_of(scratch)):
+                tally.sums[part, row, lane % COLUMNS] += np.float64(values[variable, lane])
+        else:
+            for lane in range(lanes_of(scratch)):
+                value = np.int64(values[variable, lane])
+                if size > 2:
+                    tally.sums[part, row + value, lane % COLUMNS] += 1.0
+
+
+@shared
+def _add_binary(tally, scratch, part, row):  # type: ignore[no-untyped-def]
+    for first in range(0, lanes_of(scratch), COLUMNS):
+        for column in range(COLUMNS):
+            tally.sums[part, row, column] += 1.0 - scratch.log_weights[0, first + column]
+
+
+@shared
+def _add_chances(tally, scratch, part, row, size):  # type: ignore[no-untyped-def]
+    chances = scratch.log_weights
+    for value in range(size if size > 2 else 0):
+        for first in range(0, lanes_of(scratch), COLUMNS):
+            for column in range(COLUMNS):
+                above = 1.0 if value == size - 1 else chances[value, first + column]
+                below = 0.0 if value == 0 else chances[value - 1, first + column]
+                tally.sums[part, row + value, column] += above - below
+
+
+@shared
+def _mark_open(tally, scratch, variable, size):  # type: ignore[no-untyped-def]
+    """Remember the lanes in which more than one value is possible."""
+    for value in range(size - 1):
+        for lane in range(lanes_of(scratch)):
+            chance = scratch.log_weights[value, lane]
+            undecided = (chance > 0.0) & (chance < CERTAIN)
+            tally.open[variable, lane] |= np.uint8(undecided)

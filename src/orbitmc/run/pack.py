@@ -1,0 +1,148 @@
+"""A pack: chains advanced in lock-step, with all that they need to go on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Bytes
+from orbitmc.compiled import compiled
+from orbitmc.errors import LimitError
+from orbitmc.estimate.tallies import PARTS, ChanceTally, Tally, capacity, merge_parts, record, tally
+from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.random import LANE_UNIT, Generator, generator
+from orbitmc.run.start import start_values
+
+MOST_VALUES = 256  # a value is one byte
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The state of some chains; its arrays are overwritten as they advance."""
+
+    values: Bytes
+    memory: Any
+    rng: Generator
+    tally: Tally
+    scratch: Scratch
+    outcomes: NDArray[np.int64]
+
+
+def start_pack(
+    graph: FactorGraph,
+    kernel: Kernel,
+    *,
+    seed: int,
+    number: int,
+    lanes: int,
+    kind: type = ChanceTally,
+) -> Pack:
+    """Start a pack: it depends on the seed and its number, on nothing else."""
+    check_lanes(graph, lanes)
+    return Pack(
+        values=start_values(graph, lanes, np.random.SeedSequence(seed, spawn_key=(number, 1))),
+        memory=kernel.memory(graph, lanes),
+        rng=generator(seed, number, lanes),
+        tally=tally(graph, lanes, kind=kind),
+        scratch=scratch(graph, lanes),
+        outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
+    )
+
+
+def check_lanes(graph: FactorGraph, lanes: int) -> None:
+    if lanes < LANE_UNIT or lanes % LANE_UNIT:
+        raise LimitError(f"a pack has a multiple of {LANE_UNIT} lanes, not {lanes}")
+    most = int(graph.cardinality.max(initial=1))
+    if most > MOST_VALUES:
+        raise LimitError(
+            f"a variable has {most} values; sampling handles up to {MOST_VALUES}, "
+            "the exact method has no such limit"
+        )
+
+
+def advance(
+    graph: FactorGraph,
+    kernel: Kernel,
+    conditionals: Conditionals,
+    pack: Pack,
+    *,
+    recorded: int,
+    samples: int,
+    spacing: int,
+) -> None:
+    """Record `samples` more states, `spacing` steps apart, after `recorded` earlier ones."""
+    while samples > 0:
+        size = capacity(recorded + 1)
+        if recorded == PARTS * size // 2 and recorded > PARTS // 2:
+            merge_parts(pack.tally.sums)
+        part = recorded // size
+        now = min(samples, (part + 1) * size - recorded)
+        _advance(
+            graph,
+            kernel,
+            conditionals,
+            pack.memory,
+            pack.values,
+            pack.outcomes,
+            pack.rng,
+            pack.scratch,
+            pack.tally,
+            part,
+            now,
+            spacing,
+        )
+        recorded += now
+        samples -= now
+
+
+def warm_up(
+    graph: FactorGraph,
+    kernel: Kernel,
+    conditionals: Conditionals,
+    pack: Pack,
+    *,
+    samples: int,
+    spacing: int,
+) -> None:
+    """Take as many steps as `samples` would, and record nothing."""
+    _advance(
+        graph,
+        kernel,
+        conditionals,
+        pack.memory,
+        pack.values,
+        pack.outcomes,
+        pack.rng,
+        pack.scratch,
+        pack.tally,
+        NOWHERE,
+        samples,
+        spacing,
+    )
+
+
+NOWHERE = -1
+
+
+@compiled
+def _advance(  # type: ignore[no-untyped-def]
+    graph,
+    kernel,
+    conditionals,
+    memory,
+    values,
+    outcomes,
+    rng,
+    scratch,
+    tally,
+    part,
+    samples,
+    spacing,
+):
+    for _ in range(samples):
+        steps(graph, kernel, memory, values, outcomes, rng, spacing)
+        if part >= 0:
+            record(tally, graph, conditionals, scratch, values, part)

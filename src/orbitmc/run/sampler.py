@@ -1,0 +1,233 @@
+"""Run packs of chains in threads, round by round, until the schedule is fulfilled."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from functools import partial
+
+from orbitmc.errors import InputError
+from orbitmc.estimate.statistics import Statistics, statistics
+from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.conditionals import conditionals as prepare
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.run.pack import Pack, advance, start_pack, warm_up
+from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
+from orbitmc.run.snapshots import Snapshot, next_snapshot, snapshot
+
+LANES = 64
+PACKS = 4
+ROUND_SECONDS = 0.1  # a compiled call cannot be interrupted, so it must be short
+
+
+@dataclass
+class Run:
+    """Packs of one kernel on one graph, and how far they have come.
+
+    `warmed` and `recorded` count samples per lane; `wanted` is how many are to be recorded, once
+    that is known. `seconds` is the time spent so far, over all sessions.
+    """
+
+    graph: FactorGraph
+    kernel: Kernel
+    prepared: Conditionals
+    schedule: Schedule
+    seed: int
+    lanes: int
+    packs: tuple[Pack, ...]
+    warmed: int = 0
+    recorded: int = 0
+    wanted: int | None = None
+    piloted: bool = False
+    seconds: float = 0.0
+    interrupted: bool = False
+    snapshots: list[Snapshot] = field(default_factory=list)
+
+    @property
+    def spacing(self) -> int:
+        return self.schedule.spacing_for(self.graph.variables)
+
+    @property
+    def chains(self) -> int:
+        return self.lanes * len(self.packs)
+
+    @property
+    def updates(self) -> int:
+        """Steps taken by all chains, warm-up included."""
+        return int(sum(pack.outcomes.sum() for pack in self.packs)) * self.lanes
+
+    def statistics(self) -> Statistics:
+        return statistics([pack.tally for pack in self.packs], self.recorded, self.lanes)
+
+
+Watcher = Callable[[Run], None]
+"""Called after every round: progress, checkpoints."""
+
+
+def sample(
+    graph: FactorGraph,
+    kernel: Kernel,
+    schedule: Schedule,
+    *,
+    seed: int = 0,
+    packs: int = PACKS,
+    lanes: int = LANES,
+    threads: int | None = None,
+    kind: type = ChanceTally,
+    prepared: Conditionals | None = None,
+    watchers: Iterable[Watcher] = (),
+) -> Run:
+    """Sample a graph with a kernel; the same seed gives the same samples on any machine.
+
+    Ctrl-C ends the run early: what was recorded so far is returned, marked `interrupted`.
+    """
+    begun = time.perf_counter()
+    if packs < 1:
+        raise InputError(f"a run has at least one pack, not {packs}")
+    started = tuple(
+        start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind)
+        for number in range(packs)
+    )
+    run = Run(
+        graph=graph,
+        kernel=kernel,
+        prepared=prepared if prepared is not None else prepare(graph),
+        schedule=schedule,
+        seed=seed,
+        lanes=lanes,
+        packs=started,
+    )
+    warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
+    if schedule.seconds is None:
+        run.seconds = time.perf_counter() - begun
+    return proceed(run, threads=threads, watchers=watchers)
+
+
+def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher] = ()) -> Run:
+    """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
+    workers = min(len(run.packs), threads or available_cores())
+    with ThreadPoolExecutor(workers) as pool:
+        clock = _Clock(run)
+        _plan(run)
+        while not run.interrupted and not _finished(run, clock):
+            _round(run, pool, clock)
+            clock.stamp(run)
+            _end_pilot(run)
+            if run.schedule.snapshots and run.recorded == clock.snapshot_due:
+                run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
+            for watcher in watchers:
+                watcher(run)
+    return run
+
+
+def available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Clock:
+    """Knows the time of this session and how many samples fit into a round."""
+
+    def __init__(self, run: Run) -> None:
+        self.begun = time.perf_counter() - run.seconds
+        self.samples = 1
+        self.snapshot_due = 0
+
+    def stamp(self, run: Run) -> None:
+        run.seconds = time.perf_counter() - self.begun
+
+    def learn(self, samples: int, seconds: float) -> None:
+        """Aim at rounds of equal duration; grow carefully."""
+        wanted = samples * ROUND_SECONDS / max(seconds, 1e-6)
+        self.samples = max(1, int(min(wanted, 4.0 * samples)))
+
+
+def _plan(run: Run) -> None:
+    """Say how many samples are wanted, where that is known beforehand."""
+    if run.wanted is None and run.schedule.samples is not None:
+        run.wanted = run.schedule.samples
+    elif run.wanted is None and run.schedule.standard_error is not None:
+        run.wanted = PILOT_SAMPLES
+
+
+def _finished(run: Run, clock: _Clock) -> bool:
+    if run.schedule.seconds is not None:
+        spent = time.perf_counter() - clock.begun
+        return spent >= run.schedule.seconds and run.recorded > 0
+    return run.recorded >= (run.wanted or 0)
+
+
+def _round(run: Run, pool: ThreadPoolExecutor, clock: _Clock) -> None:
+    """Advance every pack by the same number of samples; never leaves them unequal."""
+    warming = _warm_up_left(run, clock)
+    if warming:
+        samples = min(warming, clock.samples)
+        work = partial(warm_up, samples=samples)
+    else:
+        samples = _samples_now(run, clock)
+        work = partial(advance, recorded=run.recorded, samples=samples)
+    begun = time.perf_counter()
+    futures = [
+        pool.submit(work, run.graph, run.kernel, run.prepared, pack, spacing=run.spacing)
+        for pack in run.packs
+    ]
+    _wait(run, futures)
+    turns = -(-len(run.packs) // pool._max_workers)
+    clock.learn(samples, (time.perf_counter() - begun) / turns)
+    if warming:
+        run.warmed += samples
+    else:
+        run.recorded += samples
+
+
+def _wait(run: Run, futures: list[Future[None]]) -> None:
+    """Wait for a round to end, even when Ctrl-C asks for an early end of the run."""
+    while True:
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            run.interrupted = True
+        else:
+            break
+    for future in futures:
+        future.result()
+
+
+def _warm_up_left(run: Run, clock: _Clock) -> int:
+    """How many samples of warm-up are still to be made."""
+    if run.recorded or run.piloted:
+        return 0
+    if run.schedule.seconds is None or run.schedule.warm_up is not None:
+        return max(0, run.schedule.warm_up_for(run.wanted or 0) - run.warmed)
+    spent = time.perf_counter() - clock.begun
+    return clock.samples if spent < WARM_UP_SHARE * run.schedule.seconds else 0
+
+
+def _samples_now(run: Run, clock: _Clock) -> int:
+    samples = clock.samples
+    if run.wanted is not None:
+        samples = min(samples, run.wanted - run.recorded)
+    if run.schedule.seconds is not None:
+        left = run.schedule.seconds - (time.perf_counter() - clock.begun)
+        samples = max(1, min(samples, int(samples * left / ROUND_SECONDS) + 1))
+    if run.schedule.snapshots:
+        clock.snapshot_due = next_snapshot(run.recorded)
+        samples = min(samples, clock.snapshot_due - run.recorded)
+    return samples
+
+
+def _end_pilot(run: Run) -> None:
+    """After the pilot, plan the second stage and forget the pilot's samples."""
+    target = run.schedule.standard_error
+    if target is None or run.piloted or run.recorded < (run.wanted or 0):
+        return
+    found = run.statistics()
+    worst = float(found.standard_error.max(initial=0.0))
+    run.wanted = max(8, int(run.recorded * SAFETY * (worst / target) ** 2) + 1)
+    run.piloted, run.recorded = True, 0
+    for pack in run.packs:
+        pack.tally.sums[:] = 0.0
