@@ -167,10 +167,10 @@ def _weight(held: object, source: str, field: str) -> float:
 def _from_uai(words: Words, domains: Domains) -> Evidence:
     _skip_sample_count(words)
     count = words.integer("the number of observed variables")
-    if words.left < 2 * count:
+    if words.left != 2 * count:
         raise words.error(
             words.taken - 1,
-            f"{count} observed variables are announced, but only {words.left} words follow",
+            f"{count} observed variables take {2 * count} words, but {words.left} follow",
         )
     names, evidence = list(domains), dict[str, str]()
     for _ in range(count):
@@ -181,16 +181,11 @@ def _from_uai(words: Words, domains: Domains) -> Evidence:
         if first != value:
             known = values.index(first), values.index(value)
             raise _contradiction(names[variable], values, *known)
-    words.end()
     return evidence
 
 
 def _skip_sample_count(words: Words) -> None:
-    """Skip a leading `1` (one sample follows): then, and only then, the count of words is even.
-
-    One count and pairs make an odd count of words. More samples than one are told by what does
-    not fit a single one.
-    """
+    """Skip a leading `1` (one sample follows): then, and only then, the count of words is even."""
     samples = words.words[0] if words.words else ""
     if len(words.words) % 2 == 0 and samples:
         if samples != "1":

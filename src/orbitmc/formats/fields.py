@@ -14,7 +14,7 @@ def require_header(held: object, wanted: str, source: str) -> dict[str, object]:
         raise wrong(source, "", "a JSON object", held)
     if held.get("format") != wanted:
         raise wrong(source, "format", f'"{wanted}"', held.get("format"))
-    if held.get("version") != VERSION:
+    if held.get("version") is True or held.get("version") != VERSION:
         raise wrong(source, "version", f"{VERSION}", held.get("version"))
     return held
 

@@ -31,6 +31,9 @@ BYTES_PER_NAME = 64
 FEW_VALUES = 256
 """A variable may have so many values without any table that could list them."""
 
+COUNTABLE = 10**18
+"""Where we stop multiplying cardinalities: no file holds so many weights."""
+
 LONGEST_TABLE_BITS = 16
 """A clause is written out as a table of at most 2^16 weights."""
 
@@ -107,10 +110,10 @@ def _entries(words: Words, factor: int, sizes: Sequence[int]) -> int:
     states = 1
     for size in sizes:
         states *= size
-        if states > words.left:
+        if states > COUNTABLE:
             break
     if states != entries:
-        wanted = f"{states}" if states <= words.left else f"{states} or more"
+        wanted = f"{states}" if states <= COUNTABLE else "more than 10^18"
         raise words.error(
             words.taken - 1,
             f"factor {factor} over {len(sizes)} variables needs {wanted} weights, found {entries}",
@@ -145,7 +148,7 @@ def _lines(model: Model) -> Iterator[str]:
     yield from _tables(graph)
     for _, seen in observed:
         yield _joined([len(seen.values), *np.eye(len(seen.values), dtype=int)[seen.value]])
-    yield from [f"1 {_weights(np.array(graph.constant))}"] * (graph.constant != 0)
+    yield from [_weights(np.array([graph.constant]))] * (graph.constant != 0)
 
 
 def _tables(graph: FactorGraph) -> Iterator[str]:

@@ -10,7 +10,7 @@ LARGEST_LOG = 700.0
 
 
 def weight_texts(log_weights: Floats) -> list[str]:
-    """Write weights so that their logarithms come back, to the bit wherever one has them."""
+    """Write weights so that their logarithms come back: to the bit if they once were weights."""
     logs = log_weights.reshape(-1)
     finite = logs[np.isfinite(logs)]
     if (np.abs(finite) > LARGEST_LOG).any():
@@ -18,7 +18,20 @@ def weight_texts(log_weights: Floats) -> list[str]:
         raise InputError(f"the format holds weights, and cannot hold exp({extreme:.6g})")
     weights = np.exp(logs)
     short = [f"{weight:.15g}" for weight in weights.tolist()]
+    chosen = _with_logarithm(logs, weights)
+    enough = _log(np.array(short, dtype=np.float64)) == logs
+    return [a if fits else repr(b) for a, fits, b in zip(short, enough, chosen, strict=True)]
+
+
+def _with_logarithm(logs: Floats, weights: Floats) -> list[float]:
+    """Choose each weight or a number next to it, so that its logarithm is exactly the given one."""
+    chosen = weights.copy()
+    for near in (np.nextafter(weights, 0.0), np.nextafter(weights, np.inf)):
+        better = (_log(chosen) != logs) & (_log(near) == logs)
+        chosen[better] = near[better]
+    return [float(weight) for weight in chosen]
+
+
+def _log(weights: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        enough = np.log(np.array(short, dtype=np.float64)) == logs
-    exact = map(repr, weights.tolist())
-    return [a if fits else b for a, fits, b in zip(short, enough, exact, strict=True)]
+        return np.asarray(np.log(weights))

@@ -1,0 +1,130 @@
+"""BIF as people write it, and what each mistake is told."""
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import InputError, LimitError
+from orbitmc.formats import read
+from tests.formats.samples import BIF
+
+HEAD = "variable a { type discrete [ 2 ] { x, y }; }\nvariable b { type discrete[2] { x y }; }\n"
+FLAT = "probability(a) { table 0.5 0.5; }\n"
+
+
+@pytest.fixture
+def bif(tmp_path):
+    def write(content):
+        (tmp_path / "m.bif").write_text(content)
+        return tmp_path / "m.bif"
+
+    return write
+
+
+def test_names_values_and_rows_are_found(bif):
+    model = read(bif(BIF))
+    assert model.domains() == {
+        "rain": ("yes", "no"),
+        "grass": ("<5", "5-12", "12 or more"),
+        "sprinkler(1)": ("on", "off"),
+    }
+    rain, sprinkler, grass = (np.exp(model.graph.table_values(factor)) for factor in range(3))
+    np.testing.assert_allclose(rain, [0.2, 0.8])
+    np.testing.assert_allclose(sprinkler, [[0.01, 0.99], [0.4, 0.6]])
+    np.testing.assert_allclose(grass[0, 1], [1, 0, 0])
+    np.testing.assert_allclose(grass[1, 0], [0.5, 0.25, 0.25])
+    assert [model.graph.scope_of(factor).tolist() for factor in range(3)] == [
+        [0],
+        [0, 2],
+        [0, 2, 1],
+    ]
+
+
+def test_a_table_with_parents_lists_the_child_slowest(bif):
+    both = HEAD + FLAT + 'probability ( "b" | "a" ) { table 0.6 0.05 0.4 0.95 ; }'
+    table = read(bif(both)).graph.table_values(1)
+    np.testing.assert_allclose(np.exp(table), [[0.6, 0.4], [0.05, 0.95]])
+
+
+def test_a_table_that_plainly_has_the_child_fastest_is_refused(bif):
+    path = bif(HEAD + FLAT + "probability ( b | a ) { table 0.6 0.4 0.05 0.95; }")
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value) == (
+        f"{path}:4:15: the table of 'b' must list its first value for all parents, then the next"
+    )
+
+
+def test_rows_that_rounding_keeps_from_one_are_kept_as_given(bif):
+    table = read(
+        bif("variable a { type discrete [3] {x,y,z}; } probability(a) { table .33 .33 .33; }")
+    )
+    np.testing.assert_array_equal(table.graph.table, np.log([0.33] * 3))
+
+
+def test_comments_in_quotes_are_names(bif):
+    content = 'variable "a//b" { type discrete [1] { "/*" }; } probability ( "a//b" ) { table 1; }'
+    assert read(bif(content)).domains() == {"a//b": ("/*",)}
+
+
+WRONG = {
+    "nonsense {": "1:1: expected network, variable or probability, found 'nonsense'",
+    "{": "1:1: expected network, variable or probability, found '{'",
+    "network x {\n": "2:1: expected property or '}', found the end of the file",
+    "/* no end": "1:1: the comment that begins here never ends",
+    "variable a { type continuous; }": "1:19: expected type discrete, found 'continuous'",
+    "variable a { }": "1:10: variable 'a' has no `type discrete [ n ] { ... };`",
+    "variable a { type discrete [3] { x, y }; }": "1:29: '3' values are announced, found 2",
+    "variable a { type discrete [2] { x, x }; }": "1:29: a value stands there twice",
+    "variable a { type discrete [2] { x, y } }": "1:41: expected ';', found '}'",
+    "variable a { property no end }": "1:23: expected ';' after the property, found 'no'",
+    HEAD + "variable a {": "3:10: variable 'a' is declared twice",
+    HEAD + "probability ( c ) {": "3:15: unknown variable 'c' (declare it before)",
+    HEAD + "probability ( ) {": "3:15: expected a variable, found ')'",
+    HEAD + "probability ( a | a ) {": "3:19: variable 'a' stands there twice",
+    HEAD + FLAT + FLAT: "4:13: a second probability block for 'a'",
+    HEAD + FLAT: "4:1: variable 'b' has no probability block",
+    HEAD + "probability(a) { table 0.5; }": "3:24: expected 2 probabilities, found 1",
+    HEAD + "probability(a) { table 0.5, -0.5; }": (
+        "3:29: expected a probability (finite, not negative), found '-0.5'"
+    ),
+    HEAD + "probability(a) { table 0.5, nan; }": (
+        "3:29: expected a probability (finite, not negative), found 'nan'"
+    ),
+    HEAD + "probability(a) { table 1_0, 2; }": (
+        "3:24: expected a probability (finite, not negative), found '1_0'"
+    ),
+    HEAD + "probability(a) { table 0.5, 1e999; }": (
+        "3:29: expected a probability (finite, not negative), found '1e999'"
+    ),
+    HEAD + "probability(a) { table 0.5, 0.5 }": "3:33: expected ';', found '}'",
+    HEAD + "probability(a|b) { (z) 0.5 0.5; }": ("3:21: unknown value 'z'; expected one of x, y"),
+    HEAD + "probability(a|b) { (x, y) 0.5 0.5; }": "3:24: expected ')', found 'y'",
+    HEAD + "probability(a|b) { (x) 0.5 0.5; (x) 0.5 0.5; }": "3:33: this row stands there twice",
+    HEAD + "probability(a|b) { (x) 0.5 0.5; }": (
+        "3:13: 'a' has no probabilities for (y), and no default"
+    ),
+    HEAD + "probability(a|b) {default .5 .5;} probability(b|a) {default .5 .5;}": (
+        "3:13: the parents form a cycle: 'a' <- 'b' <- 'a'"
+    ),
+}
+
+
+@pytest.mark.parametrize("content", WRONG, ids=repr)
+def test_each_mistake_is_told_with_its_place(bif, content):
+    path = bif(content)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}:{WRONG[content]}"
+
+
+def test_an_unknown_variable_gets_the_nearest_name(bif):
+    with pytest.raises(InputError, match=r"unknown variable 'rian'; did you mean 'rain'\?"):
+        read(bif(BIF.replace("| rain ", "| rian ")))
+
+
+def test_a_default_cannot_blow_up_a_table(bif):
+    names = [f"v{number}" for number in range(60)]
+    declared = "".join(f"variable {name} {{ type discrete [2] {{ x, y }}; }}" for name in names)
+    path = bif(f"{declared} probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5 0.5; }}")
+    with pytest.raises(LimitError, match=r"TiB, over the memory limit of 4\.0 GiB"):
+        read(path)

@@ -1,0 +1,149 @@
+"""Whatever the bytes of a file are, only our own error comes out of a reader."""
+
+import gzip
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orbitmc.errors import OrbitError
+from orbitmc.formats import read, read_evidence, read_mar, read_pr
+from orbitmc.graph.model import Model
+from tests.formats.samples import BIF, EVIDENCE_JSON, EVIDENCE_UAI, TEXTS
+
+MEMORY = 2**26  # small, so that a file which slips through a check cannot hurt the tests
+
+NAMES = """{"format": "orbitmc-names", "version": 1, "variables": [
+{"name": "a", "values": ["x", "y"]}, {"name": "b", "values": ["x", "y"]},
+{"name": "c", "values": ["x", "y", "z"]}]}"""
+
+PIECES = [
+    b"0",
+    b"1",
+    b"-1",
+    b"9" * 25,
+    b"1e999",
+    b"nan",
+    b"\xff",
+    b"\0",
+    b'"',
+    b"{",
+    b"}",
+    b"(",
+    b")",
+]
+PIECES += [
+    b" ",
+    b"\n",
+    b",",
+    b";",
+    b"[",
+    b"]",
+    b"|",
+    b"<",
+    b">",
+    b"&a;",
+    b"/*",
+    b"//",
+    b"null",
+    b"e",
+]
+PIECES += [
+    b"true",
+    b"[" * 3000,
+    b"\\ud800",
+    b"_",
+    b"\xc2\xa0",
+    b"\xd9\xa2",
+    b"\x1f\x8b",
+    b"infinity",
+]
+
+
+@st.composite
+def mutations(draw, texts):
+    """A valid file with some bytes flipped, inserted, deleted, cut off or spliced in."""
+    data = draw(st.sampled_from(texts)).encode()
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(data)))
+        stop = draw(st.integers(start, min(start + 12, len(data))))
+        change = draw(st.sampled_from(["flip", "insert", "delete", "cut", "splice"]))
+        if change == "flip" and start < len(data):
+            byte = data[start] ^ (1 << draw(st.integers(0, 7)))
+            data = data[:start] + bytes([byte]) + data[start + 1 :]
+        elif change == "insert":
+            data = data[:start] + draw(st.sampled_from(PIECES)) + data[start:]
+        elif change == "delete":
+            data = data[:start] + data[stop:]
+        elif change == "cut":
+            data = data[:start]
+        elif change == "splice":
+            other = draw(st.sampled_from(texts)).encode()
+            place = draw(st.integers(0, len(other)))
+            data = data[:start] + other[place : place + draw(st.integers(1, 60))] + data[stop:]
+    return data
+
+
+def outcome(act, *arguments):
+    """What a reader gives: a value, or our own error."""
+    try:
+        return act(*arguments, memory=MEMORY)
+    except OrbitError as error:
+        return error
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_any_model_file_gives_a_model_or_our_error(suffix):
+    @settings(max_examples=400, derandomize=True, deadline=None)
+    @given(data=mutations([TEXTS[suffix]]) | st.binary(max_size=60))
+    def check(data):
+        path.write_bytes(data)
+        assert isinstance(outcome(read, path), Model | OrbitError)
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"m{suffix}"
+        check()
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(data=mutations([NAMES]))
+def test_any_names_beside_a_model_give_a_model_or_our_error(data):
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "m.uai").write_text(TEXTS[".uai"])
+        (Path(folder) / "m.uai.json").write_bytes(data)
+        assert isinstance(outcome(read, Path(folder) / "m.uai"), Model | OrbitError)
+
+
+@settings(max_examples=400, derandomize=True, deadline=None)
+@given(data=mutations([EVIDENCE_JSON, EVIDENCE_UAI]))
+def test_any_evidence_file_gives_evidence_or_our_error(data):
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "m.bif").write_text(BIF)
+        model = read(Path(folder) / "m.bif")
+        (Path(folder) / "e").write_bytes(data)
+        assert isinstance(outcome(read_evidence, Path(folder) / "e", model), dict | OrbitError)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(data=mutations(["MAR\n2 2 0.5 0.5 1 1.0", "PR\n-17.2155", "MAR 1 1 1 1.0"]))
+def test_any_result_file_gives_numbers_or_our_error(data):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "r"
+        path.write_bytes(data)
+        assert isinstance(outcome(read_mar, path), list | OrbitError)
+        assert isinstance(outcome(read_pr, path), float | OrbitError)
+
+
+def test_any_packed_file_gives_a_model_or_our_error(tmp_path):
+    draw = random.Random(1)
+    whole = gzip.compress(TEXTS[".bif"].encode(), mtime=0)
+    for _ in range(300):
+        data = bytearray(whole)
+        data[draw.randrange(len(data))] = draw.randrange(256)
+        (tmp_path / "m.bif.gz").write_bytes(
+            data[: draw.randrange(len(data)) if draw.random() < 0.3 else None]
+        )
+        assert isinstance(outcome(read, tmp_path / "m.bif.gz"), Model | OrbitError)
