@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
 from orbitmc.estimate.statistics import Statistics, values_of
+from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
 
-GOOD, FAIR, FEW, UNMIXED, FROZEN, FORCED, OBSERVED, EXACT = (
+GOOD, FAIR, FEW, UNMIXED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
     "good",
     "fair",
     "too few samples",
     "not mixed",
     "frozen",
+    "tied to frozen",
     "forced",
     "observed",
     "exact",
@@ -161,7 +163,10 @@ def _verdicts(
     verdict[(worst_r_hat <= GOOD_R_HAT) & (worst_ess >= GOOD_ESS)] = GOOD
     if domains is not None:
         remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
-        verdict[statistics.open_lanes < statistics.lanes] = FROZEN
+        frozen = (statistics.open_lanes < statistics.lanes) & (remaining > 1)
+        part_of = components(model.graph)
+        verdict[np.isin(part_of, part_of[frozen])] = SUSPECT
+        verdict[frozen] = FROZEN
         verdict[remaining == 1] = FORCED
     return verdict.tolist()  # type: ignore[no-any-return]
 

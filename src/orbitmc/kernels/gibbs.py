@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.compiled import implementation
-from orbitmc.graph.conditionals import Conditionals, Scratch, conditionals, draw, scratch
+from orbitmc.graph.conditionals import Conditionals, Scratch, draw, scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.kernel import steps
 from orbitmc.random import integer
@@ -65,14 +65,6 @@ def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count): 
             variable = 0
     memory.turn[0] = variable
     outcomes[0] += count
-
-
-def random_scan(graph: FactorGraph) -> RandomScan:
-    return RandomScan(conditionals(graph))
-
-
-def systematic_scan(graph: FactorGraph) -> SystematicScan:
-    return SystematicScan(conditionals(graph))
 
 
 def _memory(prepared: Conditionals, graph: FactorGraph, lanes: int) -> GibbsMemory:

@@ -1,6 +1,6 @@
 """A pack: chains advanced in lock-step, with all that they need to go on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from orbitmc.arrays import Bytes
 from orbitmc.compiled import compiled
 from orbitmc.errors import LimitError
-from orbitmc.estimate.tallies import PARTS, ChanceTally, Tally, capacity, merge_parts, record, tally
+from orbitmc.estimate.tallies import (
+    PARTS,
+    ChanceTally,
+    Tally,
+    ValueTally,
+    capacity,
+    merge_parts,
+    record,
+    tally,
+)
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.kernel import Kernel, steps
@@ -41,12 +50,21 @@ def start_pack(
     kind: type = ChanceTally,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else."""
+    pack = empty_pack(graph, kernel, lanes=lanes, kind=kind.__name__)
+    start = np.random.SeedSequence(seed, spawn_key=(number, 1))
+    pack.values[...] = start_values(graph, lanes, start)
+    return replace(pack, rng=generator(seed, number, lanes))
+
+
+def empty_pack(graph: FactorGraph, kernel: Kernel, *, lanes: int, kind: str) -> Pack:
+    """Give the arrays of a pack, not yet started."""
     check_lanes(graph, lanes)
+    kinds = {one.__name__: one for one in (ChanceTally, ValueTally)}
     return Pack(
-        values=start_values(graph, lanes, np.random.SeedSequence(seed, spawn_key=(number, 1))),
+        values=np.zeros((graph.variables, lanes), dtype=np.uint8),
         memory=kernel.memory(graph, lanes),
-        rng=generator(seed, number, lanes),
-        tally=tally(graph, lanes, kind=kind),
+        rng=generator(0, 0, lanes),
+        tally=tally(graph, lanes, kind=kinds[kind]),
         scratch=scratch(graph, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
     )

@@ -116,7 +116,7 @@ def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher]
             _round(run, pool, clock)
             clock.stamp(run)
             _end_pilot(run)
-            if run.schedule.snapshots and run.recorded == clock.snapshot_due:
+            if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
             for watcher in watchers:
                 watcher(run)

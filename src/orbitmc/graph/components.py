@@ -1,0 +1,22 @@
+"""Parts of a graph that know nothing of each other."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from orbitmc.graph.factor_graph import FactorGraph
+
+
+def components(graph: FactorGraph) -> NDArray[np.int64]:
+    """Number the connected components; gives the number of each variable's."""
+    lengths = np.diff(graph.scope_start.astype(np.int64))
+    factor_of = np.repeat(np.arange(graph.factors), lengths) + graph.variables
+    size = graph.variables + graph.factors
+    links = coo_array(
+        (np.ones(len(graph.scope), dtype=np.int8), (graph.scope.astype(np.int64), factor_of)),
+        shape=(size, size),
+    )
+    _, labels = connected_components(links, directed=False)
+    _, numbered = np.unique(labels[: graph.variables], return_inverse=True)
+    return numbered.astype(np.int64)

@@ -1,0 +1,210 @@
+"""The main job: a model and evidence go in, marginals with their errors come out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.marginals import (
+    FROZEN,
+    UNMIXED,
+    About,
+    Marginals,
+    exact_marginals,
+    sampled_marginals,
+)
+from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, rows_of
+from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.plan import MEMORY, Plan, predict
+from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.support import possible_values
+from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, sample
+from orbitmc.run.schedule import Schedule
+
+Method = Literal["auto", "exact", "gibbs"]
+Scan = Literal["systematic", "random"]
+Estimator = Literal["chances", "values"]
+
+EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
+ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
+DEFAULT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to answer; what is not set has a default that suits most models."""
+
+    method: Method = "auto"
+    scan: Scan = "systematic"
+    estimator: Estimator = "chances"
+    samples: int | None = None
+    seconds: float | None = None
+    standard_error: float | None = None
+    warm_up: int | None = None
+    spacing: int | None = None
+    snapshots: bool = False
+    seed: int = 0
+    packs: int = PACKS
+    lanes: int = LANES
+    threads: int | None = None
+    memory: int = MEMORY
+
+    def schedule(self) -> Schedule:
+        ends = (self.samples, self.seconds, self.standard_error)
+        seconds = DEFAULT_SECONDS if not any(end is not None for end in ends) else self.seconds
+        return Schedule(
+            samples=self.samples,
+            seconds=seconds,
+            standard_error=self.standard_error,
+            spacing=self.spacing,
+            warm_up=self.warm_up,
+            snapshots=self.snapshots,
+        )
+
+
+def marginals(
+    model: Model,
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **changes: object,
+) -> Marginals:
+    """Say how probable each value of each variable is, with its error.
+
+    `method="auto"` answers exactly when that is affordable and samples otherwise; the answer
+    says which and why. Settings may be given one by one: `marginals(model, seconds=5, seed=1)`.
+    """
+    chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
+    seen = model.given(evidence or {})
+    if chosen.method not in ("auto", "exact", "gibbs"):
+        raise InputError(f"unknown method {chosen.method!r}; there are auto, exact and gibbs")
+    if chosen.method == "gibbs":
+        return answer_by_sampling(seen, chosen, "Gibbs was asked for", watchers)
+    try:
+        plan = predict(
+            seen.graph,
+            memory=chosen.memory,
+            seconds=ORDER_SECONDS if chosen.method == "auto" else 5 * ORDER_SECONDS,
+        )
+    except LimitError as error:
+        if chosen.method == "exact":
+            raise
+        return answer_by_sampling(seen, chosen, str(error), watchers)
+    if chosen.method == "exact" or _affordable(plan, chosen):
+        return answer_exactly(seen, chosen, plan)
+    return answer_by_sampling(seen, chosen, f"{price(plan)}, too much", watchers)
+
+
+def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
+    """Answer by elimination."""
+    answer = eliminate(model.graph, memory=settings.memory, plan=plan)
+    about = About(method="exact", reason=price(plan), log_z=answer.log_z)
+    found = dict(zip(model.names, answer.marginals, strict=True))
+    return exact_marginals(model, found, about)
+
+
+def answer_by_sampling(
+    model: Model, settings: Settings, reason: str, watchers: Iterable[Watcher] = ()
+) -> Marginals:
+    """Answer by running chains."""
+    require_memory(model.graph, settings)
+    prepared = conditionals(model.graph)
+    run = sample(
+        model.graph,
+        kernel(prepared, settings.scan),
+        settings.schedule(),
+        seed=settings.seed,
+        packs=settings.packs,
+        lanes=settings.lanes,
+        threads=settings.threads,
+        kind=ChanceTally if settings.estimator == "chances" else ValueTally,
+        prepared=prepared,
+        watchers=watchers,
+    )
+    return answer(model, run, reason)
+
+
+def kernel(prepared: Conditionals, scan: Scan) -> Kernel:
+    return RandomScan(prepared) if scan == "random" else SystematicScan(prepared)
+
+
+def answer(model: Model, run: Run, reason: str) -> Marginals:
+    """Say what a run has learned, and what must be said with it."""
+    domains = possible_values(run.graph) if run.graph.has_zeros() else None
+    about = About(
+        method="gibbs",
+        reason=reason,
+        seconds=run.seconds,
+        seed=run.seed,
+        samples=run.recorded,
+        chains=run.chains,
+        updates=run.updates,
+        interrupted=run.interrupted,
+    )
+    if not run.recorded:
+        raise LimitError("the run was stopped before its first sample; there is no answer yet")
+    found = sampled_marginals(model, run.statistics(), domains, about)
+    return replace(found, about=replace(about, warnings=_warnings(found)))
+
+
+def price(plan: Plan) -> str:
+    """What exact elimination costs, in words."""
+    return (
+        f"exact elimination takes about {_size(plan.bytes)} and {plan.seconds:.2g} s "
+        f"(width {plan.width})"
+    )
+
+
+def _affordable(plan: Plan, settings: Settings) -> bool:
+    limit = max(EXACT_SECONDS, settings.seconds or 0.0)
+    return plan.bytes <= settings.memory and plan.seconds <= limit
+
+
+def require_memory(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
+    rows = int(rows_of(graph.cardinality).sum())
+    zeros = graph.variables if graph.has_zeros() else 0
+    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    needed = settings.packs * pack
+    if needed > settings.memory:
+        raise LimitError(
+            f"{settings.packs} packs of {settings.lanes} chains need {_size(needed)}, the limit "
+            f"is {_size(settings.memory)}; fewer packs need less"
+        )
+
+
+def _warnings(found: Marginals) -> tuple[str, ...]:
+    said = []
+    frozen = [name for name, marginal in found.items() if marginal.verdict == FROZEN]
+    if frozen:
+        said.append(
+            f"{len(frozen)} variables are frozen in some chains ({_some(frozen)}): zeros in the "
+            "model keep Gibbs from changing them one at a time, so the numbers of everything "
+            "connected to them may be wrong"
+        )
+    unmixed = [name for name, marginal in found.items() if marginal.verdict == UNMIXED]
+    if unmixed:
+        said.append(
+            f"{len(unmixed)} variables have not mixed ({_some(unmixed)}): the chains disagree "
+            "more than their errors allow; run longer"
+        )
+    return tuple(said)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    raise AssertionError
