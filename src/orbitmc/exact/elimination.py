@@ -1,0 +1,142 @@
+"""All marginals and the sum of weights by eliminating one variable after the other.
+
+Upward, each bucket sums its variable out of its factors and of the messages it got, and sends
+the result on. Downward, each bucket learns how probable the values are that it shares with its
+parent, and so its own marginal. Messages are logarithms, so nothing under- or overflows, and
+impossible stays impossible.
+"""
+
+import numpy as np
+
+from orbitmc.arrays import Floats, floats
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.exact.answer import ExactAnswer
+from orbitmc.exact.bucket import Bucket, View, collect, log_sum_exp
+from orbitmc.exact.plan import MEMORY, Plan, predict
+from orbitmc.exact.problem import Problem
+from orbitmc.graph.factor_graph import FactorGraph
+
+
+def marginals(
+    graph: FactorGraph, *, memory: int = MEMORY, plan: Plan | None = None, seconds: float = 5.0
+) -> ExactAnswer:
+    """Give every marginal and log Z, exactly; refuses when more than `memory` bytes are needed.
+
+    A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`.
+    """
+    plan = plan or predict(graph, memory=memory, seconds=seconds)
+    if plan.bytes > memory:
+        raise LimitError(
+            f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
+            f"the limit is {memory / 2**30:.3g} GiB"
+        )
+    passes = _Passes(plan)
+    log_z = passes.up()
+    found = passes.down()
+    return ExactAnswer(log_z, _over_all_values(plan.problem, found))
+
+
+def _over_all_values(problem: Problem, found: list[Floats]) -> tuple[Floats, ...]:
+    """Give impossible values probability 0, and decided variables certainty."""
+    result = []
+    for variable, place in enumerate(problem.place):
+        whole = np.zeros(problem.cardinality[variable])
+        whole[problem.possible[variable]] = found[place] if place >= 0 else 1.0
+        result.append(floats(whole))
+    return tuple(result)
+
+
+class _Passes:
+    """Messages while they travel through the tree; each is let go when nobody needs it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.problem, self.tree = plan, plan.problem, plan.tree
+        self.messages: dict[int, Floats] = {}
+        self.taken_off: dict[int, float] = {}
+        self.beliefs: dict[int, Floats] = {}
+
+    def up(self) -> float:
+        """Send all messages up, keep those that regions start from; gives log Z."""
+        kept = {child for region in self.plan.regions for child in region.below}
+        log_z = self.problem.constant
+        for region in reversed(self.plan.regions):
+            for variable in region.buckets:
+                log_z += self._send(variable)
+                for child in self.tree.children[variable]:
+                    if child not in kept and len(self.plan.regions) > 1:
+                        del self.messages[child]
+        if log_z == -np.inf:
+            raise ContradictionError("no state is possible: every state has weight 0")
+        return log_z
+
+    def down(self) -> list[Floats]:
+        """Give the marginal of every variable, region by region from the roots."""
+        found: list[Floats] = [np.empty(0)] * len(self.tree.sizes)
+        for region in self.plan.regions:
+            for variable in region.buckets:
+                if variable not in self.messages:
+                    self._send(variable)
+            for variable in reversed(region.buckets):
+                found[variable] = self._receive(variable)
+        return found
+
+    def _terms(self, bucket: Bucket) -> list[tuple[Floats, View]]:
+        """What is added up in a bucket: its factors, a few at a time, and its messages."""
+        tree, problem, variable = self.tree, self.problem, bucket.variable
+        terms = []
+        for group in tree.factors[variable]:
+            own = [(problem.scopes[factor], problem.tables[factor]) for factor in group]
+            scope, table = bucket.together(own)
+            terms.append((table, bucket.view(scope, tree.sizes)))
+        terms += [
+            (self.messages[child], bucket.view(tree.shared[child], tree.sizes))
+            for child in tree.children[variable]
+        ]
+        return terms
+
+    def _bucket(self, variable: int) -> Bucket:
+        return Bucket(variable, self.tree.shared[variable], self.tree.sizes)
+
+    def _send(self, variable: int) -> float:
+        """Sum a variable out; its message has maximum 0, and what that takes off is returned."""
+        bucket = self._bucket(variable)
+        message = np.empty(bucket.slabs * bucket.places)
+        for slab, sums in bucket.sums(self._terms(bucket)):
+            message[slab * bucket.places : (slab + 1) * bucket.places] = log_sum_exp(sums)
+        largest = float(message.max())
+        if largest == -np.inf:
+            raise ContradictionError("no state is possible: every state has weight 0")
+        message -= largest
+        self.messages[variable] = message
+        self.taken_off[variable] = largest
+        return largest
+
+    def _receive(self, variable: int) -> Floats:
+        """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
+        tree, bucket = self.tree, self._bucket(variable)
+        terms = self._terms(bucket)
+        told = []
+        for child in tree.children[variable]:
+            self.beliefs[child] = np.zeros(tree.message_entries(child))
+            told.append((self.beliefs[child], bucket.view(tree.shared[child], tree.sizes)))
+        ratio = self._ratio(variable)
+        marginal = np.zeros(bucket.values)
+        for slab, sums in bucket.sums(terms):
+            sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
+            np.exp(sums, out=sums)
+            marginal += sums.sum(axis=1)
+            for total, view in told:
+                collect(sums, total, view.step, view.high[slab], view.low)
+        marginal /= marginal.sum()
+        return marginal
+
+    def _ratio(self, variable: int) -> Floats:
+        """Log of how probable the shared values are, over what this bucket had said of them."""
+        message = self.messages.pop(variable)
+        belief = self.beliefs.pop(variable, np.ones(1))
+        message[belief == 0] = 0.0  # impossible: whatever was said, belief 0 decides
+        with np.errstate(divide="ignore"):
+            np.log(belief, out=belief)
+        belief -= message
+        belief -= self.taken_off[variable]
+        return belief

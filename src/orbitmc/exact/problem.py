@@ -1,0 +1,153 @@
+"""A graph made ready for elimination: small log-tables over variables that are still open."""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Floats
+from orbitmc.errors import ContradictionError
+from orbitmc.graph.factor_graph import FactorGraph
+
+LONGEST_EXPANDED = 6
+"""Clauses up to this length become one table; longer ones a chain of small tables."""
+
+Scope = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Log-tables over variables with two or more possible values each.
+
+    `possible[v]` lists those of the `cardinality[v]` values of graph variable `v` that no factor
+    excludes; `place[v]` is its number here, or -1 if only one value is left. Variables here that
+    are nobody's place are helpers, which stand for parts of long clauses.
+    """
+
+    sizes: tuple[int, ...]
+    scopes: tuple[Scope, ...]
+    tables: tuple[Floats, ...]
+    constant: float
+    cardinality: tuple[int, ...]
+    possible: tuple[NDArray[np.int64], ...]
+    place: tuple[int, ...]
+
+
+def prepare(graph: FactorGraph) -> Problem:
+    """Expand clauses, drop impossible values, and multiply factors over the same variables."""
+    sizes, scopes, tables = _full_tables(graph)
+    possible = [np.arange(size) for size in sizes]
+    if any(np.isneginf(table).any() for table in tables):
+        _drop_impossible(scopes, tables, possible)
+    open_variables = [v for v, values in enumerate(possible) if len(values) > 1]
+    place = {variable: number for number, variable in enumerate(open_variables)}
+    constant, merged = _merged(scopes, tables, place, graph.constant)
+    return Problem(
+        sizes=tuple(len(possible[variable]) for variable in open_variables),
+        scopes=tuple(merged),
+        tables=tuple(merged.values()),
+        constant=constant,
+        cardinality=tuple(sizes[: graph.variables]),
+        possible=tuple(possible[: graph.variables]),
+        place=tuple(place.get(variable, -1) for variable in range(graph.variables)),
+    )
+
+
+def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Floats]]:
+    sizes = [int(size) for size in graph.cardinality]
+    scopes: list[Scope] = []
+    tables: list[Floats] = []
+    for factor in range(graph.factors):
+        scope = tuple(graph.scope_of(factor).tolist())
+        if factor < graph.first_clause or len(scope) <= LONGEST_EXPANDED:
+            scopes.append(scope)
+            tables.append(graph.expanded(factor))
+        else:
+            _chain_clause(graph, factor, sizes, scopes, tables)
+    return sizes, scopes, tables
+
+
+def _chain_clause(
+    graph: FactorGraph,
+    factor: int,
+    sizes: list[int],
+    scopes: list[Scope],
+    tables: list[Floats],
+) -> None:
+    """Write a long clause with helpers that say "satisfied so far": linear instead of exponential.
+
+    A helper equals the "or" of the helper before it and of the next variable's being satisfied.
+    """
+    start = int(graph.scope_start[factor])
+    scope = [int(variable) for variable in graph.scope_of(factor)]
+    unsatisfied, satisfied = graph.table_values(factor)
+    so_far = -1
+    for place, variable in enumerate(scope):
+        hits = np.arange(sizes[variable]) == graph.satisfying[start + place]
+        before = np.array([False, True]) if so_far >= 0 else np.array([False])
+        after = before[:, None] | hits
+        earlier: Scope = (so_far,) if so_far >= 0 else ()
+        if place == len(scope) - 1:
+            tables.append(np.where(after, satisfied, unsatisfied))
+            scopes.append((*earlier, variable))
+            return
+        so_far = len(sizes)
+        sizes.append(2)
+        table = np.where(after[:, :, None] == [False, True], 0.0, -np.inf)
+        tables.append(table if earlier else table[0])
+        scopes.append((*earlier, variable, so_far))
+
+
+def _drop_impossible(
+    scopes: list[Scope], tables: list[Floats], possible: list[NDArray[np.int64]]
+) -> None:
+    """Remove values that some factor excludes, until every value has support in every factor.
+
+    Tables are sliced in place; what remains has the same weights, so the answer stays exact.
+    """
+    readers: dict[int, list[int]] = {}
+    for factor, scope in enumerate(scopes):
+        for variable in scope:
+            readers.setdefault(variable, []).append(factor)
+    waiting = deque(range(len(scopes)))
+    queued = set(waiting)
+    while waiting:
+        factor = waiting.popleft()
+        queued.discard(factor)
+        finite = tables[factor] > -np.inf
+        if not finite.any():
+            raise ContradictionError("no state is possible: the hard constraints contradict")
+        for axis, variable in enumerate(scopes[factor]):
+            others = tuple(other for other in range(finite.ndim) if other != axis)
+            kept = finite.any(axis=others)
+            if kept.all():
+                continue
+            possible[variable] = possible[variable][kept]
+            for reader in readers[variable]:
+                along = scopes[reader].index(variable)
+                tables[reader] = np.compress(kept, tables[reader], axis=along)
+                if reader not in queued:
+                    waiting.append(reader)
+                    queued.add(reader)
+            finite = tables[factor] > -np.inf
+
+
+def _merged(
+    scopes: list[Scope], tables: list[Floats], place: dict[int, int], constant: float
+) -> tuple[float, dict[Scope, Floats]]:
+    """Renumber scopes, leave out decided variables, and add up tables over equal scopes."""
+    merged: dict[Scope, Floats] = {}
+    for scope, table in zip(scopes, tables, strict=True):
+        numbers = [place[variable] for variable in scope if variable in place]
+        table = table.reshape([size for size in table.shape if size > 1])
+        if not numbers:
+            constant += float(table)
+            continue
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        key = tuple(numbers[axis] for axis in order)
+        table = table.transpose(order)
+        merged[key] = merged[key] + table if key in merged else table
+    if constant == -np.inf:
+        raise ContradictionError("no state is possible: a factor without variables is 0")
+    return constant, merged

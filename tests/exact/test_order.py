@@ -1,0 +1,113 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import LimitError
+from orbitmc.exact.order import cheapest_cost, eliminate, find_order, neighbours_of
+from orbitmc.exact.plan import predict
+from orbitmc.graph.builder import Builder
+from orbitmc.models.chimera import chimera, chimera_edges
+from orbitmc.models.grid import grid_edges
+from orbitmc.models.ising import ising, ising_grid
+
+
+def renumbered(edges, seed):
+    """The same graph with its variables in another order, so that numbers tell nothing."""
+    edges = np.asarray(edges)
+    image = np.random.default_rng(seed).permutation(edges.max() + 1)
+    return ising(np.zeros(edges.max() + 1), image[edges], 0.3).graph
+
+
+@pytest.mark.parametrize("side", [4, 8, 10, 12, 15])
+def test_a_grid_has_the_width_of_its_side(side):
+    assert predict(ising_grid(side, side, 0.3).graph).width == side
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_renumbered_grid_is_as_narrow(seed):
+    assert predict(renumbered(grid_edges(12, 12), seed)).width == 12
+
+
+def test_a_long_grid_costs_no_more_than_a_sweep_along_it():
+    assert predict(ising_grid(60, 6, 0.3).graph).entries <= 60 * 6 * 2**7
+
+
+def test_chimera_has_width_16():
+    assert predict(chimera(4, 4, 0.3).graph).width == 16
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_renumbered_chimera_is_as_narrow(seed):
+    assert predict(renumbered(chimera_edges(4, 4), seed)).width == 16
+
+
+@pytest.mark.parametrize(
+    ("edges", "width"),
+    [
+        ([(v, (v - 1) // 3) for v in range(1, 60)], 1),
+        ([(v, (v + 1) % 30) for v in range(30)], 2),
+        (list(itertools.combinations(range(9), 2)), 8),
+        ([(v, 12 + w) for v in range(12) for w in range(12)], 12),
+    ],
+    ids=["tree", "cycle", "clique", "bipartite"],
+)
+def test_known_widths(edges, width):
+    assert predict(renumbered(edges, 1)).width == width
+
+
+def test_large_variables_are_kept_apart():
+    """A star of large leaves: the small centre goes last, although it has most neighbours."""
+    builder = Builder([2] + [50] * 6)
+    table = builder.add_table(np.zeros(100))
+    builder.add_factors([[0, leaf] for leaf in range(1, 7)], table)
+    assert predict(builder.build()).largest == 100
+
+
+def brute_force_cost(scopes, sizes):
+    """The least sum of tables over all orders."""
+    best = np.inf
+    for order in itertools.permutations(range(len(sizes))):
+        neighbours = neighbours_of(len(sizes), scopes)
+        total = 0
+        for variable in order:
+            near = eliminate(neighbours, variable)
+            total += sizes[variable] * np.prod([sizes[member] for member in near])
+        best = min(best, total)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_small_graphs_get_nearly_the_best_of_all_orders(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 5, size=7).tolist()
+    scopes = [tuple(rng.permutation(7)[:2].tolist()) for _ in range(10)]
+    order = find_order(scopes, sizes, seconds=1)
+    assert sorted(order) == list(range(7))
+    neighbours = neighbours_of(7, scopes)
+    total = 0
+    for variable in order:
+        near = eliminate(neighbours, variable)
+        total += sizes[variable] * np.prod([sizes[member] for member in near])
+    assert total <= 1.5 * brute_force_cost(scopes, sizes)
+
+
+def test_the_cost_counts_the_tables():
+    """A path of three: tables of 4, 4 and 2 entries, and sixteen times the largest."""
+    assert cheapest_cost([(0, 1), (1, 2)], [2, 2, 2], seconds=1) == 10 + 16 * 4
+
+
+def test_a_hopeless_graph_is_refused_at_once():
+    with pytest.raises(LimitError, match="2000 of these 1000000 variables"):
+        predict(ising_grid(1000, 1000, 0.4).graph)
+
+
+def test_a_large_tree_is_not_refused():
+    edges = np.array([(v, (v - 1) // 2) for v in range(1, 30_000)])
+    assert predict(ising(np.zeros(30_000), edges, 0.3).graph).width == 1
+
+
+def test_a_dense_graph_beyond_any_machine_is_refused():
+    edges = list(itertools.combinations(range(80), 2))
+    with pytest.raises(LimitError, match="80 variables"):
+        predict(ising(np.zeros(80), edges, 0.01).graph)
