@@ -14,6 +14,9 @@ IntRows = NDArray[np.int64]
 MOST_VALUES = 2**31
 """The largest cardinality and table size that the flat arrays can index."""
 
+MOST_AXES = 64
+"""How many variables a table can be shaped by; only those of one value allow so many."""
+
 
 class Builder:
     """Collects variables, tables, factors and clauses; `build` gives the factor graph.
@@ -75,6 +78,11 @@ class Builder:
         rows = np.atleast_2d(np.asarray(scopes, dtype=np.int64))
         numbers = np.broadcast_to(np.asarray(tables, dtype=np.int64), (len(rows),))
         self._check_scopes(rows)
+        if rows.shape[1] > MOST_AXES:
+            raise InputError(
+                f"factor {self._factors} reads {rows.shape[1]} variables, a table at most "
+                f"{MOST_AXES}"
+            )
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
         found = np.array([self._table_sizes[number] for number in numbers], dtype=np.int64)
         wrong = np.flatnonzero(wanted != found)
