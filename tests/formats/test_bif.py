@@ -122,6 +122,18 @@ def test_an_unknown_variable_gets_the_nearest_name(bif):
         read(bif(BIF.replace("| rain ", "| rian ")))
 
 
+def test_many_small_defaults_cannot_blow_up_memory_together(bif):
+    names = [f"v{number}" for number in range(200)]
+    declared = "".join(f"variable {name} {{ type discrete [2] {{ x, y }}; }}" for name in names)
+    blocks = (
+        f"probability ( {names[number]} | {', '.join(names[number - 15 : number])} ) "
+        "{ default 0.5 0.5; }"
+        for number in range(15, 200)
+    )
+    with pytest.raises(LimitError, match=r"takes about 66\.0 MiB, over the memory limit of 64"):
+        read(bif(declared + "".join(blocks)), memory=2**26)
+
+
 def test_a_default_cannot_blow_up_a_table(bif):
     names = [f"v{number}" for number in range(60)]
     declared = "".join(f"variable {name} {{ type discrete [2] {{ x, y }}; }}" for name in names)

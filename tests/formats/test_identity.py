@@ -104,6 +104,16 @@ def test_old_names_beside_a_model_are_replaced(tmp_path):
     assert read(path).names == ("0",)
 
 
+def test_another_json_file_beside_a_model_is_left_alone(tmp_path):
+    coin = model({"coin": ["heads", "tails"]}, [(["coin"], [3, 1])])
+    write(coin, tmp_path / "m.uai.json")
+    with pytest.raises(InputError, match=r"m\.uai\.json: this is no file of names"):
+        write(coin, tmp_path / "m.uai")
+    write(model({"0": ["0", "1"]}, [(["0"], [3, 1])]), tmp_path / "m.uai")
+    assert read(tmp_path / "m.uai").names == ("0",)
+    assert_same(read(tmp_path / "m.uai.json"), coin)
+
+
 def test_uai_refuses_a_clause_too_long_for_a_table(tmp_path):
     builder = Builder([2] * 40)
     builder.add_clause(range(40), [1] * 40, 1.0)

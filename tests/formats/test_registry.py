@@ -49,6 +49,18 @@ def test_a_missing_file_gets_the_nearest_name_in_its_folder(tmp_path):
         read(tmp_path / "no folder" / "alarm.bif")
 
 
+def test_a_table_over_more_variables_than_it_can_have_axes_is_refused(tmp_path):
+    many = " ".join(map(str, range(65)))
+    (tmp_path / "m.uai").write_text(f"MARKOV 65 {'1 ' * 65} 1 65 {many} 1 0.5")
+    declared = [f"variable v{v} {{ type discrete [1] {{ x }}; }}" for v in range(65)]
+    blocks = [f"probability ( v{v} ) {{ table 1; }}" for v in range(1, 65)]
+    last = "probability ( " + " ".join(f"v{v}" for v in range(65)) + " ) { table 1; }"
+    (tmp_path / "m.bif").write_text("\n".join([*declared, *blocks, last]))
+    for name in ("m.uai", "m.bif"):
+        with pytest.raises(InputError, match=rf"{name}: factor \d+ reads 65 variables, a table at"):
+            read(tmp_path / name)
+
+
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(InputError, match="cannot read it: Is a directory"):
         read(tmp_path)

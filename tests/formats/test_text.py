@@ -52,6 +52,15 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     assert read_text(path).content == "word"
 
 
+def test_a_pipe_is_read_packed_or_not(tmp_path):
+    for data in (b"words", gzip.compress(b"words")):
+        reading, writing = os.pipe()
+        os.write(writing, data)
+        os.close(writing)
+        assert read_text(f"/dev/fd/{reading}").content == "words"
+        os.close(reading)
+
+
 def test_a_name_that_no_file_can_have_is_an_input_error():
     with pytest.raises(InputError, match="cannot be the name of a file"):
         read_text("a\0b")

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from orbitmc.arrays import Floats
-from orbitmc.errors import ContradictionError
+from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -17,7 +17,8 @@ Piece = TypeVar("Piece", bound=Sized)
 class Assembly:
     """Collects factors in the order of a file; equal tables are stored once."""
 
-    def __init__(self, cardinality: Sequence[int]) -> None:
+    def __init__(self, cardinality: Sequence[int], source: str) -> None:
+        self._source = source
         self._builder = Builder(cardinality)
         self._tables: dict[bytes, int] = {}
         self._scopes: list[Sequence[int]] = []
@@ -26,7 +27,7 @@ class Assembly:
     def table(self, weights: Sequence[float] | Floats) -> int:
         """Give the number of the table that holds these weights."""
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.asarray(weights, dtype=np.float64))
+            log_weights = np.log(np.asarray(weights, dtype=np.float64).reshape(-1))
         return self._tables.setdefault(log_weights.tobytes(), len(self._tables))
 
     def add_factor(self, scope: Sequence[int], table: int) -> None:
@@ -34,12 +35,16 @@ class Assembly:
         self._table_of.append(table)
 
     def add_constant(self, weight: float) -> None:
-        """Multiply all weights by a number, which no state can avoid."""
-        if weight == 0:
-            raise ContradictionError("a factor over no variables has weight 0: nothing is possible")
+        """Multiply all weights by a number that is not zero."""
         self._builder.constant += float(np.log(weight))
 
     def build(self) -> FactorGraph:
+        try:
+            return self._build()
+        except InputError as error:
+            raise InputError(error.message, source=self._source) from None
+
+    def _build(self) -> FactorGraph:
         for rows in runs(np.frombuffer(entries) for entries in self._tables):
             self._builder.add_tables(rows)
         first = 0

@@ -9,57 +9,77 @@ Probabilities of a child with parents come in rows `(parent values) p, p, ...;` 
 fastest. Numbers are kept as given, also when rounding keeps them from adding up to one.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import NamedTuple
 
 from orbitmc.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.bayes import Conditional, conditionals, find_cycle
 from orbitmc.formats.bif_scanner import Mark, Scanner, written_name
-from orbitmc.formats.bif_tables import read_table
-from orbitmc.formats.text import MEMORY, quoted, read_text
+from orbitmc.formats.bif_tables import BYTES_PER_ENTRY, read_table
+from orbitmc.formats.text import MEMORY, quoted, read_text, require_memory
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.evidence import suggestion
 from orbitmc.graph.model import Model
 
-Domains = dict[str, tuple[str, ...]]
+BYTES_PER_CHARACTER = 32
+"""What a character takes while reading, at most: `1,` is two and makes a number in a list."""
+
+
+class Block(NamedTuple):
+    """A probability block: where its child stands, the parents, and a row for their values."""
+
+    at: Mark
+    parents: list[str]
+    table: Floats
+
+
+@dataclass
+class Network:
+    """What has been read so far; `entries` counts those of all tables."""
+
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    entries: int = 0
 
 
 def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per probability block, in the order of the file."""
-    scanner = Scanner(read_text(path, memory=memory))
-    domains: Domains = {}
-    blocks: dict[str, tuple[Mark, list[str], Floats]] = {}
+    text = read_text(path, memory=memory)
+    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    scanner, network = Scanner(text), Network()
     while not scanner.ended():
         at = scanner.at
         word = scanner.name("network, variable or probability").lower()
         if word == "network":
             _skip_network(scanner)
         elif word == "variable":
-            _read_variable(scanner, domains)
+            _read_variable(scanner, network)
         elif word == "probability":
-            _read_probability(scanner, domains, blocks, memory)
+            _read_probability(scanner, network, memory)
         else:
             raise scanner.error(at, f"expected network, variable or probability, found {word!r}")
-    return _network(scanner, domains, blocks)
+    _require_complete(scanner, network)
+    return _model(network, text.source)
 
 
 def _skip_network(scanner: Scanner) -> None:
-    if not scanner.next_is("{"):
+    while not scanner.took("{"):
         scanner.name("the name of the network")
-    scanner.take("{")
     while not scanner.took("}"):
         scanner.skip_property()
 
 
-def _read_variable(scanner: Scanner, domains: Domains) -> None:
+def _read_variable(scanner: Scanner, network: Network) -> None:
     at = scanner.at
     name = scanner.name("the name of a variable")
-    if name in domains:
+    if name in network.domains:
         raise scanner.error(at, f"variable {name!r} is declared twice")
     scanner.take("{")
     values: list[str] = []
@@ -70,7 +90,7 @@ def _read_variable(scanner: Scanner, domains: Domains) -> None:
             scanner.skip_property()
     if not values:
         raise scanner.error(at, f"variable {name!r} has no `type discrete [ n ] {{ ... }};`")
-    domains[name] = tuple(values)
+    network.domains[name] = tuple(values)
 
 
 def _read_values(scanner: Scanner) -> list[str]:
@@ -92,51 +112,53 @@ def _read_values(scanner: Scanner) -> list[str]:
     return values
 
 
-def _read_probability(
-    scanner: Scanner,
-    domains: Domains,
-    blocks: dict[str, tuple[Mark, list[str], Floats]],
-    memory: int,
-) -> None:
+def _read_probability(scanner: Scanner, network: Network, memory: int) -> None:
     scanner.take("(")
     at = scanner.at
-    scope: list[str] = []
-    while not scanner.took(")"):
-        place = scanner.at
-        name = scanner.name("a variable")
-        if name not in domains:
-            raise scanner.error(
-                place, f"unknown variable {name!r}{suggestion(name, domains)} (declare it before)"
-            )
-        if name in scope:
-            raise scanner.error(place, f"variable {name!r} stands there twice")
-        scope.append(name)
-        scanner.took("|") or scanner.took(",")
+    scope = _read_scope(scanner, network.domains)
     if not scope:
         raise scanner.error(at, "expected a variable, found ')'")
     child, *parents = scope
-    if child in blocks:
+    if child in network.blocks:
         raise scanner.error(at, f"a second probability block for {child!r}")
-    values = [domains[name] for name in [*parents, child]]
-    blocks[child] = (at, parents, read_table(scanner, at, child, values, memory))
+    values = [network.domains[name] for name in [*parents, child]]
+    network.entries += math.prod(len(own) for own in values)
+    require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
+    network.blocks[child] = Block(at, parents, read_table(scanner, at, child, values))
 
 
-def _network(
-    scanner: Scanner, domains: Domains, blocks: dict[str, tuple[Mark, list[str], Floats]]
-) -> Model:
-    for name in domains:
-        if name not in blocks:
+def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
+    scope: list[str] = []
+    while not scanner.took(")"):
+        at = scanner.at
+        name = scanner.name("a variable")
+        if name not in known:
+            near = suggestion(name, known)
+            raise scanner.error(at, f"unknown variable {name!r}{near} (declare it before)")
+        if name in scope:
+            raise scanner.error(at, f"variable {name!r} stands there twice")
+        scope.append(name)
+        scanner.took("|") or scanner.took(",")
+    return scope
+
+
+def _require_complete(scanner: Scanner, network: Network) -> None:
+    for name in network.domains:
+        if name not in network.blocks:
             raise scanner.error(scanner.at, f"variable {name!r} has no probability block")
-    cycle = find_cycle({child: parents for child, (_, parents, _) in blocks.items()})
+    cycle = find_cycle({child: block.parents for child, block in network.blocks.items()})
     if cycle:
-        at = blocks[cycle[0]][0]
+        at = network.blocks[cycle[0]].at
         raise scanner.error(at, f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}")
-    number = {name: variable for variable, name in enumerate(domains)}
-    assembly = Assembly([len(values) for values in domains.values()])
-    for child, (_, parents, table) in blocks.items():
-        scope = [number[name] for name in [*parents, child]]
-        assembly.add_factor(scope, assembly.table(table))
-    return Model(assembly.build(), tuple(domains), tuple(domains.values()))
+
+
+def _model(network: Network, source: str) -> Model:
+    number = {name: variable for variable, name in enumerate(network.domains)}
+    assembly = Assembly([len(values) for values in network.domains.values()], source)
+    for child, block in network.blocks.items():
+        scope = [number[name] for name in [*block.parents, child]]
+        assembly.add_factor(scope, assembly.table(block.table))
+    return Model(assembly.build(), tuple(network.domains), tuple(network.domains.values()))
 
 
 def write_bif(model: Model, path: str | Path) -> None:
@@ -162,9 +184,8 @@ def _pieces(model: Model, network: Sequence[Conditional]) -> Iterator[str]:
 
 
 def _rows(one: Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
-    rows = one.log_probabilities.reshape(-1, len(values[one.child]))
-    for place, row in enumerate(rows):
-        where = np.unravel_index(place, one.log_probabilities.shape[:-1]) if one.parents else ()
-        seen = [values[p][int(v)] for p, v in zip(one.parents, where, strict=True)]
+    texts = weight_texts(one.log_probabilities)
+    size = len(values[one.child])
+    for row, seen in enumerate(itertools.product(*(values[parent] for parent in one.parents))):
         head = f"({', '.join(seen)})" if seen else "table"
-        yield f"  {head} {', '.join(weight_texts(row))};\n"
+        yield f"  {head} {', '.join(texts[row * size : (row + 1) * size])};\n"

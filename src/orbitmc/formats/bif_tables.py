@@ -8,39 +8,44 @@ import numpy as np
 from orbitmc.arrays import Floats
 from orbitmc.formats.bayes import ROUNDING
 from orbitmc.formats.bif_scanner import Mark, Scanner
-from orbitmc.formats.text import quoted, require_memory
+from orbitmc.formats.text import quoted
 from orbitmc.graph.evidence import suggestion
 
 BYTES_PER_ENTRY = 32
+"""What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""
 
-Row = tuple[int, ...]
 
-
-def read_table(
-    scanner: Scanner, at: Mark, child: str, values: Sequence[Sequence[str]], memory: int
-) -> Floats:
-    """Read a block for parents and, last, a child with these values; gives the child fastest."""
+def read_table(scanner: Scanner, at: Mark, child: str, values: Sequence[Sequence[str]]) -> Floats:
+    """Read a block for parents and, last, a child with these values; gives a row per parents."""
     sizes = [len(own) for own in values]
-    require_memory(scanner.text.source, BYTES_PER_ENTRY * math.prod(sizes), memory)
     rows, default, table = _read_body(scanner, values)
     if table:
-        return _child_last(scanner, at, child, table, sizes)
+        return _child_last(scanner, at, child, table, sizes[-1])
     count = math.prod(sizes[:-1])
     if len(rows) < count and not default:
-        missing = next(row for row in np.ndindex(*sizes[:-1]) if row not in rows)
-        seen = ", ".join(own[value] for own, value in zip(values, missing, strict=False))
+        missing = next(row for row in range(count) if row not in rows)
+        seen = ", ".join(_parent_values(missing, values[:-1]))
         raise scanner.error(at, f"{child!r} has no probabilities for ({seen}), and no default")
-    full = np.empty(sizes)
-    full[...] = default or 0.0
+    full = np.empty((count, sizes[-1]))
+    full[:] = default or 0.0
     for row, weights in rows.items():
         full[row] = weights
     return full
 
 
+def _parent_values(row: int, values: Sequence[Sequence[str]]) -> list[str]:
+    """The values of the parents in a row of the table, the last parent fastest."""
+    seen: list[str] = []
+    for own in reversed(values):
+        row, value = divmod(row, len(own))
+        seen.append(own[value])
+    return seen[::-1]
+
+
 def _read_body(
     scanner: Scanner, values: Sequence[Sequence[str]]
-) -> tuple[dict[Row, list[float]], list[float], list[float]]:
-    rows: dict[Row, list[float]] = {}
+) -> tuple[dict[int, list[float]], list[float], list[float]]:
+    rows: dict[int, list[float]] = {}
     default: list[float] = []
     table: list[float] = []
     numbers = [{value: number for number, value in enumerate(own)} for own in values[:-1]]
@@ -61,8 +66,9 @@ def _read_body(
     return rows, default, table
 
 
-def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> Row:
-    row: list[int] = []
+def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> int:
+    """Read the values of the parents; gives the number of the row, the last parent fastest."""
+    row = 0
     for own in numbers:
         at = scanner.at
         value = scanner.name("a value of each parent")
@@ -72,10 +78,10 @@ def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> Row:
                 f"unknown value {quoted(value)}{suggestion(value, own)}; expected one of "
                 f"{', '.join(own)}",
             )
-        row.append(own[value])
+        row = row * len(own) + own[value]
         scanner.took(",")
     scanner.take(")")
-    return tuple(row)
+    return row
 
 
 def _counted(scanner: Scanner, count: int) -> list[float]:
@@ -87,17 +93,17 @@ def _counted(scanner: Scanner, count: int) -> list[float]:
 
 
 def _child_last(
-    scanner: Scanner, at: Mark, child: str, table: Sequence[float], sizes: Sequence[int]
+    scanner: Scanner, at: Mark, child: str, table: Sequence[float], size: int
 ) -> Floats:
     """Bring the child from slowest to fastest; refuse a table that plainly has it fastest."""
     given = np.array(table)
-    slow = given.reshape(sizes[-1], -1)
-    fast = given.reshape(-1, sizes[-1])
+    slow = given.reshape(size, -1)
+    fast = given.reshape(-1, size)
     if not _sums_to_one(slow.sum(axis=0)) and _sums_to_one(fast.sum(axis=1)):
         raise scanner.error(
             at, f"the table of {child!r} must list its first value for all parents, then the next"
         )
-    return slow.T.reshape(sizes)
+    return np.ascontiguousarray(slow.T)
 
 
 def _sums_to_one(sums: Floats) -> bool:

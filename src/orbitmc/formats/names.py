@@ -4,6 +4,9 @@
 
     {"format": "orbitmc-names", "version": 1,
      "variables": [{"name": "Rain", "values": ["no", "yes"]}, ...]}
+
+A JSON file of that name that says to be something else is left alone: neither read as names nor
+overwritten.
 """
 
 import json
@@ -35,11 +38,11 @@ def names_path(path: str | Path) -> Path:
 
 def read_names(path: str | Path, sizes: Sequence[int], *, memory: int = MEMORY) -> Names:
     """Read the names beside a model, or number its variables and values."""
-    beside = names_path(path)
-    if not beside.is_file():
+    source = str(names_path(path))
+    held = _held(names_path(path), memory)
+    if held is None:
         return default_names(sizes)
-    source = str(beside)
-    held = require_header(read_json(beside, memory=memory), FORMAT, source)
+    held = require_header(held, FORMAT, source)
     names, values = variables(held.get("variables"), source)
     if [len(own) for own in values] != list(sizes):
         raise InputError(
@@ -55,11 +58,22 @@ def write_names(model: Model, path: str | Path) -> None:
     beside = names_path(path)
     domains = model.domains()
     plain = default_names([len(values) for values in domains.values()])
-    if (tuple(domains), tuple(domains.values())) == plain and not beside.exists():
+    old = _held(beside, MEMORY)
+    if (tuple(domains), tuple(domains.values())) == plain and old is None:
         return
+    if beside.exists() and old is None:
+        raise InputError(
+            "this is no file of names, and theirs would replace it", source=str(beside)
+        )
     held = [json.dumps({"name": name, "values": own}) for name, own in domains.items()]
     head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
     write_text(beside, head + ",\n".join(held) + "\n]}\n")
+
+
+def _held(beside: Path, memory: int) -> object:
+    """What a file of names holds; nothing if there is none, or if it is of another kind."""
+    held = read_json(beside, memory=memory) if beside.is_file() else None
+    return held if isinstance(held, dict) and held.get("format") == FORMAT else None
 
 
 def default_names(sizes: Sequence[int]) -> Names:

@@ -4,8 +4,8 @@ import gzip
 import os
 import zlib
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.evidence import suggestion
@@ -63,11 +63,9 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
     return data
 
 
-def _unpacked(file: BinaryIO, most: int) -> bytes:
-    head = file.read(len(PACKED))
-    if head != PACKED:
-        return head + file.read(max(most - len(head), 0) + 1)
-    file.seek(0)
+def _unpacked(file: BufferedReader, most: int) -> bytes:
+    if file.peek(len(PACKED))[: len(PACKED)] != PACKED:
+        return file.read(most + 1)
     with gzip.GzipFile(fileobj=file) as unpacked:
         return unpacked.read(most + 1)
 
@@ -78,9 +76,15 @@ def unreadable(path: str | Path, error: OSError) -> InputError:
         return InputError(f"the gzip data is damaged: {error}", source=str(path))
     if not isinstance(error, FileNotFoundError):
         return InputError(f"cannot read it: {error.strerror}", source=str(path))
-    folder = Path(path).parent
-    near = suggestion(Path(path).name, os.listdir(folder)) if folder.is_dir() else ""
+    near = suggestion(Path(path).name, _listed(Path(path).parent))
     return InputError(f"there is no such file{near}", source=str(path))
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def require_memory(source: str, needed: int, memory: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc.arrays import Floats
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.names import read_names, write_names
 from orbitmc.formats.text import MEMORY, quoted, read_text, require_memory
@@ -45,7 +45,7 @@ def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
     if kind.upper() not in ("MARKOV", "BAYES"):
         raise words.error(0, f"expected MARKOV or BAYES, found {quoted(kind)}")
     sizes = _cardinalities(words, memory)
-    assembly = Assembly(sizes)
+    assembly = Assembly(sizes, words.text.source)
     _read_factors(words, sizes, assembly)
     words.end()
     names, values = read_names(path, sizes, memory=memory)
@@ -84,10 +84,19 @@ def _read_factors(words: Words, sizes: Sequence[int], assembly: Assembly) -> Non
             words.taken = first
             weights = words.weights(entries, "{} weights of factor {}", entries, factor)
             if not scope:
-                assembly.add_constant(weights[0])
+                _add_constant(words, factor, weights[0], assembly)
                 continue
             known[key] = assembly.table(weights)
         assembly.add_factor(scope, known[key])
+
+
+def _add_constant(words: Words, factor: int, weight: float, assembly: Assembly) -> None:
+    if weight == 0:
+        raise ContradictionError(
+            f"{words.text.source}: factor {factor} reads no variable and has weight 0, so no state "
+            "is possible"
+        )
+    assembly.add_constant(weight)
 
 
 def _scope(words: Words, factor: int, sizes: Sequence[int]) -> list[int]:

@@ -34,7 +34,7 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
     elements = parse_elements(read_bytes(path, memory=memory), str(path), memory)
     domains = _domains(elements)
     number = {name: variable for variable, name in enumerate(domains)}
-    assembly = Assembly([len(values) for values in domains.values()])
+    assembly = Assembly([len(values) for values in domains.values()], elements.source)
     parents: dict[str, list[str]] = {}
     for one in elements.definitions:
         _require_names(one, domains, parents)
