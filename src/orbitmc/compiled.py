@@ -26,6 +26,9 @@ They never allocate, so they need no reference counts (whose atomic updates woul
 the work), and they are inlined, because passing a tuple of arrays costs one store per field.
 """
 
+NEVER_COMPILED = frozenset({"cli", "formats", "models", "report"})
+"""Rooms without compiled code: a new word in a message must not cost everybody a compilation."""
+
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
@@ -81,13 +84,15 @@ def cache_folder() -> Path:
     """A folder for machine code that belongs to exactly these sources.
 
     Numba looks only at the file of the outermost function when it decides whether cached code is
-    still valid, so the folder is named after a hash of all sources.
+    still valid, so the folder is named after a hash of all sources that may hold compiled code.
     """
     sources = Path(__file__).parent
     digest = hashlib.sha256()
     for source in sorted(sources.rglob("*.py")):
-        digest.update(source.relative_to(sources).as_posix().encode())
-        digest.update(source.read_bytes())
+        name = source.relative_to(sources)
+        if name.parts[0] not in NEVER_COMPILED:
+            digest.update(name.as_posix().encode())
+            digest.update(source.read_bytes())
     name = f"numba-{digest.hexdigest()[:16]}"
     for base in _writable_places():
         try:

@@ -1,0 +1,18 @@
+"""The folder of machine code belongs to the sources that may hold compiled code."""
+
+from pathlib import Path
+
+import pytest
+
+import orbitmc
+from orbitmc.compiled import NEVER_COMPILED
+
+SOURCES = Path(orbitmc.__file__).parent
+
+
+@pytest.mark.parametrize("room", sorted(NEVER_COMPILED))
+def test_rooms_left_out_of_the_hash_compile_nothing(room):
+    for source in (SOURCES / room).rglob("*.py"):
+        text = source.read_text()
+        assert "orbitmc.compiled" not in text, source
+        assert "numba" not in text, source
