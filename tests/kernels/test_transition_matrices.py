@@ -1,0 +1,90 @@
+"""Every kernel keeps its distribution: exact matrices from the production code."""
+
+import numpy as np
+import pytest
+
+from orbitmc.graph.conditionals import draw, unrounded_conditionals
+from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from tests.kernels.catalogue import kernels_on
+from tests.oracle import brute_force
+from tests.oracle.choices import one_step, outcomes, transition_matrix
+from tests.oracle.random_models import random_graph, random_ising
+
+EXACT = 1e-12
+FLAVOURS = {
+    "binary": {"cardinalities": (2,)},
+    "ternary": {"cardinalities": (3,), "variables": (2, 4)},
+    "mixed": {"cardinalities": (2, 3)},
+    "zeros": {"cardinalities": (2, 3), "zeros": 0.3},
+    "binary zeros": {"cardinalities": (2,), "zeros": 0.4},
+}
+
+
+def residuals(graph, run):
+    """How far a kernel is from keeping the distribution, and from detailed balance."""
+    chances = brute_force.distribution(graph)
+    matrix = transition_matrix(graph, run)
+    assert np.abs(matrix.sum(axis=1) - 1).max() <= EXACT
+    flow = chances[:, None] * matrix
+    return np.abs(chances @ matrix - chances).max(), np.abs(flow - flow.T).max()
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("block", range(6))
+def test_every_kernel_keeps_the_distribution_in_detailed_balance(flavour, block):
+    for seed in range(10 * block, 10 * block + 10):
+        graph = random_graph([seed, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
+        for name, kernel in kernels_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert stationary <= EXACT, (flavour, seed, name)
+            assert balance <= EXACT, (flavour, seed, name)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_ising_kernels_keep_the_distribution(equal):
+    for seed in range(10):
+        graph = random_ising(seed, variables=5, degree=2, equal=equal)
+        for name, kernel in kernels_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert max(stationary, balance) <= EXACT, (seed, name)
+
+
+def test_a_systematic_scan_keeps_the_distribution_at_every_turn():
+    graph = random_graph(5, variables=(4, 5), zeros=0.2)
+    kernel = SystematicScan(unrounded_conditionals(graph))
+    for turn in range(graph.variables):
+
+        def run(values, rng, turn=turn):
+            memory = kernel.memory(graph, 1)
+            memory.turn[0] = turn
+            draw(graph, kernel.conditionals, memory.scratch, values, turn, rng)
+
+        assert residuals(graph, run)[0] <= EXACT
+
+
+def test_a_synchronous_update_fails_the_same_test():
+    graph = random_ising(1, variables=3, degree=2, equal=True)
+    prepared = unrounded_conditionals(graph)
+    scratch = RandomScan(prepared).memory(graph, 1).scratch
+
+    def run(values, rng):
+        old, new = values.copy(), values.copy()
+        for variable in range(graph.variables):
+            values[...] = old
+            draw(graph, prepared, scratch, values, variable, rng)
+            new[variable] = values[variable]
+        values[...] = new
+
+    assert residuals(graph, run)[0] > 1e-3
+
+
+def test_the_oracle_meets_every_outcome():
+    graph = random_graph(3, variables=(3, 4), cardinalities=(3,))
+    kernel = RandomScan(unrounded_conditionals(graph))
+    found = outcomes(one_step(graph, kernel), (0, 1, 2))
+    assert sum(found.values()) == pytest.approx(1.0, abs=EXACT)
+    assert set(found) == {
+        state
+        for state in brute_force.states(graph)
+        if sum(a != b for a, b in zip(state, (0, 1, 2), strict=True)) <= 1
+    }

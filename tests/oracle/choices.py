@@ -1,0 +1,118 @@
+"""A generator that does not draw: it walks through every outcome of a kernel.
+
+The production code runs in the interpreter with this object in place of its generator. Each draw
+is a fork; running the kernel once for every sequence of forks gives its exact transition matrix.
+"""
+
+import numpy as np
+
+from orbitmc.compiled import implementation
+from orbitmc.kernels.kernel import steps
+from orbitmc.random import (
+    bernoulli,
+    choose_by_log_weights,
+    choose_by_table,
+    flip_by_eight_limits,
+    flip_by_field,
+    flip_by_table,
+    integer,
+)
+from tests.oracle import brute_force
+
+
+class Choices:
+    """Takes the forced branches first, then always the first possible one."""
+
+    def __init__(self, forced):
+        self.forced, self.taken, self.options = forced, [], []
+        self.probability = 1.0
+
+    def __getitem__(self, place):
+        return (None,)  # lanes_of: one lane
+
+    def choose(self, probabilities):
+        place = len(self.taken)
+        possible = [k for k, p in enumerate(probabilities) if p > 0]
+        branch = self.forced[place] if place < len(self.forced) else possible[0]
+        self.taken.append(branch)
+        self.options.append(possible)
+        self.probability *= probabilities[branch]
+        return branch
+
+
+@implementation(integer, Choices)
+def _integer(rng, bound):
+    return rng.choose([1.0 / bound] * bound)
+
+
+@implementation(bernoulli, Choices)
+def _bernoulli(rng, chance):
+    return bool(rng.choose([1.0 - chance, chance]))
+
+
+@implementation(flip_by_table, Choices)
+@implementation(flip_by_eight_limits, Choices)
+def _flip_by_table(rng, limit, start, index, values, variable):
+    chance = limit[start + index[0]]
+    values[variable, 0] = rng.choose([1.0 - chance, chance])
+
+
+@implementation(flip_by_field, Choices)
+def _flip_by_field(rng, field, values, variable):
+    chance = 1.0 / (1.0 + np.exp(-field[0]))
+    values[variable, 0] = rng.choose([1.0 - chance, chance])
+
+
+@implementation(choose_by_table, Choices)
+def _choose_by_table(rng, limit, place, size, values, variable):
+    upto = [float(limit[place[0] + value]) for value in range(size - 1)]
+    values[variable, 0] = rng.choose(np.diff([0.0, *upto, 1.0]))
+
+
+@implementation(choose_by_log_weights, Choices)
+def _choose_by_log_weights(rng, log_weights, size, values, variable):
+    weights = np.exp(log_weights[:size, 0] - log_weights[:size, 0].max())
+    values[variable, 0] = rng.choose(weights / weights.sum())
+
+
+def outcomes(run, state):
+    """Every state that `run(values, rng)` can end in, with its probability."""
+    found = {}
+    forks = [[]]
+    while forks:
+        forced = forks.pop()
+        rng = Choices(forced)
+        values = np.array(state, dtype=np.uint8).reshape(-1, 1)
+        run(values, rng)
+        end = tuple(int(value) for value in values[:, 0])
+        found[end] = found.get(end, 0.0) + rng.probability
+        for place in range(len(forced), len(rng.taken)):
+            for branch in rng.options[place]:
+                if branch != rng.taken[place]:
+                    forks.append([*rng.taken[:place], branch])
+    return found
+
+
+def transition_matrix(graph, run):
+    """The matrix of a kernel over all states; rows of impossible states stay where they are."""
+    every = brute_force.states(graph)
+    number = {state: k for k, state in enumerate(every)}
+    possible = brute_force.distribution(graph) > 0
+    matrix = np.zeros((len(every), len(every)))
+    for k, state in enumerate(every):
+        if possible[k]:
+            for end, chance in outcomes(run, state).items():
+                matrix[k, number[end]] += chance
+        else:
+            matrix[k, k] = 1.0
+    return matrix
+
+
+def one_step(graph, kernel):
+    """A run of one step of a kernel, with fresh memory each time."""
+
+    def run(values, rng):
+        counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
+        steps(graph, kernel, kernel.memory(graph, 1), values, counts, rng, 1)
+
+    return run
