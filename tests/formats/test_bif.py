@@ -45,6 +45,19 @@ def test_a_table_with_parents_lists_the_child_slowest(bif):
     np.testing.assert_allclose(np.exp(table), [[0.6, 0.4], [0.05, 0.95]])
 
 
+def test_the_old_style_without_bars_and_commas_is_read(bif):
+    old = (
+        'network "Old Style" { //3 variables\n property "made by hand" ;\n}\n'
+        + "".join(f'variable  "{name}" {{ type discrete[2] {{ "t"  "f" }}; }}\n' for name in "abc")
+        + 'probability (  "a" ) { table 0.15 0.85 ; }\nprobability (  "b" ) { table 0.01 0.99 ; }\n'
+        + 'probability (  "c"  "b"  "a" ) { //8 values\n table .99 .97 .9 .3 .01 .03 .1 .7 ;\n}'
+    )
+    graph = read(bif(old)).graph
+    assert graph.scope_of(2).tolist() == [1, 0, 2]
+    wanted = [[[0.99, 0.01], [0.97, 0.03]], [[0.9, 0.1], [0.3, 0.7]]]
+    np.testing.assert_allclose(np.exp(graph.table_values(2)), wanted)
+
+
 def test_a_table_that_plainly_has_the_child_fastest_is_refused(bif):
     path = bif(HEAD + FLAT + "probability ( b | a ) { table 0.6 0.4 0.05 0.95; }")
     with pytest.raises(InputError) as caught:

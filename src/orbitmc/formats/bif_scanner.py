@@ -17,6 +17,7 @@ PIECE = re.compile(
 COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
 PROPERTY = re.compile(r'(?:"[^"\n]*"|[^";{}])*;')
 NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
+WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 SPACE = re.compile(r"\s*")
 
 
@@ -106,14 +107,9 @@ class Scanner:
     def _wrong_weight(self, what: str) -> InputError:
         while True:
             at, word = self.at, self.name(what)
-            if (
-                re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", word, re.ASCII | re.IGNORECASE)
-                is None
-                or float(word) == math.inf
-            ):
-                return self.error(
-                    at, f"expected {what} (finite, not negative), found {quoted(word)}"
-                )
+            if WEIGHT.fullmatch(word) is None or float(word) == math.inf:
+                found = quoted(word)
+                return self.error(at, f"expected {what} (finite, not negative), found {found}")
             self.took(",")
 
     def _unexpected(self, what: str) -> InputError:

@@ -7,20 +7,14 @@
 - Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats.fields import items, name, wrong
-from orbitmc.formats.strict_json import parse_json
-from orbitmc.formats.text import MEMORY, Text, quoted, read_text
-from orbitmc.formats.words import Words
+from orbitmc.formats.evidence_files import Domains, contradiction, evidence_in
+from orbitmc.formats.text import MEMORY, quoted, read_text
 from orbitmc.graph.evidence import Evidence, resolve, suggestion
 from orbitmc.graph.model import Model
-
-Domains = Mapping[str, Sequence[str]]
 
 
 def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> Evidence:
@@ -37,7 +31,7 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
         return typed[0]
     if "=" in str(source) and not _exists(source):
         raise _mistyped(str(source), domains)
-    return _read_file(read_text(source, memory=memory), domains, memory)
+    return evidence_in(read_text(source, memory=memory), domains, memory)
 
 
 def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
@@ -48,7 +42,7 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
     for findings in (resolve(piece, domains) for piece in pieces):
         for variable, value in findings.hard.items():
             if hard.setdefault(variable, value) != value:
-                raise _contradiction(variable, domains[variable], hard[variable], value)
+                raise contradiction(variable, domains[variable], hard[variable], value)
         for variable, weights in findings.soft.items():
             known = soft.get(variable, [1.0] * len(weights))
             soft[variable] = _product(variable, known, weights)
@@ -69,14 +63,6 @@ def _product(variable: str, known: Sequence[float], weights: Sequence[float]) ->
 
 def _scaled(weights: Sequence[float]) -> list[float]:
     return [weight / max(weights) for weight in weights]
-
-
-def _contradiction(
-    variable: str, values: Sequence[str], first: int, second: int
-) -> ContradictionError:
-    return ContradictionError(
-        f"the evidence says that {variable!r} is {values[first]!r} and also {values[second]!r}"
-    )
 
 
 def _exists(source: str | Path) -> bool:
@@ -114,91 +100,3 @@ def _mistyped(typed: str, domains: Domains) -> InputError:
     except InputError as error:
         return error
     raise AssertionError("a typed value that fits was taken before")
-
-
-def _read_file(text: Text, domains: Domains, memory: int) -> Evidence:
-    if text.content.lstrip()[:1] in ("{", "["):
-        evidence = _from_json(parse_json(text, memory=memory), text.source)
-        with _located(text.source):
-            resolve(evidence, domains)
-        return evidence
-    return _from_uai(Words(text, memory=memory), domains)
-
-
-@contextmanager
-def _located(source: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.message, source=source) from None
-
-
-def _from_json(held: object, source: str) -> Evidence:
-    if not isinstance(held, dict):
-        raise wrong(source, "", "an object of variables", held)
-    return {name(one, source, "a variable"): _seen(held[one], source, one) for one in held}
-
-
-def _seen(held: object, source: str, variable: str) -> str | int | dict[str, float] | list[float]:
-    if isinstance(held, str):
-        return name(held, source, variable)
-    if type(held) is int:
-        return held
-    if isinstance(held, dict):
-        return {one: _weight(weight, source, f"{variable}.{one}") for one, weight in held.items()}
-    if isinstance(held, list):
-        listed = enumerate(items(held, source, variable))
-        return [_weight(weight, source, f"{variable}[{place}]") for place, weight in listed]
-    raise wrong(source, variable, "a value or weights of values", held)
-
-
-def _weight(held: object, source: str, field: str) -> float:
-    if type(held) is not int and type(held) is not float:
-        raise wrong(source, field, "a weight", held)
-    try:
-        weight = float(held)
-    except OverflowError:
-        weight = math.inf
-    if not 0 <= weight < math.inf:
-        raise wrong(source, field, "a weight (finite, not negative)", held)
-    return weight
-
-
-def _from_uai(words: Words, domains: Domains) -> Evidence:
-    _skip_sample_count(words)
-    count = words.integer("the number of observed variables")
-    if words.left != 2 * count:
-        raise words.error(
-            words.taken - 1,
-            f"{count} observed variables take {2 * count} words, but {words.left} follow",
-        )
-    names, evidence = list(domains), dict[str, str]()
-    for _ in range(count):
-        variable = _below(words, "a variable", len(names))
-        values = domains[names[variable]]
-        value = values[_below(words, f"a value of variable {variable}", len(values))]
-        first = evidence.setdefault(names[variable], value)
-        if first != value:
-            known = values.index(first), values.index(value)
-            raise _contradiction(names[variable], values, *known)
-    return evidence
-
-
-def _skip_sample_count(words: Words) -> None:
-    """Skip a leading `1` (one sample follows): then, and only then, the count of words is even."""
-    samples = words.words[0] if words.words else ""
-    if len(words.words) % 2 == 0 and samples:
-        if samples != "1":
-            raise words.error(
-                0,
-                f"expected the number of observed variables and as many pairs (or one sample of "
-                f"them), found {quoted(samples)} and {len(words.words) - 1} more words",
-            )
-        words.taken = 1
-
-
-def _below(words: Words, what: str, bound: int) -> int:
-    number = words.integer(what)
-    if number >= bound:
-        raise words.error(words.taken - 1, f"expected {what} from 0 to {bound - 1}, found {number}")
-    return number

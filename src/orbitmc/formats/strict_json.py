@@ -32,11 +32,11 @@ def parse_json(text: Text, *, memory: int) -> object:
 
 
 def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice!r} stands twice in one object")
+    made: dict[str, object] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"key {key!r} stands twice in one object")
+        made[key] = value
     return made
 
 

@@ -5,26 +5,16 @@ the scope fastest. A factor over no variables multiplies all weights.
 
 Variables are called "0", "1", ... and so are their values, because UAI holds no names. When a file
 `X.uai.json` stands beside `X.uai` (or `X.uai.gz`), it gives the names; see `names`.
-
-Writing: always `MARKOV`; variables in the author's order. An observed variable stays, with a factor
-that allows only its value, so that the numbering survives. A clause becomes a table, if it is
-short. What evidence has already decided (`constant`) becomes a factor over no variables.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from orbitmc.arrays import Floats
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError
 from orbitmc.formats.assembly import Assembly
-from orbitmc.formats.names import read_names, write_names
+from orbitmc.formats.names import read_names
 from orbitmc.formats.text import MEMORY, quoted, read_text, require_memory
-from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.words import Words
-from orbitmc.formats.writing import write_text
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 
 BYTES_PER_NAME = 64
@@ -33,9 +23,6 @@ FEW_VALUES = 256
 
 COUNTABLE = 10**18
 """Where we stop multiplying cardinalities: no file holds so many weights."""
-
-LONGEST_TABLE_BITS = 16
-"""A clause is written out as a table of at most 2^16 weights."""
 
 
 def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -78,19 +65,27 @@ def _read_factors(words: Words, sizes: Sequence[int], assembly: Assembly) -> Non
     known: dict[tuple[str, ...], int] = {}
     for factor, scope in enumerate(scopes):
         entries = _entries(words, factor, [sizes[variable] for variable in scope])
-        first = words.taken
-        key = tuple(words.take(entries, "{} weights of factor {}", entries, factor))
-        if key not in known or not scope:
-            words.taken = first
-            weights = words.weights(entries, "{} weights of factor {}", entries, factor)
-            if not scope:
-                _add_constant(words, factor, weights[0], assembly)
-                continue
-            known[key] = assembly.table(weights)
-        assembly.add_factor(scope, known[key])
+        if scope:
+            assembly.add_factor(scope, _table(words, factor, entries, assembly, known))
+        else:
+            _add_constant(words, factor, assembly)
 
 
-def _add_constant(words: Words, factor: int, weight: float, assembly: Assembly) -> None:
+def _table(
+    words: Words, factor: int, entries: int, assembly: Assembly, known: dict[tuple[str, ...], int]
+) -> int:
+    """Give the number of the table that follows; one written like another is not read again."""
+    written = tuple(words.words[words.taken : words.taken + entries])
+    if len(written) == entries and written in known:
+        words.taken += entries
+    else:
+        weights = words.weights(entries, "{} weights of factor {}", entries, factor)
+        known[written] = assembly.table(weights)
+    return known[written]
+
+
+def _add_constant(words: Words, factor: int, assembly: Assembly) -> None:
+    (weight,) = words.weights(1, "the weight of factor {}", factor)
     if weight == 0:
         raise ContradictionError(
             f"{words.text.source}: factor {factor} reads no variable and has weight 0, so no state "
@@ -128,57 +123,3 @@ def _entries(words: Words, factor: int, sizes: Sequence[int]) -> int:
             f"factor {factor} over {len(sizes)} variables needs {wanted} weights, found {entries}",
         )
     return entries
-
-
-def write_uai(model: Model, path: str | Path) -> None:
-    """Write a model as UAI, and its names beside it unless they are plain numbers."""
-    try:
-        content = "\n".join(_lines(model))
-    except InputError as error:
-        raise InputError(f"{error.message}; write .json instead", source=str(path)) from None
-    write_names(model, path)
-    write_text(path, content + "\n")
-
-
-def _lines(model: Model) -> Iterator[str]:
-    graph, domains = model.graph, model.domains()
-    number = {name: variable for variable, name in enumerate(model.order)}
-    observed = [(number[name], seen) for name, seen in model.observed.items()]
-    renamed = np.array([number[name] for name in model.names], dtype=np.int64)
-    yield "MARKOV"
-    yield str(len(domains))
-    yield _joined(len(values) for values in domains.values())
-    yield str(graph.factors + len(observed) + (graph.constant != 0))
-    for factor in range(graph.factors):
-        scope = renamed[graph.scope_of(factor)].tolist()
-        yield _joined([len(scope), *scope])
-    yield from (f"1 {variable}" for variable, _ in observed)
-    yield from ["0"] * (graph.constant != 0)
-    yield from _tables(graph)
-    for _, seen in observed:
-        yield _joined([len(seen.values), *np.eye(len(seen.values), dtype=int)[seen.value]])
-    yield from [_weights(np.array([graph.constant]))] * (graph.constant != 0)
-
-
-def _tables(graph: FactorGraph) -> Iterator[str]:
-    written: dict[int, str] = {}
-    for factor in range(graph.first_clause):
-        table = int(graph.table_of[factor])
-        if table not in written:
-            written[table] = _weights(graph.table_values(factor))
-        yield written[table]
-    for clause in range(graph.first_clause, graph.factors):
-        bits = np.log2(graph.cardinality[graph.scope_of(clause)]).sum()
-        if bits > LONGEST_TABLE_BITS:
-            raise InputError(
-                f"UAI holds tables, and clause {clause} would need one of 2^{bits:.0f} weights"
-            )
-        yield _weights(graph.expanded(clause))
-
-
-def _weights(log_weights: Floats) -> str:
-    return _joined([log_weights.size, *weight_texts(log_weights)])
-
-
-def _joined(words: Iterable[object]) -> str:
-    return " ".join(map(str, words))
