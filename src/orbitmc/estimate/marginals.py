@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
 from orbitmc.estimate.statistics import Statistics, values_of
+from orbitmc.estimate.text import compact
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
@@ -90,6 +91,10 @@ class Marginals(Mapping[str, Marginal]):
         for marginal in self.variables.values():
             found[marginal.verdict] = found.get(marginal.verdict, 0) + 1
         return found
+
+    def __str__(self) -> str:
+        """A table in plain text; long ones are cut short and say so."""
+        return compact(self)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""

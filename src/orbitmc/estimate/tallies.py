@@ -18,7 +18,7 @@ from orbitmc.random import lanes_of
 
 COLUMNS = 8  # eight float64 fill a cache line
 PARTS = 4
-CERTAIN = 1.0 - 2.0**-31  # a chance this near to 1 is rounded to 1 in every draw
+CERTAIN = 1.0 - 2.0**-32  # the limit that stands for 1, as a chance
 
 
 class ChanceTally(NamedTuple):

@@ -108,7 +108,8 @@ def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratc
 
 
 def _rounded(exact: Conditionals) -> Conditionals:
-    limit = np.minimum(np.rint(exact.limit * 2.0**32), 2**32 - 1).astype(np.uint32)
+    even = 2.0 * np.rint(exact.limit * 2.0**31)  # as the numbers it is compared with
+    limit = np.minimum(even, 2**32 - 1).astype(np.uint32)
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),

@@ -1,0 +1,168 @@
+"""Every way of storing a conditional agrees with listing the states."""
+
+import numpy as np
+import pytest
+
+from orbitmc.compiled import compiled
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditional_tables import BITS, COUNT, FACTORS, FIELD, TABLE
+from orbitmc.graph.conditionals import (
+    add_limits,
+    conditionals,
+    cumulative_chances,
+    has_limits,
+    scratch,
+)
+from orbitmc.vectors import exponential, logistic
+from tests.kernels.catalogue import on_path
+from tests.oracle import brute_force
+from tests.oracle.random_models import random_graph, random_ising
+
+LIMIT_ERROR = 2.0**-31
+FIELD_ERROR = 1e-6
+
+
+@compiled
+def chances_of(graph, prepared, memory, values, variable):
+    cumulative_chances(graph, prepared, memory, values, variable)
+
+
+@compiled
+def sums_of(prepared, memory, values, variable, sums):
+    add_limits(prepared, memory, values, variable, sums, np.uint64(0))
+
+
+@compiled
+def has_limits_of(prepared, variable):
+    return has_limits(prepared, variable)
+
+
+def stored(graph, prepared, variable, states):
+    """Chances of all values but the last, or less, for each of 64 states."""
+    memory = scratch(graph, 64)
+    values = np.ascontiguousarray(np.array(states, dtype=np.uint8).T)
+    chances_of(graph, prepared, memory, values, variable)
+    return memory.log_weights[: graph.cardinality[variable] - 1].copy()
+
+
+def largest_error(graph, prepared, seed):
+    """Worst disagreement with brute force over possible states."""
+    rng = np.random.default_rng(seed)
+    possible = np.flatnonzero(brute_force.distribution(graph) > 0)
+    every = brute_force.states(graph)
+    states = [every[k] for k in rng.choice(possible, 64)]
+    worst = 0.0
+    for variable in range(graph.variables):
+        found = stored(graph, prepared, variable, states)
+        for lane, state in enumerate(states):
+            exact = np.cumsum(brute_force.conditional(graph, state, variable))[:-1]
+            worst = max(worst, np.abs(found[:, lane] - exact).max(initial=0.0))
+    return worst
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_limits_are_within_their_rounding(zeros):
+    for seed in range(20):
+        graph = random_graph(seed, variables=(3, 6), zeros=zeros)
+        prepared = conditionals(graph)
+        assert set(prepared.path) <= {COUNT, BITS, TABLE}
+        assert largest_error(graph, prepared, seed) <= LIMIT_ERROR
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_sums_over_factors_are_within_their_rounding(zeros):
+    for seed in range(20):
+        graph = random_graph(seed, variables=(3, 6), zeros=zeros)
+        prepared = conditionals(graph)
+        prepared = on_path(prepared, prepared.path >= 0, FACTORS)
+        assert largest_error(graph, prepared, seed) <= FIELD_ERROR
+
+
+def test_fields_are_within_their_rounding():
+    for seed in range(5):
+        graph = random_ising(seed, variables=12, degree=10, equal=False)
+        prepared = conditionals(graph)
+        assert (prepared.path == FIELD).any()
+        assert largest_error(graph, prepared, seed) <= FIELD_ERROR
+
+
+def test_counts_serve_couplings_of_one_size_and_any_sign():
+    graph = random_ising(4, variables=8, degree=2, equal=True)
+    prepared = conditionals(graph)
+    assert (prepared.path == COUNT).all()
+    assert largest_error(graph, prepared, 1) <= LIMIT_ERROR
+
+
+def test_a_wrong_table_is_noticed():
+    graph = random_graph(2, variables=(4, 5))
+    prepared = conditionals(graph)
+    wrong = prepared._replace(limit=prepared.limit[::-1].copy())
+    assert largest_error(graph, wrong, 0) > 1e-3
+
+
+def test_sums_of_limits_are_sums_of_chances():
+    for graph in (
+        random_ising(4, variables=8, degree=2, equal=True),
+        random_ising(5, variables=8, degree=2, equal=False),
+    ):
+        prepared, memory = conditionals(graph), scratch(graph, 64)
+        rng = np.random.default_rng(0)
+        values = rng.integers(0, 2, (8, 64)).astype(np.uint8)
+        for variable in range(8):
+            assert has_limits_of(prepared, variable)
+            sums = np.zeros(8)
+            sums_of(prepared, memory, values, variable, sums)
+            chances = 1 - stored(graph, prepared, variable, values.T)[0]
+            np.testing.assert_allclose(sums, chances.reshape(8, 8).sum(axis=0), atol=1e-12)
+
+
+def test_long_clauses_are_not_expanded():
+    builder = Builder(np.full(300, 2))
+    builder.add_clause(list(range(300)), [1] * 300, 2.0)
+    prepared = conditionals(builder.build())
+    assert (prepared.path == FACTORS).all()
+    assert len(prepared.limit) == 0
+
+
+def test_large_couplings_that_cancel_are_summed_in_double_precision():
+    builder = Builder(np.full(21, 2))
+    for other in range(1, 21):
+        size = 5e3 if other % 2 else -5e3
+        builder.add_factor([0, other], [size, -size, -size, size + 0.25])
+    graph = builder.build()
+    prepared = conditionals(graph)
+    assert prepared.path[0] == FACTORS
+    state = [0, *([1] * 20)]
+    found = stored(graph, prepared, 0, [state] * 64)
+    assert np.abs(found[0] - brute_force.conditional(graph, state, 0)[0]).max() <= FIELD_ERROR
+
+
+@compiled
+def exponentials(inputs, outputs):
+    for place in range(len(inputs)):
+        outputs[place] = exponential(inputs[place])
+
+
+@compiled
+def logistics(inputs, outputs):
+    for place in range(len(inputs)):
+        outputs[place] = logistic(inputs[place])
+
+
+def test_the_fast_exponential_is_as_good_as_its_type():
+    inputs = np.linspace(-87, 87, 100_001).astype(np.float32)
+    found = np.empty_like(inputs)
+    exponentials(inputs, found)
+    relative = found / np.exp(inputs.astype(np.float64)) - 1
+    # Rounding |x| log2(e) to float32 dominates: relative error up to |x| 2^-23.
+    assert (np.abs(relative) <= 3e-7 + np.abs(inputs) * 2.0**-23).all()
+    exponentials(np.array([-np.inf, -200], dtype=np.float32), found)
+    assert (found[:2] == 0).all()
+
+
+def test_the_fast_logistic_is_within_its_bound():
+    inputs = np.linspace(-40, 40, 200_001).astype(np.float32)
+    found = np.empty_like(inputs)
+    logistics(inputs, found)
+    exact = 1 / (1 + np.exp(-inputs.astype(np.float64)))
+    assert np.abs(found - exact).max() <= 2.5e-7

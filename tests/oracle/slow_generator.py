@@ -1,0 +1,94 @@
+"""The package's random stream, in plain Python integers and float32 by the book."""
+
+import numpy as np
+
+from orbitmc.compiled import implementation
+from orbitmc.random import (
+    bernoulli,
+    choose_by_log_weights,
+    choose_by_table,
+    flip_by_eight_limits,
+    flip_by_field,
+    flip_by_table,
+    generator,
+    integer,
+)
+
+MASK32, MASK64 = 2**32 - 1, 2**64 - 1
+
+
+class SlowGenerator:
+    def __init__(self, seed, pack, lanes):
+        start = generator(seed, pack, lanes)
+        self.lanes = lanes
+        self.common = [int(word) for word in start.common]
+        self.streams = [[int(word) for word in start.streams[:, k]] for k in range(8)]
+
+    def __getitem__(self, place):
+        return range(self.lanes)
+
+    def next(self):
+        """xoshiro256++."""
+        s = self.common
+        total = (s[0] + s[3]) & MASK64
+        result = (((total << 23) | (total >> 41)) + s[0]) & MASK64
+        shifted = (s[1] << 17) & MASK64
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= shifted
+        s[3] = ((s[3] << 45) | (s[3] >> 19)) & MASK64
+        return result
+
+    def draw(self):
+        """One even 32-bit number per lane, from eight xoshiro128+ streams in turn."""
+        return np.array([self._next32(self.streams[lane % 8]) for lane in range(self.lanes)])
+
+    @staticmethod
+    def _next32(s):
+        result = (s[0] + s[3]) & MASK32
+        shifted = (s[1] << 9) & MASK32
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= shifted
+        s[3] = ((s[3] << 11) | (s[3] >> 21)) & MASK32
+        return result & ~1
+
+
+@implementation(integer, SlowGenerator)
+def _integer(rng, bound):
+    return ((rng.next() >> 32) * bound) >> 32
+
+
+@implementation(bernoulli, SlowGenerator)
+def _bernoulli(rng, chance):
+    return (rng.next() >> 11) * 2.0**-53 < chance
+
+
+@implementation(flip_by_table, SlowGenerator)
+@implementation(flip_by_eight_limits, SlowGenerator)
+def _flip_by_table(rng, limit, start, index, values, variable):
+    values[variable] = rng.draw() < limit[int(start) + index.astype(int)]
+
+
+@implementation(flip_by_field, SlowGenerator)
+def _flip_by_field(rng, field, values, variable):
+    chance = 1.0 / (1.0 + np.exp(-field.astype(np.float64)))
+    values[variable] = (rng.draw() >> 1) < chance * 2147483520.0
+
+
+@implementation(choose_by_table, SlowGenerator)
+def _choose_by_table(rng, limit, place, size, values, variable):
+    drawn = rng.draw()
+    values[variable] = sum((drawn >= limit[place + value]).astype(int) for value in range(size - 1))
+
+
+@implementation(choose_by_log_weights, SlowGenerator)
+def _choose_by_log_weights(rng, log_weights, size, values, variable):
+    weights = np.exp(log_weights[:size] - log_weights[:size].max(axis=0))
+    upto = np.cumsum(weights, axis=0)
+    target = rng.draw() * 2.0**-32 * upto[-1]
+    values[variable] = (upto[:-1] <= target).sum(axis=0)
