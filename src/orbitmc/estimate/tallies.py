@@ -18,7 +18,6 @@ from orbitmc.random import lanes_of
 
 COLUMNS = 8  # eight float64 fill a cache line
 PARTS = 4
-CERTAIN = 1.0 - 2.0**-32  # the limit that stands for 1, as a chance
 
 
 class ChanceTally(NamedTuple):
@@ -141,5 +140,5 @@ def _mark_open(tally, scratch, variable, size):  # type: ignore[no-untyped-def]
     for value in range(size - 1):
         for lane in range(lanes_of(scratch)):
             chance = scratch.log_weights[value, lane]
-            undecided = (chance > 0.0) & (chance < CERTAIN)
+            undecided = (chance > 0.0) & (chance < 1.0)
             tally.open[variable, lane] |= np.uint8(undecided)

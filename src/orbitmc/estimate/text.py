@@ -46,7 +46,8 @@ def plain_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def compact(answer: Marginals, *, most_rows: int = MOST_ROWS) -> str:
     """A table of the first values; says how many it leaves out, and how it was found."""
-    lines, left_out = [], 0
+    lines: list[tuple[str, ...]] = []
+    left_out = 0
     for row in rows(answer):
         if len(lines) < most_rows:
             lines.append(row)
@@ -84,7 +85,7 @@ def _error(marginal: Marginal, place: int) -> tuple[str, str, str, str]:
     low, high = float(marginal.low[place]), float(marginal.high[place])
     return (
         probability(float(marginal.standard_error[place])),
-        f"{probability(low)} – {probability(high)}",
+        f"{probability(low)}…{probability(high)}",
         count(float(marginal.ess[place])),
         f"{float(marginal.r_hat[place]):.3f}",
     )

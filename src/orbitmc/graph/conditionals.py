@@ -43,6 +43,9 @@ from orbitmc.random import (
 from orbitmc.vectors import add_by_eight, logistic
 
 
+LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
+
+
 class Conditionals(NamedTuple):
     """How to draw each variable: its way, its neighbours, and their limits or couplings.
 
@@ -109,7 +112,7 @@ def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratc
 
 def _rounded(exact: Conditionals) -> Conditionals:
     even = 2.0 * np.rint(exact.limit * 2.0**31)  # as the numbers it is compared with
-    limit = np.minimum(even, 2**32 - 1).astype(np.uint32)
+    limit = np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),
@@ -161,7 +164,7 @@ def add_limits(conditionals, scratch, values, variable, sums, place):  # type: i
         _bits(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
             limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.index[lane])]
-            sums[place + np.uint64(lane % 8)] += np.float64(limit) * 2.0**-32
+            sums[place + np.uint64(lane % 8)] += np.float64(limit) / LARGEST_LIMIT
 
 
 @shared
@@ -180,13 +183,13 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):  # type:
             _bits(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
             limit = conditionals.limit[start + np.uint64(scratch.index[lane])]
-            chances[0, lane] = 1.0 - np.float64(limit) * 2.0**-32
+            chances[0, lane] = 1.0 - np.float64(limit) / LARGEST_LIMIT
     elif path == TABLE:
         _places(conditionals, scratch, values, variable)
         for value in range(np.int64(graph.cardinality[variable]) - 1):
             for lane in range(lanes_of(scratch)):
                 limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
-                chances[value, lane] = np.float64(limit) * 2.0**-32
+                chances[value, lane] = np.float64(limit) / LARGEST_LIMIT
     elif path == FIELD:
         _field(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):

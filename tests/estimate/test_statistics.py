@@ -1,0 +1,144 @@
+"""Errors are honest: intervals cover, and stuck or drifting chains are seen."""
+
+import numpy as np
+import pytest
+
+from orbitmc.estimate.statistics import effective_size, interval, statistics, values_of
+from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, capacity
+from orbitmc.graph.conditionals import conditionals
+from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import Schedule
+from tests.oracle import brute_force
+from tests.oracle.random_models import random_graph
+
+LANES = 64
+
+
+def tally_of(series):
+    """A tally of `series[sample, lane]` of a binary variable, cut into parts as a run does."""
+    samples, lanes = series.shape
+    size = capacity(samples)
+    sums = np.zeros((PARTS, 1, COLUMNS))
+    for sample_number, values in enumerate(series):
+        sums[sample_number // size, 0] += values.reshape(-1, COLUMNS).sum(axis=0)
+    return ChanceTally(sums, np.array([0, 1], dtype=np.uint32), np.zeros((0, lanes), np.uint8))
+
+
+def summary(series):
+    return statistics([tally_of(one) for one in series], series.shape[1], series.shape[2])
+
+
+def test_independent_draws_have_their_textbook_error():
+    rng = np.random.default_rng(1)
+    found = summary((rng.random((16, 100, LANES)) < 0.3).astype(float))
+    draws = 16 * 100 * LANES
+    assert found.standard_error[0] == pytest.approx(np.sqrt(0.21 / draws), rel=0.3)
+    assert found.ess[0] == pytest.approx(draws, rel=0.5)
+    assert found.r_hat[0] < 1.02
+
+
+def test_chains_stuck_in_two_modes_have_a_large_r_hat():
+    rng = np.random.default_rng(2)
+    modes = (rng.random((4, 1, LANES)) < 0.5) * np.ones((1, 100, 1))
+    found = summary(modes)
+    assert found.r_hat[0] > 1.3
+    assert found.ess[0] < 3 * 4 * LANES
+
+
+def test_a_common_drift_has_a_large_r_hat():
+    rng = np.random.default_rng(3)
+    chance = np.linspace(0.2, 0.8, 128)[None, :, None]
+    found = summary((rng.random((4, 128, LANES)) < chance).astype(float))
+    assert found.r_hat[0] > 1.1
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0])
+def test_a_value_never_or_always_seen_has_an_interval_and_no_nan(constant):
+    found = summary(np.full((4, 50, LANES), constant))
+    numbers = [found.probability, found.low, found.high, found.ess, found.r_hat]
+    assert np.isfinite(numbers).all()
+    assert found.high[0] - found.low[0] > 0.01
+    assert found.low[0] <= constant <= found.high[0]
+    assert found.r_hat[0] == 1.0
+
+
+def test_a_conditional_that_never_varies_has_no_error():
+    found = summary(np.full((4, 50, LANES), 0.25))
+    assert found.standard_error[0] == 0.0
+    assert found.ess[0] == 4 * 50 * LANES
+    assert found.r_hat[0] == 1.0
+
+
+def test_intervals_stay_between_zero_and_one_and_hold_their_estimate():
+    probability = np.array([0.0, 1e-9, 1e-3, 0.5, 1 - 1e-9, 1.0])
+    low, high = interval(probability, np.full(6, 50.0), degrees=31)
+    assert (low >= 0).all()
+    assert (high <= 1).all()
+    assert (low <= probability).all()
+    assert (probability <= high).all()
+    assert (high > low).all()
+
+
+def test_effective_size_of_certainty_is_the_number_of_chains():
+    sizes = effective_size(np.array([0.0, 0.5]), np.array([0.0, 0.05]), 256, 10)
+    assert sizes.tolist() == [256, pytest.approx(100)]
+
+
+def test_values_of_binary_variables_mirror_each_other():
+    spread = values_of(np.array([2, 3, 1], dtype=np.uint32))
+    found = spread.probabilities(np.array([0.3, 0.2, 0.5, 0.3]))
+    assert found.tolist() == pytest.approx([0.7, 0.3, 0.2, 0.5, 0.3, 1.0])
+
+
+def covered(kind, scan, models):
+    """Share of 95 % intervals that hold the true probability, over random models."""
+    inside = []
+    for seed in models:
+        graph = random_graph([seed, 9], variables=(10, 17), cardinalities=(2,), clauses=False)
+        prepared = conditionals(graph)
+        run = sample(
+            graph,
+            scan(prepared),
+            Schedule(samples=40, warm_up=40),
+            seed=seed,
+            threads=1,
+            kind=kind,
+            prepared=prepared,
+        )
+        found = run.statistics()
+        exact = _exact(graph)
+        inside += ((found.low <= exact) & (exact <= found.high)).tolist()
+    return np.mean(inside), len(inside)
+
+
+def _exact(graph):
+    logs = np.zeros(tuple(graph.cardinality.astype(int)))
+    for factor in range(graph.factors):
+        scope = graph.scope_of(factor).astype(int)
+        order = np.argsort(scope)
+        shape = np.ones(graph.variables, dtype=int)
+        shape[scope] = graph.cardinality[scope]
+        logs = logs + graph.table_values(factor).transpose(order).reshape(shape)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    return np.array(
+        [
+            weights.sum(axis=tuple(w for w in range(graph.variables) if w != v))[1]
+            for v in range(graph.variables)
+        ]
+    )
+
+
+def test_the_table_of_all_states_is_the_brute_force_one():
+    graph = random_graph(1, variables=(4, 5), cardinalities=(2,), clauses=False)
+    expected = [marginal[1] for marginal in brute_force.marginals(graph)]
+    np.testing.assert_allclose(_exact(graph), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("scan", [RandomScan, SystematicScan])
+def test_intervals_cover_the_truth_as_often_as_they_say(kind, scan):
+    share, count = covered(kind, scan, range(200))
+    assert count > 2000
+    assert 0.93 <= share <= 0.97

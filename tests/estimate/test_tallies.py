@@ -1,0 +1,103 @@
+"""What is recorded is what the chains showed, however the parts were merged."""
+
+import numpy as np
+import pytest
+
+from orbitmc.compiled import compiled
+from orbitmc.estimate.tallies import (
+    COLUMNS,
+    PARTS,
+    ChanceTally,
+    ValueTally,
+    capacity,
+    merge_parts,
+    record,
+    tally,
+)
+from orbitmc.graph.conditionals import conditionals, scratch
+from orbitmc.kernels.gibbs import RandomScan
+from orbitmc.run.pack import advance, start_pack
+from tests.oracle import brute_force
+from tests.oracle.random_models import random_graph
+
+
+@compiled
+def record_once(tally, graph, prepared, memory, values):
+    record(tally, graph, prepared, memory, values, 0)
+
+
+def recorded(graph, kind, state):
+    """What one sample adds when every lane is in the same state, per lane."""
+    found = tally(graph, 64, kind=kind)
+    values = np.repeat(np.array(state, dtype=np.uint8)[:, None], 64, axis=1)
+    record_once(found, graph, conditionals(graph), scratch(graph, 64), values)
+    assert (found.sums[1:] == 0).all()
+    return found.sums[0].sum(axis=1) / 64, found
+
+
+@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("zeros", [0.0, 0.3])
+def test_the_expected_record_is_the_marginal(kind, zeros):
+    for seed in range(8):
+        graph = random_graph(seed, variables=(2, 5), cardinalities=(2, 3), zeros=zeros)
+        expected = 0.0
+        states, chances = brute_force.states(graph), brute_force.distribution(graph)
+        for state, chance in zip(states, chances, strict=True):
+            if chance > 0:
+                expected = expected + chance * recorded(graph, kind, state)[0]
+        rows = [m[1:] if len(m) == 2 else m for m in brute_force.marginals(graph)]
+        np.testing.assert_allclose(expected, np.concatenate(rows), atol=1e-8)
+
+
+def test_open_lanes_are_those_with_a_choice():
+    graph = random_graph(3, variables=(3, 5), cardinalities=(2, 3), zeros=0.4)
+    assert graph.has_zeros()
+    for state, chance in zip(
+        brute_force.states(graph), brute_force.distribution(graph), strict=True
+    ):
+        if chance > 0:
+            choices = [
+                (brute_force.conditional(graph, state, v) > 0).sum() > 1
+                for v in range(graph.variables)
+            ]
+            for kind in (ChanceTally, ValueTally):
+                found = recorded(graph, kind, state)[1].open
+                assert np.array_equal(found.all(axis=1), choices)
+                assert np.array_equal(found.any(axis=1), choices)
+
+
+def test_parts_hold_consecutive_samples_of_equal_number():
+    for samples in range(1, 300):
+        size = capacity(samples)
+        assert PARTS * size // 2 < samples <= PARTS * size or samples <= PARTS
+
+
+def test_merging_keeps_sums_and_order():
+    sums = np.arange(4.0)[:, None, None] * np.ones((4, 3, COLUMNS))
+    merge_parts(sums)
+    assert sums[:, 0, 0].tolist() == [1.0, 5.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+def test_the_way_a_run_is_cut_does_not_change_its_record(kind):
+    graph = random_graph(8, variables=(4, 5))
+    kernel = RandomScan(conditionals(graph))
+
+    def run(pieces):
+        pack = start_pack(graph, kernel, seed=1, number=0, lanes=32, kind=kind)
+        done = 0
+        for piece in pieces:
+            advance(
+                graph, kernel, kernel.conditionals, pack, recorded=done, samples=piece, spacing=3
+            )
+            done += piece
+        return pack.tally.sums
+
+    whole = run([77])
+    np.testing.assert_array_equal(whole, run([1] * 77))
+    np.testing.assert_array_equal(whole, run([5, 40, 1, 31]))
+    # 77 samples in parts of 32: 32, 32, 13; every row's total is bounded by its lanes.
+    lanes_per_column = 32 // COLUMNS
+    assert whole[3].max() == 0
+    assert whole[2].max() <= 13 * lanes_per_column
+    assert whole[1].max() <= 32 * lanes_per_column
