@@ -1,5 +1,99 @@
-"""Marginals of discrete graphical models by Lifted Metropolis-Hastings, with error bars."""
+"""Marginals of discrete graphical models by Lifted Metropolis-Hastings, with error bars.
+
+Names are loaded when they are first used, so importing the package costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from orbitmc.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from orbitmc import estimate, exact, formats, graph, kernels, models, run
+    from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
+    from orbitmc.estimate.marginals import Marginal, Marginals
+    from orbitmc.formats.registry import read, write
+    from orbitmc.graph.model import Model, model
+    from orbitmc.inference import Settings, marginals
+    from orbitmc.inspection import Overview, overview
+    from orbitmc.models.chimera import chimera, random_chimera, read_chimera
+    from orbitmc.models.ising import ising, ising_grid
+    from orbitmc.models.potts import potts_grid
+    from orbitmc.run.sampler import Run, sample
+    from orbitmc.run.schedule import Schedule
+
+_ROOMS = ("estimate", "exact", "formats", "graph", "kernels", "models", "run")
+
+_HOMES = {
+    "ContradictionError": "errors",
+    "InputError": "errors",
+    "LimitError": "errors",
+    "Marginal": "estimate.marginals",
+    "Marginals": "estimate.marginals",
+    "Model": "graph.model",
+    "OrbitError": "errors",
+    "Overview": "inspection",
+    "Run": "run.sampler",
+    "Schedule": "run.schedule",
+    "Settings": "inference",
+    "chimera": "models.chimera",
+    "ising": "models.ising",
+    "ising_grid": "models.ising",
+    "marginals": "inference",
+    "model": "graph.model",
+    "overview": "inspection",
+    "potts_grid": "models.potts",
+    "random_chimera": "models.chimera",
+    "read": "formats.registry",
+    "read_chimera": "models.chimera",
+    "sample": "run.sampler",
+    "write": "formats.registry",
+}
+
+__all__ = [
+    "ContradictionError",
+    "InputError",
+    "LimitError",
+    "Marginal",
+    "Marginals",
+    "Model",
+    "OrbitError",
+    "Overview",
+    "Run",
+    "Schedule",
+    "Settings",
+    "__version__",
+    "chimera",
+    "estimate",
+    "exact",
+    "formats",
+    "graph",
+    "ising",
+    "ising_grid",
+    "kernels",
+    "marginals",
+    "model",
+    "models",
+    "overview",
+    "potts_grid",
+    "random_chimera",
+    "read",
+    "read_chimera",
+    "run",
+    "sample",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"orbitmc.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'orbitmc' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"orbitmc.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,9 +1,9 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
-
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.marginals import (
@@ -104,8 +104,10 @@ def marginals(
 
 def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
     """Answer by elimination."""
+    begun = time.perf_counter()
     answer = eliminate(model.graph, memory=settings.memory, plan=plan)
-    about = About(method="exact", reason=price(plan), log_z=answer.log_z)
+    seconds = time.perf_counter() - begun
+    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=answer.log_z)
     found = dict(zip(model.names, answer.marginals, strict=True))
     return exact_marginals(model, found, about)
 
@@ -169,15 +171,20 @@ def _affordable(plan: Plan, settings: Settings) -> bool:
 
 def require_memory(graph: FactorGraph, settings: Settings) -> None:
     """Refuse a run that would not fit, with the figure, before any of it is allocated."""
-    rows = int(rows_of(graph.cardinality).sum())
-    zeros = graph.variables if graph.has_zeros() else 0
-    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
-    needed = settings.packs * pack
+    needed = sampling_bytes(graph, settings)
     if needed > settings.memory:
         raise LimitError(
             f"{settings.packs} packs of {settings.lanes} chains need {_size(needed)}, the limit "
             f"is {_size(settings.memory)}; fewer packs need less"
         )
+
+
+def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
+    """How much memory the packs of a run take."""
+    rows = int(rows_of(graph.cardinality).sum())
+    zeros = graph.variables if graph.has_zeros() else 0
+    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    return settings.packs * pack
 
 
 def _warnings(found: Marginals) -> tuple[str, ...]:

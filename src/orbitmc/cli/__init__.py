@@ -1,0 +1,1 @@
+"""The command line: each verb parses, calls a public function, and prints."""

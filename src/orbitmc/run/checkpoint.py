@@ -36,18 +36,24 @@ COUNTS = ("warmed", "recorded", "wanted", "piloted", "seconds")
 
 
 class Checkpoints:
-    """A watcher that writes the run to a file every half minute, less often if that is slow."""
+    """A watcher that writes the run to a file every half minute, less often if that is slow.
 
-    def __init__(self, path: Path, question: Mapping[str, Any]) -> None:
-        self.path, self.question = path, dict(question)
-        self.due = time.perf_counter() + SECONDS_BETWEEN
+    With `every` it writes exactly that often (seconds), whatever that costs.
+    """
+
+    def __init__(
+        self, path: Path, question: Mapping[str, Any], *, every: float | None = None
+    ) -> None:
+        self.path, self.question, self.every = path, dict(question), every
+        self.due = time.perf_counter() + (SECONDS_BETWEEN if every is None else every)
 
     def __call__(self, run: Run) -> None:
         if time.perf_counter() >= self.due:
             begun = time.perf_counter()
             save(run, self.path, self.question)
             now = time.perf_counter()
-            self.due = now + max(SECONDS_BETWEEN, (now - begun) / COST)
+            usual = max(SECONDS_BETWEEN, (now - begun) / COST)
+            self.due = now + (usual if self.every is None else self.every)
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,7 @@ class Checkpoint:
 def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     """Write a run, whole or not at all."""
     named = [
-        pair
-        for number, pack in enumerate(run.packs)
-        for pair in arrays_of(pack, f"pack/{number}")
+        pair for number, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{number}")
     ]
     named += [(f"snapshot/{k}", shot.probability) for k, shot in enumerate(run.snapshots)]
     header = {
@@ -119,7 +123,11 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     }
     line = json.dumps(header).encode() + b"\n"
     checksum = hashlib.blake2b(digest_size=CHECKSUM)
-    pieces = [MAGIC, line, *(np.ascontiguousarray(array).data.cast("B") if array.size else b"" for _, array in named)]
+    pieces = [
+        MAGIC,
+        line,
+        *(np.ascontiguousarray(array).data.cast("B") if array.size else b"" for _, array in named),
+    ]
     for piece in pieces:
         checksum.update(piece)
     write_atomically(path, [*pieces, checksum.digest()])

@@ -1,0 +1,97 @@
+"""Print an answer, write it to a file, and say what to think of it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.marginals import Marginals
+
+
+def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
+    """Give the answer to whoever asked; gives the exit code."""
+    from orbitmc.report.words import remarks
+
+    if output is not None:
+        _writer(output)(answer, output)
+    if json or output is None:
+        _print(answer, json)
+    trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
+    if not quiet or not trusted:
+        for remark in remarks(answer):
+            say(remark)
+    if output is not None and not quiet:
+        say(f"the answer is in {output}")
+    if answer.about.interrupted:
+        return INTERRUPTED
+    return 0 if answer.converged else NOT_CONVERGED
+
+
+def require_writable(path: Path | None) -> None:
+    """Refuse a place where nothing can be written, before work is spent on an answer."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError("this is a folder; give the name of a file", source=str(path))
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"the folder {str(path.parent)!r} is not writable", source=str(path))
+
+
+def require_output(path: Path | None) -> None:
+    """Refuse a file for answers that cannot be written, or whose suffix says nothing."""
+    require_writable(path)
+    if path is not None:
+        _writer(path)
+
+
+def _print(answer: "Marginals", json: bool) -> None:
+    if json:
+        from orbitmc.report.json_answer import json_text
+
+        print(json_text(answer), end="")
+        return
+    from rich.console import Console
+
+    from orbitmc.report.tables import show_answer
+
+    show_answer(answer, Console(highlight=False))
+
+
+def _writer(path: Path) -> Callable[["Marginals", Path], None]:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    writer = WRITERS.get("".join(last))
+    if writer is None:
+        raise InputError(
+            "an answer is written as .MAR, .json or .csv, each also with .gz", source=str(path)
+        )
+    return writer
+
+
+def _write_mar(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.uai_results import write_mar
+
+    write_mar(path, [marginal.probability for marginal in answer.values()])
+
+
+def _write_json(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.writing import write_text
+    from orbitmc.report.json_answer import json_text
+
+    write_text(path, json_text(answer))
+
+
+def _write_csv(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.writing import write_text
+    from orbitmc.report.tables import csv_text
+
+    write_text(path, csv_text(answer))
+
+
+WRITERS = {".mar": _write_mar, ".json": _write_json, ".csv": _write_csv}

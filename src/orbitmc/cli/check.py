@@ -1,0 +1,65 @@
+"""`orbitmc check`: what is in a file, what it will cost, what looks wrong."""
+
+import json as json_module
+from typing import TYPE_CHECKING
+
+from orbitmc.cli.exits import verb
+from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile
+from orbitmc.cli.questions import read_question
+
+if TYPE_CHECKING:
+    from orbitmc.inspection import Overview
+
+
+@verb
+def check(
+    model: ModelFile,
+    evidence: EvidenceList = None,
+    memory: Memory = MEMORY,
+    json: Json = False,
+    debug: Debug = False,
+) -> int:
+    """Say what is in a model, what an answer will cost, and what looks wrong."""
+    from orbitmc.inspection import overview
+
+    asked, seen = read_question(model, evidence, memory)
+    found = overview(asked.given(seen), memory=memory)
+    if json:
+        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: "Overview") -> None:
+    for title, words in _lines(found):
+        print(f"{title:<14}{words}")
+    for remark in found.remarks:
+        print(f"{'note':<14}{remark}")
+
+
+def _lines(found: "Overview") -> list[tuple[str, str]]:
+    from orbitmc.formats.text import in_words
+
+    f = found
+    sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
+    degrees = f"{f.smallest_degree:,} to {f.largest_degree:,}, {f.mean_degree:.1f} on average"
+    return [
+        ("variables", f"{f.variables:,} ({f.observed:,} observed, {f.forced:,} forced)"),
+        ("values", sizes or "none free"),
+        ("factors", f"{f.factors:,} ({f.tables:,} different tables), {f.clauses:,} clauses"),
+        ("entries", f"{f.entries:,}, {f.zeros:.1%} of them zero"),
+        ("neighbours", degrees),
+        ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
+        ("exact", _exact(found)),
+        ("sampling", f"about {in_words(f.sampling_bytes)} for 4 packs of 64 chains"),
+    ]
+
+
+def _exact(found: "Overview") -> str:
+    from orbitmc.formats.text import in_words
+
+    cost = found.exact
+    if cost.bytes is None or cost.seconds is None or cost.refusal:
+        return f"no: {cost.refusal}"
+    return f"about {in_words(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"

@@ -1,0 +1,38 @@
+"""`orbitmc convert`: the same model in another format."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orbitmc.cli.answers import require_writable
+from orbitmc.cli.exits import say, verb
+from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Quiet
+from orbitmc.cli.questions import read_question
+
+
+@verb
+def convert(
+    model: ModelFile,
+    output: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT",
+            help="The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz.",
+            show_default=False,
+        ),
+    ],
+    evidence: EvidenceList = None,
+    memory: Memory = MEMORY,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Write a model in another format, with evidence built in if there is any."""
+    require_writable(output)
+    from orbitmc.formats.registry import write
+
+    asked, seen = read_question(model, evidence, memory)
+    write(asked.given(seen), output)
+    if not quiet:
+        say(f"the model of {len(asked.order):,} variables is in {output}")
+    return 0

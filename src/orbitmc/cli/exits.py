@@ -1,0 +1,62 @@
+"""How a command ends: an exit code for every outcome, one line for every mishap."""
+
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import ParamSpec
+
+import typer
+
+from orbitmc.errors import OrbitError
+
+BROKEN, NOT_CONVERGED, INTERRUPTED = 1, 3, 130
+
+P = ParamSpec("P")
+
+
+def verb(command: Callable[P, int]) -> Callable[P, None]:
+    """Turn a function that gives an exit code into a command that never shows a traceback."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: P.args, **options: P.kwargs) -> None:
+        debug = bool(options.get("debug"))
+        raise typer.Exit(_exit_code(lambda: command(*arguments, **options), debug))
+
+    return guarded
+
+
+def say(message: str) -> None:
+    """Say one line on standard error."""
+    print(f"orbitmc: {message}", file=sys.stderr, flush=True)
+
+
+def _exit_code(command: Callable[[], int], debug: bool) -> int:
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _reader_has_left()
+    except OrbitError as error:
+        say(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted before there was anything to answer")
+        return INTERRUPTED
+    except MemoryError:
+        say("this computer has no memory left for it; a smaller --memory says so earlier")
+        return 5
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        say(f"this should not happen: {type(error).__name__}: {error}".split("\n")[0])
+        say("please report it, with what `--debug` prints after the same command")
+        return BROKEN
+
+
+def _reader_has_left() -> int:
+    """`| head` has seen enough: that is no mishap, and nothing more can be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -1,0 +1,119 @@
+"""`orbitmc infer`: a model and evidence in, marginals with their errors out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from orbitmc.cli.answers import deliver, require_output, require_writable
+from orbitmc.cli.exits import say, verb
+from orbitmc.cli.options import (
+    MEMORY,
+    CheckpointEvery,
+    Debug,
+    EvidenceList,
+    Json,
+    Memory,
+    ModelFile,
+    Output,
+    Quiet,
+    Seed,
+    Threads,
+)
+from orbitmc.cli.questions import read_question
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.inference import Settings
+
+Number = Annotated[int | None, typer.Option(min=1, show_default=False)]
+
+
+@verb
+def infer(
+    model: ModelFile,
+    evidence: EvidenceList = None,
+    method: Annotated[
+        Literal["auto", "exact", "gibbs"],
+        typer.Option(help="auto is exact where that is affordable, and samples elsewhere."),
+    ] = "auto",
+    seconds: Annotated[
+        float | None, typer.Option(help="Sample for so long.", show_default="10")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Record so many samples in every chain.", show_default=False)
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(help="Sample until standard errors are about this.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    scan: Annotated[
+        Literal["systematic", "random"], typer.Option(help="In which order to update variables.")
+    ] = "systematic",
+    estimator: Annotated[
+        Literal["chances", "values"],
+        typer.Option(help="Average conditional probabilities, or count values."),
+    ] = "chances",
+    packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
+    lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack.")] = 64,
+    threads: Threads = None,
+    memory: Memory = MEMORY,
+    warm_up: Annotated[
+        int | None,
+        typer.Option(min=0, help="Samples to throw away first.", show_default="a fifth of the run"),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the run here, for `orbitmc resume`.", show_default=False
+        ),
+    ] = None,
+    checkpoint_every: CheckpointEvery = None,
+    json: Json = False,
+    output: Output = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Say how probable each value of each variable is, with its error."""
+    require_output(output)
+    require_writable(checkpoint)
+    settings = _settings(
+        method=method,
+        scan=scan,
+        estimator=estimator,
+        samples=samples,
+        seconds=seconds,
+        standard_error=error,
+        warm_up=warm_up,
+        seed=seed,
+        packs=packs,
+        lanes=lanes,
+        threads=threads,
+        memory=memory,
+    )
+    asked, seen = read_question(model, evidence, memory)
+    from orbitmc.cli.sampling import Session
+    from orbitmc.inference import marginals
+
+    question = {
+        "model": str(model.resolve()),
+        "evidence": dict(seen),
+        "scan": scan,
+    }
+    with Session(quiet, checkpoint, checkpoint_every, question) as session:
+        answer = marginals(asked, seen, settings=settings, watchers=session.watchers)
+    if checkpoint is not None and answer.about.method == "exact" and not quiet:
+        say("the answer is exact, so there is no run to keep")
+    return deliver(answer, json=json, output=output, quiet=quiet)
+
+
+def _settings(**options: Any) -> "Settings":
+    ends = ("samples", "seconds", "standard_error")
+    if sum(options[end] is not None for end in ends) > 1:
+        raise InputError("give only one of --seconds, --samples and --error")
+    from orbitmc.inference import Settings
+
+    settings = Settings(**options)
+    settings.schedule()  # refuses what makes no sense before anything is read
+    return settings

@@ -1,0 +1,56 @@
+"""All verbs of the command line."""
+
+import sys
+from typing import Annotated, TextIO
+
+import typer
+
+from orbitmc.cli.check import check
+from orbitmc.cli.convert import convert
+from orbitmc.cli.demo import demo
+from orbitmc.cli.infer import infer
+from orbitmc.cli.resume import resume
+from orbitmc.version import __version__
+
+app = typer.Typer(
+    name="orbitmc",
+    help="Marginals of discrete graphical models, with error bars and a word on whether to "
+    "believe them.",
+    epilog="Exit codes: 0 an answer, 2 not understood, 3 not converged, 4 contradiction, 5 a "
+    "limit was hit, 130 interrupted.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (infer, check, convert, resume, demo):
+    app.command()(verb)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"orbitmc {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_on_letters(stream)
+    app(prog_name="orbitmc")
+
+
+def _never_fail_on_letters(stream: TextIO) -> None:
+    """Let a terminal that cannot show a letter show its number instead."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")

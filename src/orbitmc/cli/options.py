@@ -1,0 +1,80 @@
+"""Options that several verbs share, and how their words are read."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def size_in_bytes(words: str) -> int:
+    """Read a size such as `4G`, `512 MiB` or `1000000`.
+
+    >>> size_in_bytes("1.5G")
+    1610612736
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?)(?:i?B)?\s*", str(words), re.IGNORECASE)
+    size = round(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    if size < 1:
+        raise typer.BadParameter(f"{words!r} is no size; write for example 512M or 4G")
+    return size
+
+
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model: .uai, .bif, .xmlbif or .json, also with .gz.",
+        show_default=False,
+    ),
+]
+EvidenceList = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-e",
+        "--evidence",
+        metavar="EVIDENCE",
+        help="NAME=VALUE, a .evid file or a JSON file; may be repeated.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="Cores to use; changes no number.", show_default="all"),
+]
+Memory = Annotated[
+    int,
+    typer.Option(
+        parser=size_in_bytes,
+        metavar="SIZE",
+        help="Refuse what would take more; 512M, 4G.",
+        show_default="4G",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the answer to a file instead: .MAR, .json or .csv, also with .gz.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no remarks.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show where a bug struck.", hidden=True)]
+CheckpointEvery = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        metavar="SECONDS",
+        help="How often to write the checkpoint.",
+        show_default="30, less often if that is slow",
+    ),
+]
+
+MEMORY = 4 * 2**30

@@ -1,0 +1,76 @@
+"""`orbitmc resume`: go on with a run as if it had never stopped."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orbitmc.cli.answers import deliver, require_output
+from orbitmc.cli.exits import verb
+from orbitmc.cli.options import (
+    MEMORY,
+    CheckpointEvery,
+    Debug,
+    Json,
+    Memory,
+    Output,
+    Quiet,
+    Threads,
+)
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.graph.model import Model
+
+
+@verb
+def resume(
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="What `infer --checkpoint` wrote.", show_default=False),
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Where the model is now.", show_default="where it was"),
+    ] = None,
+    threads: Threads = None,
+    memory: Memory = MEMORY,
+    checkpoint_every: CheckpointEvery = None,
+    json: Json = False,
+    output: Output = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Go on with a run after a stop, bit for bit as if nothing had happened."""
+    require_output(output)
+    from orbitmc.cli.sampling import Session
+    from orbitmc.graph.conditionals import conditionals
+    from orbitmc.inference import answer, kernel
+    from orbitmc.run.checkpoint import load
+    from orbitmc.run.sampler import proceed
+
+    kept = load(run)
+    question = dict(kept.question)
+    asked = _model(run, question, model, memory)
+    prepared = conditionals(asked.graph)
+    scanned = kernel(prepared, "random" if question.get("scan") == "random" else "systematic")
+    going = kept.restore(asked.graph, scanned, prepared)
+    with Session(quiet, run, checkpoint_every, question) as session:
+        done = proceed(going, threads=threads, watchers=session.watchers)
+        found = answer(asked, done, f"a run resumed from {run.name}")
+    return deliver(found, json=json, output=output, quiet=quiet)
+
+
+def _model(run: Path, question: Mapping[str, Any], moved: Path | None, memory: int) -> "Model":
+    """Read the model of a run again, and condition it on the same evidence."""
+    from orbitmc.formats.registry import read
+
+    path, evidence = moved or question.get("model"), question.get("evidence")
+    if not isinstance(path, str | Path) or not isinstance(evidence, dict):
+        raise InputError("this run does not say which model it belongs to", source=str(run))
+    if moved is None and not Path(path).exists():
+        raise InputError(
+            f"its model is no longer at {path}; say --model where it is now", source=str(run)
+        )
+    return read(path, memory=memory).given(evidence)

@@ -1,0 +1,95 @@
+"""What was done, why, and whether to believe it, in sentences."""
+
+import math
+
+import numpy as np
+
+from orbitmc.estimate.marginals import (
+    FAIR,
+    FEW,
+    FROZEN,
+    GOOD,
+    GOOD_ESS,
+    GOOD_R_HAT,
+    SUSPECT,
+    UNMIXED,
+    Marginals,
+)
+
+
+def remarks(answer: Marginals) -> list[str]:
+    """What to say beside the numbers, a sentence or two per line."""
+    return [
+        doing(answer),
+        *(f"warning: {warning}" for warning in answer.about.warnings),
+        verdict(answer),
+    ]
+
+
+def doing(answer: Marginals) -> str:
+    """Say what was done and why."""
+    about = answer.about
+    if about.method == "exact":
+        log_z = "" if about.log_z is None else f"; log Z = {about.log_z:.10g}"
+        return f"exact ({about.reason}), found in {about.seconds:.2g} s{log_z}"
+    rate = about.updates_per_second / 1e6
+    return (
+        f"{about.method} ({about.reason}): {about.samples:,} samples in each of {about.chains} "
+        f"chains, {about.seconds:.1f} s, {rate:,.0f} million updates/s, seed {about.seed}"
+    )
+
+
+def verdict(answer: Marginals) -> str:
+    """Say whether to believe the numbers, and if not, what to do."""
+    found = answer.verdicts()
+    if answer.about.interrupted:
+        return "interrupted: this is what was known by then; " + _state(answer, found)
+    return _state(answer, found)
+
+
+def _state(answer: Marginals, found: dict[str, int]) -> str:
+    if answer.about.method == "exact":
+        return "exact: there is no sampling error"
+    if found.get(FROZEN):
+        return (
+            f"not converged: {_variables(found[FROZEN])} frozen and "
+            f"{found.get(SUSPECT, 0)} more tied to them; try --method exact"
+        )
+    if found.get(UNMIXED):
+        return (
+            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}); "
+            "run longer, or try --method exact"
+        )
+    if found.get(FEW):
+        return (
+            f"not converged: {_variables(found[FEW])} known from too few samples "
+            f"(worst {_extremes(answer)}); run longer"
+        )
+    if found.get(FAIR):
+        return (
+            f"converged, fairly: {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
+            f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run would be surer"
+        )
+    if found.get(GOOD):
+        return (
+            f"converged: every R-hat is at most {GOOD_R_HAT} and every ESS at least "
+            f"{GOOD_ESS:.0f} (worst {_extremes(answer)})"
+        )
+    return "certain: evidence and constraints leave every variable one value"
+
+
+def _variables(count: int) -> str:
+    return "1 variable is" if count == 1 else f"{count:,} variables are"
+
+
+def _extremes(answer: Marginals) -> str:
+    r_hat, ess = worst(answer)
+    return f"R-hat {r_hat:.3f}, ESS {ess:,.0f}"
+
+
+def worst(answer: Marginals) -> tuple[float, float]:
+    """The largest R-hat and the smallest ESS of all sampled values."""
+    sampled = [m for m in answer.values() if np.isfinite(m.ess).all()]
+    r_hat = max((float(m.r_hat.max()) for m in sampled), default=1.0)
+    ess = min((float(m.ess.min()) for m in sampled), default=math.inf)
+    return r_hat, ess
