@@ -2,8 +2,7 @@
 
 import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from orbitmc.cli.exits import say
 
@@ -33,30 +32,21 @@ class Watching:
 
     def __init__(self, *, quiet: bool) -> None:
         self.display: Display = _Nothing() if quiet else _bar() if sys.stderr.isatty() else _Lines()
-        self.due = time.perf_counter() + self.display.seconds
+        self.due: float | None = None
         self.statistics_cost: float | None = None
         self.statistics_spent = 0.0
         self.quality = ""
 
     def __call__(self, run: "Run") -> None:
         begun = time.perf_counter()
+        if self.due is None:
+            self.due = begun + self.display.seconds
         if begun < self.due:
             return
         self._look(run)
         self.display.show(fraction(run), f"{_stage(run)}, {rate(run)}{self.quality}")
         now = time.perf_counter()
         self.due = now + max(self.display.seconds, (now - begun) / COST)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.display.close()
 
     def _look(self, run: "Run") -> None:
         """Find the worst ESS and R-hat so far, if that is cheap by now."""

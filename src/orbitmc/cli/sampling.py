@@ -8,6 +8,7 @@ from typing import Any, Self
 from orbitmc.cli.exits import say
 from orbitmc.cli.progress import Watching
 from orbitmc.cli.stopping import Stopping
+from orbitmc.compiled import cache_folder
 from orbitmc.errors import LimitError
 from orbitmc.run.checkpoint import Checkpoints, save
 from orbitmc.run.sampler import Watcher
@@ -30,6 +31,8 @@ class Session:
             self.watchers.append(Checkpoints(checkpoint, question, every=every))
 
     def __enter__(self) -> Self:
+        if not self.quiet and not any(cache_folder().iterdir()):
+            say("compiling for this machine, once; that takes about half a minute")
         self.stopping.__enter__()
         return self
 

@@ -19,11 +19,10 @@ from orbitmc.estimate.marginals import (
 
 def remarks(answer: Marginals) -> list[str]:
     """What to say beside the numbers, a sentence or two per line."""
-    return [
-        doing(answer),
-        *(f"warning: {warning}" for warning in answer.about.warnings),
-        verdict(answer),
-    ]
+    warnings = [f"warning: {warning}" for warning in answer.about.warnings]
+    if answer.about.method == "exact":
+        return [doing(answer), *warnings]
+    return [doing(answer), *warnings, verdict(answer)]
 
 
 def doing(answer: Marginals) -> str:
@@ -48,8 +47,6 @@ def verdict(answer: Marginals) -> str:
 
 
 def _state(answer: Marginals, found: dict[str, int]) -> str:
-    if answer.about.method == "exact":
-        return "exact: there is no sampling error"
     if found.get(FROZEN):
         return (
             f"not converged: {_variables(found[FROZEN])} frozen and "

@@ -1,0 +1,58 @@
+# `make demo` and `make test` need Python 3.11 or newer, make and git; they do the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+DOCS_READY = $(VENV)/.docs-ready
+WORKERS ?= 2
+
+.PHONY: help demo test check check-slow format docs picture clean
+
+help:            ## this list
+	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: $(READY)   ## marginals of a built-in model, with the exact answer beside them
+	$(BIN)/orbitmc demo
+
+test: $(READY)   ## all tests that are not slow
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: $(READY)  ## all a change must pass: format, lint, types, layers, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check-slow: $(READY)  ## long chains, big graphs, fifty kills
+	$(BIN)/python -m pytest -m slow
+
+format: $(READY)  ## put sources into their usual shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(DOCS_READY)  ## the documentation, in docs/_build
+	$(BIN)/sphinx-build -q -W docs docs/_build
+	@echo "open docs/_build/index.html"
+
+picture: $(READY)  ## draw the picture of the README again
+	$(BIN)/python docs/picture.py
+
+clean:           ## remove the environment and all that was made from sources
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "orbitmc needs Python 3.11 or newer; say make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group test
+	@# pgmpy brings torch; the tests only read the networks that it ships
+	$(BIN)/python -m pip install --quiet --no-deps "pgmpy==1.1.2" || \
+	    echo "pgmpy could not be installed: its networks will not be tested"
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
