@@ -32,3 +32,8 @@ def starts(lengths: NDArray[Any]) -> Indices:
     ends = np.zeros(len(lengths) + 1, dtype=np.uint64)
     np.cumsum(lengths, out=ends[1:])
     return indices(ends)
+
+
+def lengths(begins: Indices) -> NDArray[np.int64]:
+    """How long each piece is, given where they begin and where the last one ends."""
+    return begins[1:].astype(np.int64) - begins[:-1].astype(np.int64)

@@ -89,9 +89,9 @@ def cache_folder() -> Path:
     sources = Path(__file__).parent
     digest = hashlib.sha256()
     for source in sorted(sources.rglob("*.py")):
-        name = source.relative_to(sources)
-        if name.parts[0] not in NEVER_COMPILED:
-            digest.update(name.as_posix().encode())
+        path = source.relative_to(sources)
+        if path.parts[0] not in NEVER_COMPILED:
+            digest.update(path.as_posix().encode())
             digest.update(source.read_bytes())
     name = f"numba-{digest.hexdigest()[:16]}"
     for base in _writable_places():
@@ -108,4 +108,4 @@ def _writable_places() -> list[Path]:
     asked = os.environ.get("NUMBA_CACHE_DIR")
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     places = [Path(usual) / "orbitmc", Path(tempfile.gettempdir()) / f"orbitmc-{os.getuid()}"]
-    return [Path(asked)] + places if asked else places
+    return [Path(asked), *places] if asked else places

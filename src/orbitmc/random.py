@@ -45,7 +45,7 @@ class Generator(NamedTuple):
 def generator(seed: int, pack: int, lanes: int) -> Generator:
     """Start the generator of a pack: it depends on the seed and the pack's number only."""
     source = np.random.SeedSequence(entropy=seed, spawn_key=(pack,))
-    words = source.generate_state(4 + 4 * STREAMS // 2, np.uint64)
+    words = source.generate_state(4 + 4 * STREAMS // 2, np.uint64).astype(np.uint64)
     return Generator(
         drawn=np.zeros(lanes, dtype=np.uint32),
         common=words[:4].copy(),
@@ -62,7 +62,7 @@ def lanes_of(holder: Any) -> int:
     return len(holder[0])
 
 
-@overload(lanes_of, strict=False)  # type: ignore[untyped-decorator]
+@overload(lanes_of, strict=False)
 def _lanes_of(holder: Any) -> Any:
     width = holder.types[holder.fields.index("width")]
     lanes = LANE_UNIT * len(width)
@@ -143,7 +143,7 @@ def choose_by_log_weights(
 
 
 @shared
-def _next(state: NDArray[np.uint64]) -> np.uint64:
+def _next(state):
     """One step of xoshiro256++."""
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     sum_ = s0 + s3
@@ -160,18 +160,18 @@ def _next(state: NDArray[np.uint64]) -> np.uint64:
 
 
 @implementation(integer, Generator)
-def _integer(rng, bound):  # type: ignore[no-untyped-def]
+def _integer(rng, bound):
     high = _next(rng.common) >> np.uint64(32)
     return np.int64((high * np.uint64(bound)) >> np.uint64(32))
 
 
 @implementation(bernoulli, Generator)
-def _bernoulli(rng, chance):  # type: ignore[no-untyped-def]
+def _bernoulli(rng, chance):
     return np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance
 
 
 @implementation(flip_by_table, Generator)
-def _flip_by_table(rng, limit, start, index, values, variable):  # type: ignore[no-untyped-def]
+def _flip_by_table(rng, limit, start, index, values, variable):
     fill_random(rng.streams, rng.drawn, rng.width)
     first = np.uint64(start)
     for lane in range(lanes_of(rng)):
@@ -180,12 +180,12 @@ def _flip_by_table(rng, limit, start, index, values, variable):  # type: ignore[
 
 
 @implementation(flip_by_eight_limits, Generator)
-def _flip_by_eight_limits(rng, limit, start, index, values, variable):  # type: ignore[no-untyped-def]
+def _flip_by_eight_limits(rng, limit, start, index, values, variable):
     flip_by_eight(rng.streams, limit, start, index, values, variable, rng.width)
 
 
 @implementation(flip_by_field, Generator)
-def _flip_by_field(rng, field, values, variable):  # type: ignore[no-untyped-def]
+def _flip_by_field(rng, field, values, variable):
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
         chance = np.int32(logistic(field[lane]) * np.float32(2147483520.0))
@@ -193,7 +193,7 @@ def _flip_by_field(rng, field, values, variable):  # type: ignore[no-untyped-def
 
 
 @implementation(choose_by_table, Generator)
-def _choose_by_table(rng, limit, place, size, values, variable):  # type: ignore[no-untyped-def]
+def _choose_by_table(rng, limit, place, size, values, variable):
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
         values[variable, lane] = np.uint8(rng.drawn[lane] >= limit[place[lane]])
@@ -204,7 +204,7 @@ def _choose_by_table(rng, limit, place, size, values, variable):  # type: ignore
 
 
 @implementation(choose_by_log_weights, Generator)
-def _choose_by_log_weights(rng, log_weights, size, values, variable):  # type: ignore[no-untyped-def]
+def _choose_by_log_weights(rng, log_weights, size, values, variable):
     fill_random(rng.streams, rng.drawn, rng.width)
     cumulate_weights(log_weights, size, lanes_of(rng))
     for lane in range(lanes_of(rng)):
@@ -216,7 +216,7 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):  # type: i
 
 
 @shared
-def cumulate_weights(log_weights, size, lanes):  # type: ignore[no-untyped-def]
+def cumulate_weights(log_weights, size, lanes):
     """Turn log-weights per lane into weights of each value or a smaller one; largest is 1.
 
     A value of weight 0 has the same sum as the value before it and so is never chosen.

@@ -159,9 +159,7 @@ def _look_up(builder: Any, table: Any, places: Any) -> Any:
     found = builder.shuffle_vector(table, table, _constant(0))
     for entry in range(1, STREAMS):
         spread = builder.shuffle_vector(table, table, _constant(entry))
-        found = builder.select(
-            builder.icmp_unsigned("==", places, _constant(entry)), spread, found
-        )
+        found = builder.select(builder.icmp_unsigned("==", places, _constant(entry)), spread, found)
     return found
 
 
@@ -194,7 +192,7 @@ POLYNOMIAL = tuple(
 
 
 @shared
-def exponential(x):  # type: ignore[no-untyped-def]
+def exponential(x):
     """Exponential of a float32, written so that it becomes vector code; 0 below about -87."""
     c0, c1, c2, c3, c4, c5, c6 = POLYNOMIAL
     clipped = min(max(x, np.float32(-87.3)), np.float32(87.3))
@@ -207,6 +205,6 @@ def exponential(x):  # type: ignore[no-untyped-def]
 
 
 @shared
-def logistic(field):  # type: ignore[no-untyped-def]
+def logistic(field):
     """Chance of the value 1 from its log-odds, in float32."""
     return np.float32(1.0) / (np.float32(1.0) + exponential(-field))

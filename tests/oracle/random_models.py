@@ -29,7 +29,9 @@ def random_ising(seed, *, variables, degree, equal):
     """Draw an Ising model with couplings of one size and random signs, or of any size."""
     rng = np.random.default_rng(seed)
     builder = Builder(np.full(variables, 2))
-    pairs = {tuple(sorted(rng.choice(variables, 2, replace=False))) for _ in range(degree * variables)}
+    pairs = {
+        tuple(sorted(rng.choice(variables, 2, replace=False))) for _ in range(degree * variables)
+    }
     for first, second in sorted(pairs):
         coupling = 0.7 * rng.choice([-1, 1]) if equal else rng.normal()
         builder.add_factor([first, second], [coupling, -coupling, -coupling, coupling])

@@ -173,7 +173,7 @@ def _verdicts(
         verdict[np.isin(part_of, part_of[frozen])] = SUSPECT
         verdict[frozen] = FROZEN
         verdict[remaining == 1] = FORCED
-    return verdict.tolist()  # type: ignore[no-any-return]
+    return verdict.tolist()
 
 
 def _certain(model: Model, name: str, probability: Floats, verdict: str) -> Marginal:

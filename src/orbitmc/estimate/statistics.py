@@ -115,8 +115,7 @@ class Values:
 
     def spread(self, numbers: Floats, single: float) -> Floats:
         """Give each value its row's number; `single` for variables with one value."""
-        found = np.append(numbers, single)[self.rows]
-        return found
+        return np.append(numbers, single)[self.rows]
 
     def probabilities(self, numbers: Floats) -> Floats:
         found = self.spread(numbers, 1.0)

@@ -81,7 +81,7 @@ def record(
 
 
 @implementation(record, ChanceTally)
-def _record_chances(tally, graph, conditionals, scratch, values, part):  # type: ignore[no-untyped-def]
+def _record_chances(tally, graph, conditionals, scratch, values, part):
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
@@ -99,7 +99,7 @@ def _record_chances(tally, graph, conditionals, scratch, values, part):  # type:
 
 
 @implementation(record, ValueTally)
-def _record_values(tally, graph, conditionals, scratch, values, part):  # type: ignore[no-untyped-def]
+def _record_values(tally, graph, conditionals, scratch, values, part):
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
@@ -117,14 +117,14 @@ def _record_values(tally, graph, conditionals, scratch, values, part):  # type: 
 
 
 @shared
-def _add_binary(tally, scratch, part, row):  # type: ignore[no-untyped-def]
+def _add_binary(tally, scratch, part, row):
     for first in range(0, lanes_of(scratch), COLUMNS):
         for column in range(COLUMNS):
             tally.sums[part, row, column] += 1.0 - scratch.log_weights[0, first + column]
 
 
 @shared
-def _add_chances(tally, scratch, part, row, size):  # type: ignore[no-untyped-def]
+def _add_chances(tally, scratch, part, row, size):
     chances = scratch.log_weights
     for value in range(size if size > 2 else 0):
         for first in range(0, lanes_of(scratch), COLUMNS):
@@ -135,7 +135,7 @@ def _add_chances(tally, scratch, part, row, size):  # type: ignore[no-untyped-de
 
 
 @shared
-def _mark_open(tally, scratch, variable, size):  # type: ignore[no-untyped-def]
+def _mark_open(tally, scratch, variable, size):
     """Remember the lanes in which more than one value is possible."""
     for value in range(size - 1):
         for lane in range(lanes_of(scratch)):

@@ -5,13 +5,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from orbitmc.arrays import lengths
 from orbitmc.graph.factor_graph import FactorGraph
 
 
 def components(graph: FactorGraph) -> NDArray[np.int64]:
     """Number the connected components; gives the number of each variable's."""
-    lengths = np.diff(graph.scope_start.astype(np.int64))
-    factor_of = np.repeat(np.arange(graph.factors), lengths) + graph.variables
+    arities = lengths(graph.scope_start)
+    factor_of = np.repeat(np.arange(graph.factors), arities) + graph.variables
     size = graph.variables + graph.factors
     links = coo_array(
         (np.ones(len(graph.scope), dtype=np.int8), (graph.scope.astype(np.int64), factor_of)),

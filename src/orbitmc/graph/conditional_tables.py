@@ -1,9 +1,8 @@
 """Choose how each variable's conditional is stored, and fill limits and couplings."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orbitmc.arrays import starts
+from orbitmc.arrays import Bytes, Indices, starts
 from orbitmc.compiled import compiled, shared
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_potential
@@ -17,19 +16,19 @@ MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbou
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
 
 
-def classify(graph: FactorGraph) -> tuple[NDArray[np.uint8], ...]:
-    """Give every variable its path, its neighbours and room for its limits."""
+def classify(graph: FactorGraph) -> tuple[Bytes, Indices, Indices, Indices, int]:
+    """Give every variable its path, its neighbours, and where its limits begin; and how many."""
     neighbour_start = starts(_count_neighbours(graph))
     neighbour = np.zeros(int(neighbour_start[-1]), dtype=np.uint32)
     path = np.zeros(graph.variables, dtype=np.uint8)
     room = np.zeros(graph.variables, dtype=np.int64)
     _classify(graph, neighbour_start, neighbour, path, room)
     start = starts(room)
-    return path, neighbour_start, neighbour, start[:-1], int(start[-1])  # type: ignore[return-value]
+    return path, neighbour_start, neighbour, start[:-1], int(start[-1])
 
 
 @compiled
-def _count_neighbours(graph):  # type: ignore[no-untyped-def]
+def _count_neighbours(graph):
     counts = np.zeros(len(graph.cardinality), dtype=np.int64)
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     list_ = np.zeros(len(graph.cardinality), dtype=np.uint32)
@@ -39,7 +38,7 @@ def _count_neighbours(graph):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _neighbours(graph, variable, seen, found):  # type: ignore[no-untyped-def]
+def _neighbours(graph, variable, seen, found):
     """List the variables that share a factor with this one; none if they are too many to use."""
     reached, widest = 0, 0
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
@@ -62,7 +61,7 @@ def _neighbours(graph, variable, seen, found):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _classify(graph, neighbour_start, neighbour, path, room):  # type: ignore[no-untyped-def]
+def _classify(graph, neighbour_start, neighbour, path, room):
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     found = np.zeros(len(graph.cardinality), dtype=np.uint32)
     for variable in range(len(graph.cardinality)):
@@ -73,7 +72,7 @@ def _classify(graph, neighbour_start, neighbour, path, room):  # type: ignore[no
 
 
 @shared
-def _path(graph, variable, neighbours):  # type: ignore[no-untyped-def]
+def _path(graph, variable, neighbours):
     """The fastest path that is exact for this variable, and how many limits it needs."""
     count = len(neighbours)
     size = np.int64(graph.cardinality[variable])
@@ -98,7 +97,7 @@ def _path(graph, variable, neighbours):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _lonely(graph, variable):  # type: ignore[no-untyped-def]
+def _lonely(graph, variable):
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         if graph.scope_start[factor + 1] - graph.scope_start[factor] != 1:
@@ -107,7 +106,7 @@ def _lonely(graph, variable):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _is_affine(graph, variable):  # type: ignore[no-untyped-def]
+def _is_affine(graph, variable):
     """Whether the log-odds are finite and a sum of one term per neighbour."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
@@ -121,7 +120,7 @@ def _is_affine(graph, variable):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _pair_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
+def _pair_coupling(graph, variable, factor):
     """Bias and coupling that a unary or pairwise factor adds to the log-odds of value 1."""
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
@@ -137,7 +136,7 @@ def _pair_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _clause_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
+def _clause_coupling(graph, variable, factor):
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
     gain = graph.table[start + 1] - graph.table[start]
@@ -152,7 +151,7 @@ def _clause_coupling(graph, variable, factor):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _is_balanced(graph, variable, neighbours):  # type: ignore[no-untyped-def]
+def _is_balanced(graph, variable, neighbours):
     """Whether all couplings have one absolute value, so that counting signs is enough."""
     size = -1.0
     for other in neighbours:
@@ -169,7 +168,7 @@ def _is_balanced(graph, variable, neighbours):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _reads(graph, factor, variable):  # type: ignore[no-untyped-def]
+def _reads(graph, factor, variable):
     for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         if graph.scope[place] == variable:
             return True
@@ -177,7 +176,7 @@ def _reads(graph, factor, variable):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _field_error(graph, variable):  # type: ignore[no-untyped-def]
+def _field_error(graph, variable):
     """Expected rounding error of a float32 sum of all terms, four couplings at a time."""
     field, couplings, terms = 0.0, 0.0, 4
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
@@ -189,7 +188,7 @@ def _field_error(graph, variable):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fill_fields(graph, path, neighbour_start, neighbour, coupling, bias):  # type: ignore[no-untyped-def]
+def fill_fields(graph, path, neighbour_start, neighbour, coupling, bias):
     """Couplings and biases of COUNT and FIELD variables."""
     slot = np.zeros(len(graph.cardinality), dtype=np.int64)
     for variable in range(len(graph.cardinality)):
@@ -207,10 +206,12 @@ def fill_fields(graph, path, neighbour_start, neighbour, coupling, bias):  # typ
 
 
 @compiled
-def fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit):  # type: ignore[no-untyped-def]
+def fill_limits(
+    graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most_values
+):
     """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
     values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
-    log_weights = np.zeros(max(graph.cardinality.max(), 1))
+    log_weights = np.zeros(most_values)
     for variable in range(len(graph.cardinality)):
         first = np.int64(neighbour_start[variable])
         last = np.int64(neighbour_start[variable + 1])
@@ -227,7 +228,7 @@ def fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, s
 
 
 @shared
-def _fill_counts(first, last, coupling, bias, role, start, limit):  # type: ignore[no-untyped-def]
+def _fill_counts(first, last, coupling, bias, role, start, limit):
     low, step = bias, 0.0
     for edge in range(first, last):
         role[edge] = coupling[edge] < 0.0
@@ -238,7 +239,7 @@ def _fill_counts(first, last, coupling, bias, role, start, limit):  # type: igno
 
 
 @shared
-def _fill_table(graph, variable, others, values, log_weights, path, start, limit):  # type: ignore[no-untyped-def]
+def _fill_table(graph, variable, others, values, log_weights, path, start, limit):
     """Walk through the joint values of the neighbours, last one fastest."""
     size = np.int64(graph.cardinality[variable])
     place = np.int64(start[variable])
@@ -260,7 +261,7 @@ def _fill_table(graph, variable, others, values, log_weights, path, start, limit
 
 
 @shared
-def _weigh(graph, variable, values, log_weights, size):  # type: ignore[no-untyped-def]
+def _weigh(graph, variable, values, log_weights, size):
     """Replace `log_weights` by the probabilities of the values; all zero if none is possible."""
     best = -np.inf
     for value in range(size):
@@ -278,7 +279,7 @@ def _weigh(graph, variable, values, log_weights, size):  # type: ignore[no-untyp
 
 
 @shared
-def _advance(graph, others, values):  # type: ignore[no-untyped-def]
+def _advance(graph, others, values):
     for place in range(len(others) - 1, -1, -1):
         other = others[place]
         values[other, 0] += 1

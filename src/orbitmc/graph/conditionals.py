@@ -42,7 +42,6 @@ from orbitmc.random import (
 )
 from orbitmc.vectors import add_by_eight, logistic
 
-
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 
 
@@ -66,7 +65,7 @@ class Conditionals(NamedTuple):
 class Scratch(NamedTuple):
     """Arrays that one conditional overwrites, one entry per lane."""
 
-    index: Bytes
+    pattern: Bytes
     place: NDArray[np.uint32]
     field: NDArray[Any]
     log_weights: Floats
@@ -86,7 +85,8 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     bias = np.zeros(graph.variables)
     limit = np.zeros(limits)
     fill_fields(graph, path, neighbour_start, neighbour, coupling, bias)
-    fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit)
+    most = int(graph.cardinality.max(initial=1))
+    fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     return Conditionals(
         sealed(path),
         sealed(neighbour_start),
@@ -102,7 +102,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
     most = int(graph.cardinality.max(initial=1))
     return Scratch(
-        index=np.zeros(lanes, dtype=np.uint8),
+        pattern=np.zeros(lanes, dtype=np.uint8),
         place=np.zeros(lanes, dtype=np.uint32),
         field=np.zeros(lanes, dtype=number),
         log_weights=np.zeros((most, lanes)),
@@ -121,18 +121,18 @@ def _rounded(exact: Conditionals) -> Conditionals:
 
 
 @shared
-def draw(graph, conditionals, scratch, values, variable, rng):  # type: ignore[no-untyped-def]
+def draw(graph, conditionals, scratch, values, variable, rng):
     """Give one variable a new value in every lane, drawn from its conditional distribution."""
     path = conditionals.path[variable]
     if path == COUNT:
         _count(conditionals, scratch, values, variable)
         flip_by_eight_limits(
-            rng, conditionals.limit, conditionals.start[variable], scratch.index, values, variable
+            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
         )
     elif path == BITS:
         _bits(conditionals, scratch, values, variable)
         flip_by_table(
-            rng, conditionals.limit, conditionals.start[variable], scratch.index, values, variable
+            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
         )
     elif path == TABLE:
         size = np.int64(graph.cardinality[variable])
@@ -148,27 +148,27 @@ def draw(graph, conditionals, scratch, values, variable, rng):  # type: ignore[n
 
 
 @shared
-def has_limits(conditionals, variable):  # type: ignore[no-untyped-def]
+def has_limits(conditionals, variable):
     """Whether `add_limits` serves this variable."""
     return conditionals.path[variable] <= BITS
 
 
 @shared
-def add_limits(conditionals, scratch, values, variable, sums, place):  # type: ignore[no-untyped-def]
+def add_limits(conditionals, scratch, values, variable, sums, place):
     """Add the chances of value 1 to the eight flat `sums` from `place` on, lane modulo eight."""
     start = conditionals.start[variable]
     if conditionals.path[variable] == COUNT:
         _count(conditionals, scratch, values, variable)
-        add_by_eight(conditionals.limit, start, scratch.index, sums, place, scratch.width)
+        add_by_eight(conditionals.limit, start, scratch.pattern, sums, place, scratch.width)
     else:
         _bits(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
-            limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.index[lane])]
+            limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.pattern[lane])]
             sums[place + np.uint64(lane % 8)] += np.float64(limit) / LARGEST_LIMIT
 
 
 @shared
-def cumulative_chances(graph, conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+def cumulative_chances(graph, conditionals, scratch, values, variable):
     """Fill `scratch.log_weights[value, lane]` with the chance of each value but the last, or less.
 
     Of a binary variable only row 0 is filled, with the chance of value 0.
@@ -182,7 +182,7 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):  # type:
         else:
             _bits(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
-            limit = conditionals.limit[start + np.uint64(scratch.index[lane])]
+            limit = conditionals.limit[start + np.uint64(scratch.pattern[lane])]
             chances[0, lane] = 1.0 - np.float64(limit) / LARGEST_LIMIT
     elif path == TABLE:
         _places(conditionals, scratch, values, variable)
@@ -204,36 +204,36 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):  # type:
 
 
 @shared
-def _count(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+def _count(conditionals, scratch, values, variable):
     """How many neighbours agree with their sign, per lane."""
-    index = scratch.index
+    pattern = scratch.pattern
     for lane in range(lanes_of(scratch)):
-        index[lane] = 0
+        pattern[lane] = 0
     first = np.uint64(conditionals.neighbour_start[variable])
     last = np.uint64(conditionals.neighbour_start[variable + 1])
     for edge in range(first, last):
         neighbour = np.uint64(conditionals.neighbour[edge])
         negative = np.uint8(conditionals.role[edge])
         for lane in range(lanes_of(scratch)):
-            index[lane] += values[neighbour, lane] ^ negative
+            pattern[lane] += values[neighbour, lane] ^ negative
 
 
 @shared
-def _bits(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+def _bits(conditionals, scratch, values, variable):
     """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
-    index = scratch.index
+    pattern = scratch.pattern
     for lane in range(lanes_of(scratch)):
-        index[lane] = 0
+        pattern[lane] = 0
     first = np.uint64(conditionals.neighbour_start[variable])
     last = np.uint64(conditionals.neighbour_start[variable + 1])
     for edge in range(first, last):
         neighbour = np.uint64(conditionals.neighbour[edge])
         for lane in range(lanes_of(scratch)):
-            index[lane] = index[lane] + index[lane] + values[neighbour, lane]
+            pattern[lane] = pattern[lane] + pattern[lane] + values[neighbour, lane]
 
 
 @shared
-def _places(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+def _places(conditionals, scratch, values, variable):
     """Where the limits for the neighbours' joint value begin, per lane."""
     place = scratch.place
     for lane in range(lanes_of(scratch)):
@@ -248,7 +248,7 @@ def _places(conditionals, scratch, values, variable):  # type: ignore[no-untyped
 
 
 @shared
-def _field(conditionals, scratch, values, variable):  # type: ignore[no-untyped-def]
+def _field(conditionals, scratch, values, variable):
     """Log-odds of value 1, per lane; four neighbours at a time keep sums in registers."""
     field, coupling = scratch.field, conditionals.coupling
     bias = conditionals.bias[variable]
@@ -258,7 +258,10 @@ def _field(conditionals, scratch, values, variable):  # type: ignore[no-untyped-
     last = np.uint64(conditionals.neighbour_start[variable + 1])
     while edge + np.uint64(4) <= last:
         a, b = np.uint64(conditionals.neighbour[edge]), np.uint64(conditionals.neighbour[edge + 1])
-        c, d = np.uint64(conditionals.neighbour[edge + 2]), np.uint64(conditionals.neighbour[edge + 3])
+        c, d = (
+            np.uint64(conditionals.neighbour[edge + 2]),
+            np.uint64(conditionals.neighbour[edge + 3]),
+        )
         wa, wb, wc, wd = coupling[edge], coupling[edge + 1], coupling[edge + 2], coupling[edge + 3]
         for lane in range(lanes_of(scratch)):
             first_pair = wa * values[a, lane] + wb * values[b, lane]
@@ -272,7 +275,7 @@ def _field(conditionals, scratch, values, variable):  # type: ignore[no-untyped-
 
 
 @shared
-def _log_weights(graph, scratch, values, variable):  # type: ignore[no-untyped-def]
+def _log_weights(graph, scratch, values, variable):
     """Log-weight of each value given the others, per lane, from the factors around it."""
     log_weights = scratch.log_weights
     size = np.int64(graph.cardinality[variable])
@@ -288,7 +291,7 @@ def _log_weights(graph, scratch, values, variable):  # type: ignore[no-untyped-d
 
 
 @shared
-def _add_table(graph, scratch, values, variable, factor, size):  # type: ignore[no-untyped-def]
+def _add_table(graph, scratch, values, variable, factor, size):
     place, log_weights = scratch.place, scratch.log_weights
     start = graph.table_start[graph.table_of[factor]]
     for lane in range(lanes_of(scratch)):
@@ -309,8 +312,8 @@ def _add_table(graph, scratch, values, variable, factor, size):  # type: ignore[
 
 
 @shared
-def _add_clause(graph, scratch, values, variable, factor, size):  # type: ignore[no-untyped-def]
-    by_others, log_weights = scratch.index, scratch.log_weights
+def _add_clause(graph, scratch, values, variable, factor, size):
+    by_others, log_weights = scratch.pattern, scratch.log_weights
     start = graph.table_start[graph.table_of[factor]]
     unsatisfied, satisfied = graph.table[start], graph.table[start + np.uint32(1)]
     for lane in range(lanes_of(scratch)):

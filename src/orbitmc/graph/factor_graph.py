@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.arrays import Floats, Indices, sealed, starts
+from orbitmc.arrays import Floats, Indices, lengths, sealed, starts
 
 
 class FactorGraph(NamedTuple):
@@ -73,7 +73,7 @@ class FactorGraph(NamedTuple):
     def has_zeros(self) -> bool:
         """Whether some states are impossible (a log-potential of minus infinity)."""
         used = np.unique(self.table_of)
-        sizes = np.diff(self.table_start.astype(np.int64))
+        sizes = lengths(self.table_start)
         return bool(np.isneginf(self.table).any()) and any(
             np.isneginf(self.table[self.table_start[t] : self.table_start[t] + sizes[t]]).any()
             for t in used
@@ -82,8 +82,8 @@ class FactorGraph(NamedTuple):
 
 def incidence(variables: int, scope_start: Indices, scope: Indices) -> tuple[Indices, Indices]:
     """Turn "which variables does a factor read" around: which factors read a variable."""
-    lengths = np.diff(scope_start.astype(np.int64))
-    factor_of = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    arities = lengths(scope_start)
+    factor_of = np.repeat(np.arange(len(arities), dtype=np.uint32), arities)
     order = np.argsort(scope, kind="stable")
     counts = np.bincount(scope, minlength=variables)
     return starts(counts), sealed(factor_of[order])
@@ -94,9 +94,9 @@ def strides(
 ) -> Indices:
     """How far a step of each scoped variable moves in its factor's table; 0 in clauses."""
     result = np.zeros(len(scope), dtype=np.uint32)
-    lengths = np.diff(scope_start[: first_clause + 1].astype(np.int64))
-    for length in np.unique(lengths[lengths > 0]):
-        first = scope_start[np.flatnonzero(lengths == length)].astype(np.int64)
+    arities = lengths(scope_start[: first_clause + 1])
+    for length in np.unique(arities[arities > 0]):
+        first = scope_start[np.flatnonzero(arities == length)].astype(np.int64)
         places = first[:, None] + np.arange(length)
         sizes = cardinality[scope[places]].astype(np.uint64)
         sizes[:, 0] = 1

@@ -53,9 +53,7 @@ class Model:
         if len(set(self.names)) != len(self.names):
             twice = next(name for name, count in Counter(self.names).items() if count > 1)
             raise InputError(f"two variables are called {twice!r}")
-        for name, values, size in zip(
-            self.names, self.values, self.graph.cardinality, strict=True
-        ):
+        for name, values, size in zip(self.names, self.values, self.graph.cardinality, strict=True):
             if len(values) != size:
                 raise InputError(f"variable {name!r} has {size} values but {len(values)} names")
 

@@ -12,7 +12,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 
 @shared
-def log_potential(graph, factor, values, lane):  # type: ignore[no-untyped-def]
+def log_potential(graph, factor, values, lane):
     """Log-potential of one factor in one lane."""
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
@@ -29,7 +29,7 @@ def log_potential(graph, factor, values, lane):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _add_log_potentials(graph, values, total):  # type: ignore[no-untyped-def]
+def _add_log_potentials(graph, values, total):
     for factor in range(len(graph.table_of)):
         for lane in range(values.shape[1]):
             total[lane] += log_potential(graph, factor, values, lane)
@@ -43,7 +43,7 @@ def log_weight(graph: FactorGraph, values: Bytes) -> Floats:
 
 
 @shared
-def log_weight_change(graph, factors, values, proposed, change):  # type: ignore[no-untyped-def]
+def log_weight_change(graph, factors, values, proposed, change):
     """Fill `change[lane]` with how the given factors' log-potentials change.
 
     The states in `values` must be possible; an impossible proposal gets minus infinity, and no
@@ -60,14 +60,16 @@ def log_weight_change(graph, factors, values, proposed, change):  # type: ignore
 
 
 @compiled
-def _change(graph, factors, values, proposed, change):  # type: ignore[no-untyped-def]
+def _change(graph, factors, values, proposed, change):
     log_weight_change(graph, factors, values, proposed, change)
 
 
 def change_of_log_weight(graph: FactorGraph, values: Bytes, proposed: Bytes) -> Floats:
     """Log-weight of proposed states minus that of the present ones, from what differs only."""
     change = np.empty(values.shape[1])
-    _change(graph, factors_around(graph, (values != proposed).any(axis=1)), values, proposed, change)
+    _change(
+        graph, factors_around(graph, (values != proposed).any(axis=1)), values, proposed, change
+    )
     return change
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
+from orbitmc.arrays import Floats, lengths
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -56,11 +56,11 @@ def copy_factors(
 ) -> None:
     """Copy factors into a builder, sharing tables as before, with variables renamed."""
     numbers = _copied_tables(graph, factors, builder)
-    lengths = np.diff(graph.scope_start.astype(np.int64))
+    arities = lengths(graph.scope_start)
     for is_clause in (False, True):
         some = factors[(factors >= graph.first_clause) == is_clause]
-        for length in np.unique(lengths[some]):
-            chosen = some[lengths[some] == length]
+        for length in np.unique(arities[some]):
+            chosen = some[arities[some] == length]
             places = graph.scope_start[chosen].astype(np.int64)[:, None] + np.arange(length)
             rows = renamed[graph.scope[places]]
             tables = numbers[graph.table_of[chosen]]
@@ -128,8 +128,8 @@ class ImpossibleFactorError(ContradictionError):
 
 
 def _touched(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    lengths = np.diff(graph.scope_start.astype(np.int64))
-    factor_of = np.repeat(np.arange(graph.factors), lengths)
+    arities = lengths(graph.scope_start)
+    factor_of = np.repeat(np.arange(graph.factors), arities)
     observed = value_of[graph.scope] != FREE
     return np.bincount(factor_of[observed], minlength=graph.factors) > 0
 
@@ -151,9 +151,9 @@ def _copied_tables(
 def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
     """Table factors that read the same set of variables, two or more at a time."""
     groups: list[list[int]] = []
-    lengths = np.diff(graph.scope_start[: graph.first_clause + 1].astype(np.int64))
-    for length in np.unique(lengths[lengths > 0]):
-        factors = np.flatnonzero(lengths == length)
+    arities = lengths(graph.scope_start[: graph.first_clause + 1])
+    for length in np.unique(arities[arities > 0]):
+        factors = np.flatnonzero(arities == length)
         places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(length)
         rows = np.sort(graph.scope[places], axis=1)
         order = np.lexsort(rows.T[::-1])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Indices, sealed, starts
+from orbitmc.arrays import Bytes, Indices, lengths, sealed, starts
 from orbitmc.compiled import compiled, shared
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -100,7 +100,7 @@ def _all_values(graph: FactorGraph) -> Domains:
 
 
 def _search_memory(graph: FactorGraph, domains: Domains) -> Search:
-    sizes = np.diff(graph.table_start.astype(np.int64))
+    sizes = lengths(graph.table_start)
     table_of_entry = np.repeat(np.arange(len(sizes)), sizes)
     zeros = np.bincount(table_of_entry[np.isneginf(graph.table)], minlength=len(sizes)) > 0
     return Search(
@@ -114,7 +114,7 @@ def _search_memory(graph: FactorGraph, domains: Domains) -> Search:
 
 
 @shared
-def _enqueue(search, factor):  # type: ignore[no-untyped-def]
+def _enqueue(search, factor):
     if search.hard[factor] and not search.queued[factor]:
         search.queued[factor] = True
         search.queue[search.ends[1]] = factor
@@ -122,12 +122,12 @@ def _enqueue(search, factor):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _propagate_once(graph, domains, search):  # type: ignore[no-untyped-def]
+def _propagate_once(graph, domains, search):
     return _propagate(graph, domains, search)
 
 
 @shared
-def _propagate(graph, domains, search):  # type: ignore[no-untyped-def]
+def _propagate(graph, domains, search):
     """Prune until nothing changes; false if a domain has become empty."""
     possible = True
     while search.ends[0] != search.ends[1]:
@@ -143,7 +143,7 @@ def _propagate(graph, domains, search):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _remove(graph, variable, value, domains, search):  # type: ignore[no-untyped-def]
+def _remove(graph, variable, value, domains, search):
     """Take a value away, remember it on the trail, and wake the factors around the variable."""
     place = np.int64(domains.value_start[variable]) + value
     domains.allowed[place] = False
@@ -154,7 +154,7 @@ def _remove(graph, variable, value, domains, search):  # type: ignore[no-untyped
 
 
 @shared
-def _remaining(domains, variable):  # type: ignore[no-untyped-def]
+def _remaining(domains, variable):
     count = 0
     for place in range(domains.value_start[variable], domains.value_start[variable + 1]):
         count += domains.allowed[place]
@@ -162,7 +162,7 @@ def _remaining(domains, variable):  # type: ignore[no-untyped-def]
 
 
 @shared
-def _revise_table(graph, factor, domains, search):  # type: ignore[no-untyped-def]
+def _revise_table(graph, factor, domains, search):
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     for edge in range(first, last):
         variable = graph.scope[edge]
@@ -186,22 +186,22 @@ def _revise_table(graph, factor, domains, search):  # type: ignore[no-untyped-de
 
 
 @shared
-def _place(graph, edge, entry, domains):  # type: ignore[no-untyped-def]
+def _place(graph, edge, entry, domains):
     variable = graph.scope[edge]
     value = (entry // np.int64(graph.stride[edge])) % np.int64(graph.cardinality[variable])
     return np.int64(domains.value_start[variable]) + value
 
 
 @shared
-def _is_allowed(graph, first, last, entry, domains):  # type: ignore[no-untyped-def]
+def _is_allowed(graph, first, last, entry, domains):
+    allowed = True
     for edge in range(first, last):
-        if not domains.allowed[_place(graph, edge, entry, domains)]:
-            return False
-    return True
+        allowed = allowed and domains.allowed[_place(graph, edge, entry, domains)]
+    return allowed
 
 
 @shared
-def _revise_clause(graph, factor, domains, search):  # type: ignore[no-untyped-def]
+def _revise_clause(graph, factor, domains, search):
     start = graph.table_start[graph.table_of[factor]]
     if graph.table[start] > -np.inf:
         return _forbid_clause(graph, factor, domains, search)
@@ -224,7 +224,7 @@ def _revise_clause(graph, factor, domains, search):  # type: ignore[no-untyped-d
 
 
 @shared
-def _forbid_clause(graph, factor, domains, search):  # type: ignore[no-untyped-def]
+def _forbid_clause(graph, factor, domains, search):
     """A clause that must stay unsatisfied rules out every satisfying value."""
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = graph.scope[edge]
@@ -237,7 +237,7 @@ def _forbid_clause(graph, factor, domains, search):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _find(graph, domains, search, order, preference, smallest_first, limit, found):  # type: ignore[no-untyped-def]
+def _find(graph, domains, search, order, preference, smallest_first, limit, found):
     """Depth-first search for a possible state, undoing through the trail."""
     variables = len(graph.cardinality)
     chosen = np.full(variables, -1, dtype=np.int64)
@@ -273,7 +273,7 @@ def _find(graph, domains, search, order, preference, smallest_first, limit, foun
 
 
 @shared
-def _next_variable(order, domains, smallest_first):  # type: ignore[no-untyped-def]
+def _next_variable(order, domains, smallest_first):
     best, size = np.int64(-1), np.int64(2**62)
     for variable in order:
         count = _remaining(domains, variable)
@@ -285,7 +285,7 @@ def _next_variable(order, domains, smallest_first):  # type: ignore[no-untyped-d
 
 
 @shared
-def _preferred(domains, variable, preference):  # type: ignore[no-untyped-def]
+def _preferred(domains, variable, preference):
     best, liking = np.int64(0), -1.0
     first = np.int64(domains.value_start[variable])
     for place in range(first, np.int64(domains.value_start[variable + 1])):

@@ -46,7 +46,7 @@ class SystematicScan(NamedTuple):
 
 
 @implementation(steps, RandomScan)
-def random_scan_steps(graph, kernel, memory, values, outcomes, rng, count):  # type: ignore[no-untyped-def]
+def random_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
     variables = len(graph.cardinality)
     for _ in range(count):
         variable = integer(rng, variables)
@@ -55,7 +55,7 @@ def random_scan_steps(graph, kernel, memory, values, outcomes, rng, count):  # t
 
 
 @implementation(steps, SystematicScan)
-def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):  # type: ignore[no-untyped-def]
+def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
     variables = len(graph.cardinality)
     variable = memory.turn[0]
     for _ in range(count):

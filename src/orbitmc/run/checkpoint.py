@@ -195,7 +195,7 @@ def _header(path: Path, magic: bytes, line: bytes) -> dict[str, Any]:
 
 def _bytes(entry: Any) -> int:
     name, kind, shape = entry
-    count = np.dtype(kind).itemsize
+    count = int(np.dtype(kind).itemsize)
     for length in shape:
         count *= int(length)
     if count < 0 or np.dtype(kind).hasobject or not isinstance(name, str):

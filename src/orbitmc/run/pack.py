@@ -146,7 +146,7 @@ NOWHERE = -1
 
 
 @compiled
-def _advance(  # type: ignore[no-untyped-def]
+def _advance(
     graph,
     kernel,
     conditionals,

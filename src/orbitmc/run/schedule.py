@@ -44,7 +44,7 @@ class Schedule:
 
     def spacing_for(self, variables: int) -> int:
         """Steps between two samples."""
-        return self.spacing or max(1, SWEEPS_PER_SAMPLE * variables)
+        return self.spacing or SWEEPS_PER_SAMPLE * variables if variables else 0
 
     def warm_up_for(self, samples: int) -> int:
         """Samples to throw away before that many are kept."""

@@ -1,0 +1,205 @@
+"""Runs repeat themselves, keep to their schedule, and know what they cannot reach."""
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.tallies import ChanceTally, ValueTally
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals import conditionals
+from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.run.sampler import proceed, sample
+from orbitmc.run.schedule import Schedule
+from orbitmc.run.snapshots import next_snapshot
+from tests.oracle import brute_force
+from tests.oracle.random_models import random_graph
+
+
+def run(graph, schedule, *, scan=RandomScan, **settings):
+    prepared = conditionals(graph)
+    return sample(graph, scan(prepared), schedule, prepared=prepared, **settings)
+
+
+def numbers(found):
+    return np.concatenate([pack.tally.sums.ravel() for pack in found.packs])
+
+
+@pytest.mark.parametrize("scan", [RandomScan, SystematicScan])
+def test_any_number_of_threads_gives_the_same_bytes(scan):
+    graph = random_graph(3, variables=(8, 9))
+    runs = [
+        run(graph, Schedule(samples=101), scan=scan, seed=5, threads=threads)
+        for threads in (1, 2, 8)
+    ]
+    for other in runs[1:]:
+        assert numbers(other).tobytes() == numbers(runs[0]).tobytes()
+        for one, two in zip(runs[0].packs, other.packs, strict=True):
+            assert one.values.tobytes() == two.values.tobytes()
+    different = run(graph, Schedule(samples=101), scan=scan, seed=6)
+    assert numbers(different).tobytes() != numbers(runs[0]).tobytes()
+
+
+def test_a_pack_depends_on_its_number_not_on_its_company():
+    graph = random_graph(4, variables=(6, 7))
+    few = run(graph, Schedule(samples=30), packs=2, seed=1)
+    many = run(graph, Schedule(samples=30), packs=5, seed=1)
+    for one, two in zip(few.packs, many.packs, strict=False):
+        assert one.tally.sums.tobytes() == two.tally.sums.tobytes()
+
+
+def test_a_time_budget_is_kept():
+    graph = random_graph(5, variables=(6, 7))
+    run(graph, Schedule(samples=1))
+    found = run(graph, Schedule(seconds=1.0), threads=1)
+    assert found.recorded > 0
+    assert found.warmed > 0
+    # The budget is wall time; a loaded machine may delay the last round.
+    assert 0.9 <= found.seconds <= 1.5
+
+
+def test_samples_and_warm_up_are_counted_exactly():
+    graph = random_graph(6, variables=(5, 6))
+    found = run(graph, Schedule(samples=37, warm_up=11, spacing=4), packs=3, lanes=32)
+    assert (found.recorded, found.warmed) == (37, 11)
+    assert found.updates == (37 + 11) * 4 * 3 * 32
+    assert found.chains == 96
+
+
+@pytest.mark.parametrize("scan", [RandomScan, SystematicScan])
+@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("zeros", [0.0, 0.1])
+def test_samples_follow_the_exact_marginals(scan, kind, zeros):
+    for seed in range(12):
+        graph = random_graph([seed, 77], variables=(5, 8), zeros=zeros)
+        found = run(graph, Schedule(samples=400), scan=scan, kind=kind, seed=seed)
+        known = found.statistics()
+        exact = brute_force.marginals(graph)
+        rows = np.concatenate([m[1:] if len(m) == 2 else m for m in exact])
+        reached = np.ones(graph.variables, dtype=bool)
+        if zeros:
+            reached = known.open_lanes == known.lanes
+            if not reached.all():
+                continue
+        # About 700 comparisons; 6.5 errors are passed by chance once in 1e7 such tests.
+        bound = 6.5 * known.standard_error + 1e-6
+        assert (np.abs(known.probability - rows) <= bound).all(), seed
+
+
+def test_a_target_error_is_reached_without_favouring_luck():
+    builder = Builder([2, 2])
+    builder.add_factor([0], np.log([0.99, 0.01]))
+    builder.add_factor([0, 1], np.log([[0.5, 0.5], [0.3, 0.7]]))
+    graph = builder.build()
+    target, estimates = 0.002, []
+    for seed in range(60):
+        found = run(
+            graph,
+            Schedule(standard_error=target, spacing=1),
+            seed=seed,
+            packs=1,
+            lanes=32,
+            kind=ValueTally,
+        )
+        known = found.statistics()
+        assert found.recorded == found.wanted
+        estimates.append(known.probability[0])
+    estimates = np.array(estimates)
+    # Five standard errors of the mean of 60 runs.
+    assert abs(estimates.mean() - 0.01) < 5 * estimates.std(ddof=1) / np.sqrt(len(estimates))
+    assert estimates.std(ddof=1) < 1.5 * target
+
+
+def test_snapshots_come_at_growing_numbers_of_samples():
+    graph = random_graph(7, variables=(5, 6))
+    found = run(graph, Schedule(samples=50, snapshots=True))
+    counts = [shot.samples for shot in found.snapshots]
+    assert counts == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]
+    assert [next_snapshot(count) for count in counts[:-1]] == counts[1:]
+    shorter = run(graph, Schedule(samples=48, warm_up=found.warmed))
+    assert found.snapshots[-1].probability.tolist() == shorter.statistics().probability.tolist()
+    assert all(
+        b.updates > a.updates for a, b in zip(found.snapshots, found.snapshots[1:], strict=False)
+    )
+
+
+def test_interruption_keeps_what_was_recorded():
+    graph = random_graph(8, variables=(5, 6))
+
+    def stop(found):
+        found.interrupted = found.recorded > 20
+
+    found = run(graph, Schedule(samples=10_000_000, warm_up=0), watchers=[stop])
+    assert found.interrupted
+    assert 20 < found.recorded < 10_000_000
+    known = found.statistics()
+    assert np.isfinite(known.probability).all()
+    for pack in found.packs:
+        assert pack.outcomes[0] == found.recorded * found.spacing
+
+
+def test_a_run_can_go_on():
+    graph = random_graph(9, variables=(5, 6))
+
+    def stop(found):
+        found.interrupted = found.recorded > 0 and not stopped
+        if found.interrupted:
+            stopped.append(found.recorded)
+
+    stopped = []
+    schedule = Schedule(samples=5000, warm_up=3)
+    partial = run(graph, schedule, watchers=[stop], seed=4)
+    assert partial.recorded < 5000
+    partial.interrupted = False
+    whole = proceed(partial)
+    assert numbers(whole).tobytes() == numbers(run(graph, schedule, seed=4)).tobytes()
+
+
+def test_equal_variables_are_frozen_for_gibbs():
+    builder = Builder([2, 2, 2])
+    builder.add_factor([0, 1], [[0.0, -np.inf], [-np.inf, 1.0]])
+    builder.add_factor([1, 2], [[0.0, 0.5], [0.5, 0.0]])
+    graph = builder.build()
+    known = run(graph, Schedule(samples=50)).statistics()
+    assert known.open_lanes.tolist() == [0, 0, known.lanes]
+
+
+def test_contradictions_are_found_before_sampling():
+    builder = Builder([2, 2])
+    builder.add_factor([0, 1], [[0.0, -np.inf], [-np.inf, 0.0]])
+    builder.add_factor([0, 1], [[-np.inf, 0.0], [0.0, -np.inf]])
+    with pytest.raises(ContradictionError):
+        run(builder.build(), Schedule(samples=1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"samples": 1, "seconds": 1.0},
+        {"samples": 0},
+        {"seconds": -1.0},
+        {"seconds": float("nan")},
+        {"samples": 5, "warm_up": -1},
+    ],
+)
+def test_schedules_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(InputError):
+        Schedule(**wrong)
+
+
+@pytest.mark.parametrize("lanes", [0, 16, 33])
+def test_lanes_come_in_units(lanes):
+    with pytest.raises(LimitError, match="multiple of 32"):
+        run(random_graph(1), Schedule(samples=1), lanes=lanes)
+
+
+def test_too_many_values_are_refused():
+    builder = Builder([300])
+    builder.add_factor([0], np.zeros(300))
+    with pytest.raises(LimitError, match="256"):
+        run(builder.build(), Schedule(samples=1))
+
+
+def test_without_variables_there_is_nothing_to_wait_for():
+    found = run(Builder([]).build(), Schedule(samples=3))
+    assert found.statistics().probability.tolist() == []
