@@ -1,0 +1,95 @@
+"""Pruning removes no possible value, and searches find states or say that there are none."""
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import ContradictionError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.components import components
+from orbitmc.graph.potentials import log_weight
+from orbitmc.graph.support import possible_states, possible_values
+from tests.oracle import brute_force
+from tests.oracle.random_models import random_graph
+
+SEED = np.random.SeedSequence(3)
+
+
+def test_possible_values_are_kept():
+    for seed in range(60):
+        graph = random_graph(seed, variables=(3, 6), zeros=0.5)
+        domains = possible_values(graph)
+        for variable, marginal in enumerate(brute_force.marginals(graph)):
+            assert (domains.of(variable) | (marginal == 0)).all()
+
+
+def test_values_without_support_are_pruned():
+    builder = Builder([3, 3])
+    builder.add_factor([0, 1], np.where(np.eye(3) > 0, 0.0, -np.inf))
+    builder.add_factor([1], [0.0, -np.inf, 0.0])
+    domains = possible_values(builder.build())
+    assert domains.of(0).tolist() == [True, False, True]
+
+
+def test_clauses_prune_by_unit_propagation():
+    builder = Builder([2, 2, 2])
+    builder.add_clause([0], [1], np.inf)
+    builder.add_clause([0, 1], [0, 1], np.inf)
+    builder.add_clause([1, 2], [0, 0], np.inf)
+    domains = possible_values(builder.build())
+    assert [domains.of(v).tolist() for v in range(3)] == [
+        [False, True],
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_forbidden_clauses_rule_out_their_literals():
+    builder = Builder([2, 3])
+    builder.add_clauses([[0, 1]], [[1, 2]], builder.add_table([0.0, -np.inf]))
+    domains = possible_values(builder.build())
+    assert domains.of(0).tolist() == [True, False]
+    assert domains.of(1).tolist() == [True, True, False]
+
+
+def test_states_found_are_possible_and_dispersed():
+    for seed in range(20):
+        graph = random_graph(seed, variables=(4, 7), zeros=0.4)
+        states = possible_states(graph, 32, SEED)
+        assert np.isfinite(log_weight(graph, states)).all()
+        if (brute_force.distribution(graph) > 0).sum() > 20:
+            assert len(np.unique(states, axis=1).T) > 1
+
+
+def test_a_puzzle_that_needs_backtracking_is_solved():
+    size = 7
+    builder = Builder(np.full(size, size))
+    different = np.where(np.eye(size) > 0, -np.inf, 0.0)
+    for first in range(size):
+        for second in range(first):
+            apart = first - second
+            columns = np.subtract.outer(np.arange(size), np.arange(size))
+            attack = np.where(np.abs(columns) == apart, -np.inf, different)
+            builder.add_factor([first, second], attack)
+    queens = possible_states(builder.build(), 16, SEED)
+    for board in queens.T.astype(int):
+        assert len(set(board)) == len(set(board + range(size))) == len(set(board - range(size))) == size
+
+
+def test_unsatisfiable_constraints_are_proved():
+    builder = Builder([2, 2, 2])
+    for first, second in ((0, 1), (1, 2), (0, 2)):
+        builder.add_factor([first, second], np.where(np.eye(2) > 0, -np.inf, 0.0))
+    graph = builder.build()
+    possible_values(graph)
+    with pytest.raises(ContradictionError, match="no state satisfies"):
+        possible_states(graph, 1, SEED)
+
+
+def test_components_are_numbered_from_the_first_variable():
+    builder = Builder([2] * 5)
+    builder.add_factor([0, 2], np.zeros(4))
+    builder.add_clause([1, 4], [0, 0], 1.0)
+    found = components(builder.build())
+    assert found[0] == found[2]
+    assert found[1] == found[4]
+    assert len(set(found.tolist())) == 3
