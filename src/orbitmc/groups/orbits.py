@@ -1,0 +1,41 @@
+"""Orbits by uniting every point with its images."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Indices
+from orbitmc.compiled import compiled, shared
+
+
+@shared
+def root_of(parent, point):
+    """The representative of a point; shortens the path to it."""
+    while parent[point] != point:
+        parent[point] = parent[parent[point]]
+        point = parent[point]
+    return point
+
+
+@shared
+def unite(parent, one, other):
+    """Join two classes under the smaller representative; tells whether they were apart."""
+    first, second = root_of(parent, one), root_of(parent, other)
+    if first == second:
+        return False
+    parent[max(first, second)] = min(first, second)
+    return True
+
+
+@compiled
+def _connected(parent, one, other):
+    for k in range(len(one)):
+        unite(parent, one[k], other[k])
+    for point in range(len(parent)):
+        parent[point] = root_of(parent, point)
+
+
+def connected(degree: int, one: Indices, other: Indices) -> NDArray[np.int64]:
+    """The smallest point connected with each point, when `one[k]` is connected with `other[k]`."""
+    parent = np.arange(degree)
+    _connected(parent, one.astype(np.int64), other.astype(np.int64))
+    return parent

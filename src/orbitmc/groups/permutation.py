@@ -1,0 +1,208 @@
+"""Sparse permutations of points, which may also permute the values that points have.
+
+One convention everywhere: `g` carries the value at point `i` to point `g[i]`, so
+`(g.values)[g[i]] = values[i]`. With value maps the value changes on its way:
+`(g.values)[g[i]] = map_i[values[i]]`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.arrays import Bytes, Indices, indices, lengths, sealed, starts
+from orbitmc.errors import InputError
+
+MOST_VALUES = 256  # a value is one byte
+
+
+@dataclass(frozen=True, eq=False)
+class Permutation:
+    """A permutation of `degree` points that moves `point[k]` to `image[k]` and keeps the rest.
+
+    Points are sorted. With value maps, value `a` of `point[k]` becomes
+    `value_map[map_start[k] + a]` at `image[k]`; a point may stay and only change its value.
+    `map_start` is empty when values are kept.
+    """
+
+    degree: int
+    point: Indices
+    image: Indices
+    map_start: Indices
+    value_map: Bytes
+
+    @property
+    def maps_values(self) -> bool:
+        return len(self.map_start) > 0
+
+    @property
+    def is_identity(self) -> bool:
+        return len(self.point) == 0
+
+    def __call__(self, point: int) -> int:
+        """Where a point goes."""
+        place = int(np.searchsorted(self.point, point))
+        moved = place < len(self.point) and self.point[place] == point
+        return int(self.image[place]) if moved else point
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both do the same to every state."""
+        return isinstance(other, Permutation) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def key(self) -> tuple[int, bytes, bytes, bytes, bytes]:
+        """What tells this permutation from others; maps that keep all values do not count."""
+        points, images = self.point.tobytes(), self.image.tobytes()
+        if not changes_values(self):
+            return self.degree, points, images, b"", b""
+        return self.degree, points, images, self.map_start.tobytes(), self.value_map.tobytes()
+
+
+def identity(degree: int) -> Permutation:
+    return from_images(degree, [], [])
+
+
+def permutation(
+    degree: int,
+    images: Mapping[int, int],
+    value_maps: Mapping[int, Sequence[int]] | None = None,
+) -> Permutation:
+    """Move points to their images; points that are not mentioned stay where they are.
+
+    If any point has a value map, every point that is mentioned needs one.
+    """
+    if value_maps is None:
+        return from_images(degree, list(images), list(images.values()))
+    points = sorted({*images, *value_maps})
+    for point in points:
+        if point not in value_maps:
+            raise InputError(f"point {point} needs a value map, because other points have one")
+    maps = [value_maps[point] for point in points]
+    return from_images(degree, points, [images.get(point, point) for point in points], maps)
+
+
+def from_images(
+    degree: int,
+    points: ArrayLike,
+    images: ArrayLike,
+    value_maps: Sequence[Sequence[int]] | None = None,
+) -> Permutation:
+    """Move `points[k]` to `images[k]`, its value through `value_maps[k]`."""
+    moved, target = whole_numbers(points, degree), whole_numbers(images, degree)
+    if len(moved) != len(target):
+        raise InputError(f"{len(moved)} points have {len(target)} images")
+    order = np.argsort(moved, kind="stable")
+    moved, target = moved[order], target[order]
+    check_bijection(moved, target)
+    if value_maps is None:
+        return normal(degree, moved, target)
+    if len(value_maps) != len(moved):
+        raise InputError(f"{len(moved)} points have {len(value_maps)} value maps")
+    maps = [_checked_map(value_maps[k]) for k in order]
+    begins = starts(np.array([len(one) for one in maps], dtype=np.int64))
+    _check_domains(moved, target, lengths(begins))
+    return normal(degree, moved, target, begins, np.array([a for one in maps for a in one]))
+
+
+def from_row(row: ArrayLike) -> Permutation:
+    """Read a permutation from the images of all points: point `i` goes to `row[i]`."""
+    images = np.asarray(row)
+    return from_images(images.size, np.arange(images.size), images)
+
+
+def row_of(element: Permutation) -> Indices:
+    """The images of all points."""
+    row = np.arange(element.degree, dtype=np.uint32)
+    row[element.point] = element.image
+    return sealed(row)
+
+
+def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
+    """The same permutation with explicit value maps; point `i` has `cardinality[i]` values."""
+    sizes = np.broadcast_to(np.asarray(cardinality, dtype=np.int64), (element.degree,))
+    sizes = sizes[element.point.astype(np.int64)]
+    _check_domains(element.point, element.image, sizes)
+    if not element.maps_values:
+        begins, kept = starts(sizes), counted(sizes)
+        return normal(element.degree, element.point, element.image, begins, kept)
+    if not np.array_equal(sizes, lengths(element.map_start)):
+        raise InputError("a value map is longer or shorter than the number of values of its point")
+    return element
+
+
+def changes_values(element: Permutation) -> bool:
+    """Whether any value changes on its way."""
+    kept = counted(lengths(element.map_start)) if element.maps_values else element.value_map
+    return not np.array_equal(element.value_map, kept)
+
+
+def normal(
+    degree: int,
+    point: NDArray[Any],
+    image: NDArray[Any],
+    map_start: NDArray[Any] | None = None,
+    value_map: NDArray[Any] | None = None,
+) -> Permutation:
+    """Make a permutation of checked parts; points that nothing happens to are left out."""
+    changed = point != image
+    if map_start is None or value_map is None:
+        point, image = indices(point[changed]), indices(image[changed])
+        return Permutation(degree, point, image, indices([]), _bytes([]))
+    sizes = lengths(map_start)
+    owner = np.repeat(np.arange(len(point)), sizes)
+    changed |= np.bincount(owner, value_map != counted(sizes), len(point)) > 0
+    begins = starts(sizes[changed]) if changed.any() else indices([])
+    kept = _bytes(value_map[changed[owner]])
+    return Permutation(degree, indices(point[changed]), indices(image[changed]), begins, kept)
+
+
+def counted(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    """Count each of several pieces from 0: sizes 2 and 3 give 0, 1, 0, 1, 2."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    first: NDArray[np.int64] = np.repeat(ends - sizes, sizes)
+    return np.arange(total) - first
+
+
+def whole_numbers(points: ArrayLike, degree: int) -> NDArray[np.int64]:
+    """Points as an array, if all of them are among the `degree` points there are."""
+    found = np.asarray(points)
+    if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+        raise InputError(f"points must be a list of whole numbers, got {points!r}")
+    for point in found[(found < 0) | (found >= degree)]:
+        raise InputError(f"there is no point {point} among {degree}, counted from 0")
+    return found.astype(np.int64)
+
+
+def check_bijection(points: NDArray[Any], images: NDArray[Any]) -> None:
+    """Make sure that sorted points go to themselves, in some order, each from one point."""
+    twice = points[1:][points[1:] == points[:-1]]
+    if len(twice):
+        raise InputError(f"not a bijection: point {twice[0]} has two images")
+    if not np.array_equal(np.sort(images), points):
+        missing = np.setdiff1d(points, images)
+        raise InputError(f"not a bijection: no point goes to {missing[0]}, which moves away")
+
+
+def _checked_map(value_map: Sequence[int]) -> list[int]:
+    found = [int(value) for value in value_map]
+    if sorted(found) != list(range(len(found))) or not 0 < len(found) <= MOST_VALUES:
+        raise InputError(f"a value map lists each value from 0 on once, got {found}")
+    return found
+
+
+def _check_domains(points: NDArray[Any], images: NDArray[Any], sizes: NDArray[Any]) -> None:
+    there = sizes[np.searchsorted(points, images)]
+    for k in np.flatnonzero(there != sizes):
+        raise InputError(
+            f"point {points[k]} with {sizes[k]} values cannot go to point {images[k]}"
+            f" with {there[k]} values"
+        )
+
+
+def _bytes(values: ArrayLike) -> Bytes:
+    return sealed(np.array(values, dtype=np.uint8))
