@@ -142,6 +142,21 @@ def choose_by_log_weights(
     raise NotImplementedError
 
 
+@generic("rng")
+def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[np.uint32]) -> None:
+    """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
+
+    Overwrites the weights by their sums up to each place.
+    """
+    raise NotImplementedError
+
+
+@generic("rng")
+def accept_by_log_ratio(rng: Any, log_ratio: Floats, accepted: Bytes) -> None:
+    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
+    raise NotImplementedError
+
+
 @shared
 def _next(state):
     """One step of xoshiro256++."""
@@ -213,6 +228,31 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
         for lane in range(lanes_of(rng)):
             target = np.float64(rng.drawn[lane]) * 2.0**-32 * log_weights[size - 1, lane]
             values[variable, lane] += np.uint8(log_weights[value, lane] <= target)
+
+
+@implementation(pick_by_weights, Generator)
+def _pick_by_weights(rng, weights, size, picked):
+    fill_random(rng.streams, rng.drawn, rng.width)
+    for place in range(1, size):
+        for lane in range(lanes_of(rng)):
+            weights[place, lane] += weights[place - 1, lane]
+    for lane in range(lanes_of(rng)):
+        picked[lane] = 0
+    for place in range(size - 1):
+        for lane in range(lanes_of(rng)):
+            target = np.float64(rng.drawn[lane]) * 2.0**-32 * weights[size - 1, lane]
+            beyond = (weights[place, lane] <= target) & (weights[size - 1, lane] > 0.0)
+            picked[lane] += np.uint32(beyond)
+
+
+@implementation(accept_by_log_ratio, Generator)
+def _accept_by_log_ratio(rng, log_ratio, accepted):
+    fill_random(rng.streams, rng.drawn, rng.width)
+    for lane in range(lanes_of(rng)):
+        ratio = exponential(np.float32(min(log_ratio[lane], 0.0)))
+        chance = np.int32(ratio * np.float32(2147483520.0))
+        drawn = np.int32(rng.drawn[lane] >> np.uint32(1))
+        accepted[lane] = np.uint8((drawn < chance) | (log_ratio[lane] >= 0.0))
 
 
 @shared

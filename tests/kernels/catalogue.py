@@ -3,17 +3,25 @@
 import numpy as np
 
 from orbitmc.arrays import sealed
-from orbitmc.graph.conditional_tables import COUNT, FACTORS, FIELD
+from orbitmc.graph.conditional_tables import FACTORS, FIELD
 from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.groups.exchange_blocks import exchange_blocks
+from orbitmc.groups.permutation import from_images
+from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.informed import informed_swap
+from orbitmc.kernels.mixture import lifted
+from orbitmc.kernels.orbital import orbital
+from orbitmc.kernels.swap import swap
 
 
 def prepared_on(graph):
     """The conditionals of a graph, stored in every way that suits all its variables."""
     usual = unrounded_conditionals(graph)
     ways = {"usual": usual, "factors": on_path(usual, usual.path >= 0, FACTORS)}
-    if (usual.path == COUNT).any():
-        ways["fields"] = on_path(usual, usual.path == COUNT, FIELD)
+    if usual.affine.any():
+        ways["fields"] = on_path(usual, usual.affine != 0, FIELD)
     return ways
 
 
@@ -28,3 +36,52 @@ def kernels_on(graph):
         for way, prepared in prepared_on(graph).items()
         for kernel in (RandomScan, SystematicScan)
     }
+
+
+def orbital_kernels_on(graph):
+    """Orbital kernels along groups that have nothing to do with the graph."""
+    found = {}
+    for way, prepared in prepared_on(graph).items():
+        found |= {f"{name} with {way}": one for name, one in _orbital(graph, prepared).items()}
+    return found
+
+
+def _orbital(graph, prepared):
+    alike = [np.flatnonzero(graph.cardinality == size) for size in np.unique(graph.cardinality)]
+    alike = [members for members in alike if len(members) >= 2]
+    if not alike:
+        return {}
+    blocks = exchange_blocks(alike)
+    group = wrong_group(graph)
+    base = RandomScan(prepared)
+    swaps = swap(graph, prepared, blocks)
+    jumps = orbital(graph, prepared, group)
+    kernels = {
+        "shuffle": shuffle(graph, prepared, blocks),
+        "shuffle of two": shuffle(graph, prepared, blocks, rows=2),
+        "swap": swaps,
+        "orbital": jumps,
+        "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
+    }
+    if len(alike[0]) >= 4:
+        wide = exchange_blocks([alike[0][:4].reshape(2, 2)])
+        kernels["swap of rows"] = shuffle(graph, prepared, wide)
+    if graph.cardinality[alike[0][0]] == 2:
+        binary = exchange_blocks([alike[0]])
+        kernels["informed swap"] = informed_swap(graph, prepared, binary)
+    return kernels
+
+
+def wrong_group(graph):
+    """A cycle over all variables of one size, and value maps on the way."""
+    generators = []
+    for size in np.unique(graph.cardinality):
+        members = np.flatnonzero(graph.cardinality == size)
+        image = np.arange(graph.variables)
+        image[members] = np.roll(members, 1)
+        turned = [np.roll(np.arange(k), 1 if k == size else 0) for k in graph.cardinality]
+        kept = [np.arange(k) for k in graph.cardinality]
+        points = np.arange(graph.variables)
+        generators.append(from_images(graph.variables, points, image, kept))
+        generators.append(from_images(graph.variables, points, image, turned))
+    return permutation_group(graph.variables, generators)

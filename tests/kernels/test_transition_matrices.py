@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.graph.conditionals import draw, unrounded_conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from tests.kernels.catalogue import kernels_on
+from tests.kernels.catalogue import kernels_on, orbital_kernels_on
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step, outcomes, transition_matrix
 from tests.oracle.random_models import random_graph, random_ising
@@ -38,6 +38,29 @@ def test_every_kernel_keeps_the_distribution_in_detailed_balance(flavour, block)
             stationary, balance = residuals(graph, one_step(graph, kernel))
             assert stationary <= EXACT, (flavour, seed, name)
             assert balance <= EXACT, (flavour, seed, name)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("block", range(3))
+def test_orbital_kernels_along_wrong_groups_keep_the_distribution(flavour, block):
+    seen = set()
+    for seed in range(4 * block, 4 * block + 4):
+        graph = random_graph([seed, 50, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
+        for name, kernel in orbital_kernels_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert stationary <= EXACT, (flavour, seed, name)
+            assert balance <= EXACT, (flavour, seed, name)
+            seen.add(name)
+    assert seen
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_orbital_kernels_on_ising_models_keep_the_distribution(equal):
+    for seed in range(4):
+        graph = random_ising(seed, variables=4, degree=2, equal=equal)
+        for name, kernel in orbital_kernels_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert max(stationary, balance) <= EXACT, (seed, name)
 
 
 @pytest.mark.parametrize("equal", [True, False])

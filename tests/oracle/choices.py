@@ -9,6 +9,7 @@ import numpy as np
 from orbitmc.compiled import implementation
 from orbitmc.kernels.kernel import steps
 from orbitmc.random import (
+    accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
     choose_by_table,
@@ -16,6 +17,7 @@ from orbitmc.random import (
     flip_by_field,
     flip_by_table,
     integer,
+    pick_by_weights,
 )
 from tests.oracle import brute_force
 
@@ -73,6 +75,19 @@ def _choose_by_table(rng, limit, place, size, values, variable):
 def _choose_by_log_weights(rng, log_weights, size, values, variable):
     weights = np.exp(log_weights[:size, 0] - log_weights[:size, 0].max())
     values[variable, 0] = rng.choose(weights / weights.sum())
+
+
+@implementation(pick_by_weights, Choices)
+def _pick_by_weights(rng, weights, size, picked):
+    weighed = weights[:size, 0].copy()
+    weights[:size, 0] = np.cumsum(weighed)
+    picked[0] = rng.choose(weighed / weighed.sum()) if weighed.any() else 0
+
+
+@implementation(accept_by_log_ratio, Choices)
+def _accept_by_log_ratio(rng, log_ratio, accepted):
+    chance = np.exp(min(log_ratio[0], 0.0))
+    accepted[0] = rng.choose([1.0 - chance, chance])
 
 
 def outcomes(run, state):

@@ -16,15 +16,18 @@ MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbou
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
 
 
-def classify(graph: FactorGraph) -> tuple[Bytes, Indices, Indices, Indices, int]:
-    """Give every variable its path, its neighbours, and where its limits begin; and how many."""
+def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Indices, Indices, Indices, int]:
+    """Give every variable its path and neighbours, and where its limits begin; and how many.
+
+    Also says which variables are affine: their log-odds are a float32 sum over neighbours.
+    """
     neighbour_start = starts(_count_neighbours(graph))
     neighbour = np.zeros(int(neighbour_start[-1]), dtype=np.uint32)
-    path = np.zeros(graph.variables, dtype=np.uint8)
+    path, affine = np.zeros((2, graph.variables), dtype=np.uint8)
     room = np.zeros(graph.variables, dtype=np.int64)
-    _classify(graph, neighbour_start, neighbour, path, room)
+    _classify(graph, neighbour_start, neighbour, path, affine, room)
     start = starts(room)
-    return path, neighbour_start, neighbour, start[:-1], int(start[-1])
+    return path, affine, neighbour_start, neighbour, start[:-1], int(start[-1])
 
 
 @compiled
@@ -61,18 +64,19 @@ def _neighbours(graph, variable, seen, found):
 
 
 @compiled
-def _classify(graph, neighbour_start, neighbour, path, room):
+def _classify(graph, neighbour_start, neighbour, path, affine, room):
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     found = np.zeros(len(graph.cardinality), dtype=np.uint32)
     for variable in range(len(graph.cardinality)):
         count = _neighbours(graph, variable, seen, found)
         first = np.int64(neighbour_start[variable])
         neighbour[first : first + count] = found[:count]
-        path[variable], room[variable] = _path(graph, variable, found[:count])
+        affine[variable] = _is_affine(graph, variable, found[:count])
+        path[variable], room[variable] = _path(graph, variable, found[:count], affine[variable])
 
 
 @shared
-def _path(graph, variable, neighbours):
+def _path(graph, variable, neighbours, affine):
     """The fastest path that is exact for this variable, and how many limits it needs."""
     count = len(neighbours)
     size = np.int64(graph.cardinality[variable])
@@ -84,12 +88,11 @@ def _path(graph, variable, neighbours):
     alone = count == 0 and _lonely(graph, variable)
     if count == 0 and not alone:
         return FACTORS, 0
-    affine = binary and _is_affine(graph, variable)
     if affine and count <= MOST_COUNTED and _is_balanced(graph, variable, neighbours):
         return COUNT, MOST_COUNTED + 1
     if binary and count <= MOST_BITS:
         return BITS, 1 << count
-    if affine and _field_error(graph, variable) <= FIELD_ERROR:
+    if affine:
         return FIELD, 0
     if configurations * (size - 1) <= MOST_LIMITS and size > 1:
         return TABLE, np.int64(configurations) * (size - 1)
@@ -106,8 +109,13 @@ def _lonely(graph, variable):
 
 
 @shared
-def _is_affine(graph, variable):
-    """Whether the log-odds are finite and a sum of one term per neighbour."""
+def _is_affine(graph, variable, neighbours):
+    """Whether the log-odds are finite, a sum over neighbours, and exact enough in float32."""
+    if graph.cardinality[variable] != 2:
+        return False
+    for other in neighbours:
+        if graph.cardinality[other] != 2:
+            return False
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         if graph.scope_start[factor + 1] - graph.scope_start[factor] > 2:
@@ -116,7 +124,7 @@ def _is_affine(graph, variable):
         for place in range(graph.table_start[number], graph.table_start[number + 1]):
             if graph.table[place] == -np.inf:
                 return False
-    return True
+    return _field_error(graph, variable) <= FIELD_ERROR
 
 
 @shared
@@ -188,11 +196,11 @@ def _field_error(graph, variable):
 
 
 @compiled
-def fill_fields(graph, path, neighbour_start, neighbour, coupling, bias):
-    """Couplings and biases of COUNT and FIELD variables."""
+def fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias):
+    """Couplings and biases of affine variables."""
     slot = np.zeros(len(graph.cardinality), dtype=np.int64)
     for variable in range(len(graph.cardinality)):
-        if path[variable] != COUNT and path[variable] != FIELD:
+        if not affine[variable]:
             continue
         for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
             slot[neighbour[edge]] = edge

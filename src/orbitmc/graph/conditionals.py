@@ -48,11 +48,13 @@ LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 class Conditionals(NamedTuple):
     """How to draw each variable: its way, its neighbours, and their limits or couplings.
 
-    `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or the stride of
+    `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
+    that is 1. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or the stride of
     a TABLE neighbour. `start` is where a variable's limits begin.
     """
 
     path: Bytes
+    affine: Bytes
     neighbour_start: Indices
     neighbour: Indices
     role: Indices
@@ -79,16 +81,17 @@ def conditionals(graph: FactorGraph) -> Conditionals:
 
 def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     """Prepare all conditionals with float64 probabilities and couplings."""
-    path, neighbour_start, neighbour, start, limits = classify(graph)
+    path, affine, neighbour_start, neighbour, start, limits = classify(graph)
     role = np.zeros(len(neighbour), dtype=np.uint32)
     coupling = np.zeros(len(neighbour))
     bias = np.zeros(graph.variables)
     limit = np.zeros(limits)
-    fill_fields(graph, path, neighbour_start, neighbour, coupling, bias)
+    fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     return Conditionals(
         sealed(path),
+        sealed(affine),
         sealed(neighbour_start),
         sealed(neighbour),
         sealed(role),
@@ -139,11 +142,11 @@ def draw(graph, conditionals, scratch, values, variable, rng):
         _places(conditionals, scratch, values, variable)
         choose_by_table(rng, conditionals.limit, scratch.place, size, values, variable)
     elif path == FIELD:
-        _field(conditionals, scratch, values, variable)
+        local_field(conditionals, scratch, values, variable)
         flip_by_field(rng, scratch.field, values, variable)
     else:
         size = np.int64(graph.cardinality[variable])
-        _log_weights(graph, scratch, values, variable)
+        local_log_weights(graph, scratch, values, variable)
         choose_by_log_weights(rng, scratch.log_weights, size, values, variable)
 
 
@@ -191,12 +194,12 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):
                 limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
                 chances[value, lane] = np.float64(limit) / LARGEST_LIMIT
     elif path == FIELD:
-        _field(conditionals, scratch, values, variable)
+        local_field(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
             chances[0, lane] = np.float64(logistic(-scratch.field[lane]))
     else:
         size = np.int64(graph.cardinality[variable])
-        _log_weights(graph, scratch, values, variable)
+        local_log_weights(graph, scratch, values, variable)
         cumulate_weights(chances, size, lanes_of(scratch))
         for value in range(size - 1):
             for lane in range(lanes_of(scratch)):
@@ -248,8 +251,8 @@ def _places(conditionals, scratch, values, variable):
 
 
 @shared
-def _field(conditionals, scratch, values, variable):
-    """Log-odds of value 1, per lane; four neighbours at a time keep sums in registers."""
+def local_field(conditionals, scratch, values, variable):
+    """Log-odds of value 1 of an affine variable, per lane; four neighbours at a time keep sums in registers."""
     field, coupling = scratch.field, conditionals.coupling
     bias = conditionals.bias[variable]
     for lane in range(lanes_of(scratch)):
@@ -275,7 +278,7 @@ def _field(conditionals, scratch, values, variable):
 
 
 @shared
-def _log_weights(graph, scratch, values, variable):
+def local_log_weights(graph, scratch, values, variable):
     """Log-weight of each value given the others, per lane, from the factors around it."""
     log_weights = scratch.log_weights
     size = np.int64(graph.cardinality[variable])

@@ -1,0 +1,136 @@
+"""Orbital Metropolis on exchangeable blocks: permute rows of one block, accept by the true model.
+
+Every row of a block is a few variables (one, unless whole constants are exchanged); rows may be
+permuted in any way. The block, the rows and their permutation are drawn without looking at the
+state and are the same in all lanes, so the proposal is symmetric in each.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.compiled import implementation, shared
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
+from orbitmc.random import integer, lanes_of
+
+ALL_ROWS = 0
+
+
+class ShuffleMemory(NamedTuple):
+    """A proposal, and the rows being permuted with the places they go to."""
+
+    proposal: ProposalMemory
+    rows: NDArray[np.int64]
+    goals: NDArray[np.int64]
+
+
+class Shuffle(NamedTuple):
+    """Permute `rows` random rows of a random block uniformly; all of them if `rows` is 0.
+
+    Two rows make a swap; a few make a step whose size suits the acceptance.
+    """
+
+    conditionals: Conditionals
+    blocks: ExchangeBlocks
+    rows: int
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> ShuffleMemory:
+        sizes = self.blocks.start[1:].astype(np.int64) - self.blocks.start[:-1]
+        most = int(sizes.max(initial=0))
+        return ShuffleMemory(
+            proposal_memory(graph, self.conditionals, lanes, most),
+            np.zeros(most, dtype=np.int64),
+            np.zeros(most, dtype=np.int64),
+        )
+
+
+@implementation(steps, Shuffle)
+def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
+    blocks = kernel.blocks
+    for _ in range(count):
+        block = integer(rng, len(blocks.width))
+        width = np.int64(blocks.width[block])
+        first = np.int64(blocks.start[block])
+        rows = (np.int64(blocks.start[block + 1]) - first) // width
+        chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
+        _choose_rows(memory.rows, rows, chosen, rng)
+        _choose_goals(memory.goals, chosen, rng)
+        _propose(memory, blocks.member, first, width, chosen, values)
+        settle(
+            graph,
+            kernel.conditionals,
+            memory.proposal,
+            values,
+            outcomes,
+            rng,
+            chosen * width,
+        )
+
+
+@shared
+def _choose_rows(rows, total, chosen, rng):
+    """Put a uniform choice of distinct rows in front."""
+    for row in range(total):
+        rows[row] = row
+    if chosen < total:
+        for place in range(chosen):
+            other = place + integer(rng, total - place)
+            rows[place], rows[other] = rows[other], rows[place]
+
+
+@shared
+def _choose_goals(goals, chosen, rng):
+    """Draw a uniform permutation (Fisher & Yates)."""
+    for place in range(chosen):
+        goals[place] = place
+    for place in range(chosen - 1, 0, -1):
+        other = integer(rng, place + 1)
+        goals[place], goals[other] = goals[other], goals[place]
+
+
+@shared
+def _propose(memory, member, first, width, chosen, values):
+    """Row `rows[k]` proposes its values to row `rows[goals[k]]`."""
+    proposal = memory.proposal
+    for lane in range(lanes_of(proposal.scratch)):
+        proposal.change[lane] = 0.0
+    for place in range(chosen):
+        source = first + memory.rows[place] * width
+        goal = first + memory.rows[memory.goals[place]] * width
+        for column in range(width):
+            slot = place * width + column
+            proposal.target[slot] = member[goal + column]
+            variable = member[source + column]
+            for lane in range(lanes_of(proposal.scratch)):
+                proposal.proposed[slot, lane] = values[variable, lane]
+
+
+def shuffle(
+    graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks, *, rows: int = ALL_ROWS
+) -> Shuffle:
+    """Permute rows within blocks; any blocks of equal domains are safe."""
+    require_blocks(graph, blocks)
+    if rows < 0 or rows == 1:
+        raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
+    return Shuffle(prepared, blocks, rows)
+
+
+def require_blocks(graph: FactorGraph, blocks: ExchangeBlocks) -> None:
+    """Refuse blocks whose rows have variables with different numbers of values."""
+    if not len(blocks.width):
+        raise InputError("there are no exchangeable blocks")
+    for block, width in enumerate(blocks.width.tolist()):
+        members = blocks.member[blocks.start[block] : blocks.start[block + 1]]
+        sizes = graph.cardinality[members].reshape(-1, width)
+        if (sizes != sizes[0]).any():
+            raise InputError(f"block {block} exchanges variables with different numbers of values")

@@ -1,0 +1,128 @@
+"""Informed swaps: exchange a 1 and a 0 that both want to change.
+
+Members of a block are weighed by how much flipping each alone would gain (square root, clipped;
+Zanella 2020); the same weights after the move give the reverse chance, and the Metropolis ratio
+corrects for both. Any clip is right: it only shapes the proposal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.compiled import implementation, shared
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals import Conditionals, local_field, local_log_weights
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.proposal import OUTCOMES, apply_proposal, count_null, finish
+from orbitmc.kernels.swap import (
+    SwapMemory,
+    exchange_picked,
+    load_members,
+    require_single,
+    swap_memory,
+)
+from orbitmc.random import accept_by_log_ratio, integer, lanes_of, pick_by_weights
+
+CLIP = 3.0
+
+
+class InformedSwap(NamedTuple):
+    """Swap a 1 and a 0 of a random block, each picked by the gain of flipping it."""
+
+    conditionals: Conditionals
+    blocks: ExchangeBlocks
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> SwapMemory:
+        return swap_memory(self.conditionals, self.blocks, graph, lanes)
+
+
+@implementation(steps, InformedSwap)
+def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
+    blocks, proposal, prepared = kernel.blocks, memory.proposal, kernel.conditionals
+    for _ in range(count):
+        block = integer(rng, len(blocks.width))
+        first = np.int64(blocks.start[block])
+        size = np.int64(blocks.start[block + 1]) - first
+        load_members(proposal, blocks.member, first, size, values)
+        _weigh(graph, prepared, memory, values, size, 1)
+        pick_by_weights(rng, memory.weights, size, memory.first)
+        _add_log_chance(memory, memory.first, size, -1.0)
+        _weigh(graph, prepared, memory, values, size, 0)
+        pick_by_weights(rng, memory.weights, size, memory.second)
+        _add_log_chance(memory, memory.second, size, -1.0)
+        exchange_picked(memory)
+        if apply_proposal(graph, prepared, proposal, values, size):
+            _weigh(graph, prepared, memory, values, size, 1)
+            _cumulate(memory, size)
+            _add_log_chance(memory, memory.second, size, 1.0)
+            _weigh(graph, prepared, memory, values, size, 0)
+            _cumulate(memory, size)
+            _add_log_chance(memory, memory.first, size, 1.0)
+            accept_by_log_ratio(rng, proposal.change, proposal.accepted)
+            finish(proposal, values, outcomes, size)
+        else:
+            count_null(proposal, outcomes)
+
+
+@shared
+def _weigh(graph, prepared, memory, values, size, wanted):
+    """Weigh members with the wanted value by the square root of their gain, others by 0."""
+    proposal = memory.proposal
+    for place in range(size):
+        variable = proposal.target[place]
+        if prepared.affine[variable]:
+            local_field(prepared, proposal.scratch, values, variable)
+            for lane in range(lanes_of(proposal.scratch)):
+                field = np.float64(proposal.scratch.field[lane])
+                gain = field if wanted == 0 else -field
+                has = values[variable, lane] == wanted
+                memory.weights[place, lane] = _weight(gain) if has else 0.0
+        else:
+            local_log_weights(graph, proposal.scratch, values, variable)
+            for lane in range(lanes_of(proposal.scratch)):
+                before = proposal.scratch.log_weights[wanted, lane]
+                after = proposal.scratch.log_weights[1 - wanted, lane]
+                gain = after - before if before > -np.inf else 0.0
+                has = values[variable, lane] == wanted
+                memory.weights[place, lane] = _weight(gain) if has else 0.0
+
+
+@shared
+def _weight(gain):
+    return np.exp(0.5 * min(max(gain, -CLIP), CLIP))
+
+
+@shared
+def _cumulate(memory, size):
+    for place in range(1, size):
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            memory.weights[place, lane] += memory.weights[place - 1, lane]
+
+
+@shared
+def _add_log_chance(memory, picked, size, sign):
+    """Add the logarithm of the chance that the picked members had, from cumulated weights."""
+    for lane in range(lanes_of(memory.proposal.scratch)):
+        total = memory.weights[size - 1, lane]
+        place = picked[lane]
+        weight = memory.weights[place, lane]
+        if place > 0:
+            weight -= memory.weights[place - 1, lane]
+        if weight > 0.0:
+            memory.proposal.change[lane] += sign * np.log(weight / total)
+
+
+def informed_swap(
+    graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks
+) -> InformedSwap:
+    """Swap by gains within blocks of single binary variables."""
+    require_single(graph, blocks)
+    if (graph.cardinality[blocks.member] != 2).any():
+        raise InputError("informed swaps need binary variables")
+    return InformedSwap(prepared, blocks)

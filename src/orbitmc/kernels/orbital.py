@@ -1,0 +1,122 @@
+"""Orbital Metropolis: jump to an (approximately) symmetric state.
+
+Any list of permutations will do, the generators of a group or all its elements. One is drawn
+without looking at the state, the same for all lanes. A fair coin between it and its inverse makes
+the proposal symmetric for any list, so exactness never depends on where the list came from.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.arrays import Bytes, lengths, sealed
+from orbitmc.compiled import implementation, shared
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
+from orbitmc.random import bernoulli, integer, lanes_of
+
+
+class Orbital(NamedTuple):
+    """Apply a random generator, or its inverse, and accept by the true model.
+
+    `symmetric` promises that every generator leaves the model unchanged: then nothing is ever
+    rejected and no potential is looked at (lifted MCMC).
+    """
+
+    conditionals: Conditionals
+    group: PermutationGroup
+    inverse_map: Bytes
+    symmetric: bool
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
+        most = int(lengths(self.group.start).max(initial=0))
+        return proposal_memory(graph, self.conditionals, lanes, most)
+
+
+@implementation(steps, Orbital)
+def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+    group = kernel.group
+    for _ in range(count):
+        generator = integer(rng, len(group.start) - 1)
+        first, last = group.start[generator], group.start[generator + 1]
+        inverse = bernoulli(rng, 0.5)
+        _propose(kernel, memory, values, np.int64(first), np.int64(last), inverse)
+        size = np.int64(last) - np.int64(first)
+        if kernel.symmetric:
+            settle_surely(memory, values, outcomes, size)
+        else:
+            settle(graph, kernel.conditionals, memory, values, outcomes, rng, size)
+
+
+@shared
+def _propose(kernel, memory, values, first, last, inverse):
+    """Each point proposes its value to its image, or each image to its point."""
+    group = kernel.group
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] = 0.0
+    for place in range(first, last):
+        source, target = group.point[place], group.image[place]
+        if inverse:
+            source, target = target, source
+        memory.target[place - first] = target
+        for lane in range(lanes_of(memory.scratch)):
+            memory.proposed[place - first, lane] = values[source, lane]
+        if len(group.map_start) > 0:
+            begin = group.map_start[place]
+            for lane in range(lanes_of(memory.scratch)):
+                entry = begin + np.uint32(memory.proposed[place - first, lane])
+                mapped = kernel.inverse_map[entry] if inverse else group.value_map[entry]
+                memory.proposed[place - first, lane] = mapped
+
+
+def orbital(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    group: PermutationGroup,
+    *,
+    symmetric: bool = False,
+) -> Orbital:
+    """Jump along a group; any group that keeps numbers of values is safe.
+
+    Say `symmetric` only of a group that has been verified against the graph.
+    """
+    require_group(graph, group)
+    return Orbital(prepared, group, _inverse_map(group), symmetric)
+
+
+def require_group(graph: FactorGraph, group: PermutationGroup) -> None:
+    """Refuse permutations of something else, or between variables of different size."""
+    if group.degree != graph.variables:
+        raise InputError(f"the group moves {group.degree} points, not {graph.variables} variables")
+    if group.is_trivial:
+        raise InputError("the group has no generators: there is nothing to jump along")
+    sizes = graph.cardinality
+    wrong = np.flatnonzero(sizes[group.point] != sizes[group.image])
+    if len(wrong):
+        raise InputError(
+            f"variable {group.point[wrong[0]]} is moved to {group.image[wrong[0]]}, "
+            "which has another number of values"
+        )
+
+
+def _inverse_map(group: PermutationGroup) -> Bytes:
+    """What turns values back: aligned with `value_map`."""
+    found = np.zeros(len(group.value_map), dtype=np.uint8)
+    for place in range(len(group.map_start) - 1):
+        begin, end = group.map_start[place], group.map_start[place + 1]
+        found[begin + group.value_map[begin:end]] = np.arange(end - begin, dtype=np.uint8)
+    return sealed(found)
