@@ -1,0 +1,1 @@
+"""Which permutations of variables and values leave a distribution as it is."""

@@ -1,0 +1,105 @@
+"""Sets of variables that are cheap to exchange: many variables for each factor that notices.
+
+The subgroup heuristic of Lifted Metropolis-Hastings: orbits of an approximation may be far too
+large to be permuted at once, so each is cut greedily into disjoint blocks around which few
+factors change, and each block gets its symmetric group.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.symmetry.exchangeable import Links, find_moved, links
+from orbitmc.symmetry.fields import fields
+from orbitmc.symmetry.greedy_blocks import Candidates, memory_for, search
+
+Numbers = NDArray[np.int64]
+
+ACCEPTANCE_BUDGET = 4.0
+"""A shuffle whose log-odds differ by this sum of squares is accepted about six times in ten."""
+
+
+def blocks(
+    graph: FactorGraph, orbits: ArrayLike, *, max_moved: int = 200, budget: float | None = None
+) -> ExchangeBlocks:
+    """Cut orbits into disjoint blocks with many members for each factor they move.
+
+    `orbits` numbers the orbit of each variable; a negative number keeps a variable out, and
+    variables of different cardinality never share a block. No block moves more than `max_moved`
+    factors. With a `budget`, a uniform shuffle of a block changes the log-odds of its members by
+    a sum of squares of at most that on average (`ACCEPTANCE_BUDGET` is a good one). Variables
+    that cannot be moved cheaply are in no block. The same question has the same answer.
+    """
+    numbers = _checked_orbits(graph, orbits)
+    if max_moved < 0:
+        raise InputError(f"a block cannot move {max_moved} factors; expected 0 or more")
+    if budget is not None and not budget >= 0:
+        raise InputError(f"the acceptance budget must be 0 or more, got {budget}")
+    connections = links(graph)
+    candidates = _candidates(graph, connections, numbers)
+    memory = memory_for(connections, candidates, int(graph.cardinality.max(initial=1)))
+    member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
+    limit = np.inf if budget is None else float(budget)
+    found = search(connections, candidates, memory, int(max_moved), limit, member, ends)
+    start = np.concatenate([[0], ends[:found]])
+    return ExchangeBlocks(
+        start=indices(start), width=indices(np.ones(found)), member=indices(member[: start[-1]])
+    )
+
+
+def _checked_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
+    numbers = np.asarray(orbits)
+    if numbers.shape != (graph.variables,) or not (
+        np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0
+    ):
+        raise InputError(
+            f"{graph.variables} variables need an orbit number each, got {numbers.dtype} numbers "
+            f"of shape {numbers.shape}"
+        )
+    return numbers.astype(np.int64)
+
+
+def _candidates(graph: FactorGraph, connections: Links, orbits: Numbers) -> Candidates:
+    """Sort by orbit and cardinality, then by degree and field, so that neighbours are alike."""
+    field, field_start = fields(graph)
+    degree = lengths(connections.variable_start)
+    sizes = graph.cardinality.astype(np.int64)
+    _, class_of = np.unique(np.stack([orbits, sizes]), axis=1, return_inverse=True)
+    class_of = np.where(orbits < 0, -1, class_of.reshape(-1))
+    # the last value first: for binary variables that is the log-odds in favour of 1
+    last_value = field[field_start[1:].astype(np.int64) - 1]
+    order = np.lexsort((np.arange(graph.variables), last_value, degree, class_of))
+    variable = order[orbits[order] >= 0]
+    place_of = np.zeros(graph.variables, np.int64)
+    place_of[variable] = np.arange(len(variable))
+    counts = np.bincount(class_of[variable])
+    return Candidates(
+        variable=sealed(variable),
+        place_of=sealed(place_of),
+        class_start=sealed(starts(counts).astype(np.int64)),
+        class_of=sealed(class_of),
+        degree=sealed(degree),
+        field=field,
+        field_start=sealed(field_start.astype(np.int64)),
+    )
+
+
+def moved(graph: FactorGraph, members: ArrayLike) -> Indices:
+    """The factors that some permutation of the members changes, computed from scratch.
+
+    `len(members) / len(moved(graph, members))` is what `blocks` makes large.
+    """
+    block = np.unique(np.asarray(members, dtype=np.int64))
+    if len(block) and (block[0] < 0 or block[-1] >= graph.variables):
+        raise InputError(f"the variables are 0 to {graph.variables - 1}, got {block.tolist()}")
+    touched = [
+        graph.incident[graph.incident_start[variable] : graph.incident_start[variable + 1]]
+        for variable in block
+    ]
+    around = np.unique(np.concatenate([np.zeros(0, np.uint32), *touched]))
+    changed = np.zeros(len(around), dtype=np.bool_)
+    find_moved(graph, block, around, changed)
+    return sealed(around[changed])
