@@ -1,9 +1,10 @@
 """Orbits by uniting every point with its images."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Indices
 from orbitmc.compiled import compiled, shared
 
 
@@ -34,7 +35,7 @@ def _connected(parent, one, other):
         parent[point] = root_of(parent, point)
 
 
-def connected(degree: int, one: Indices, other: Indices) -> NDArray[np.int64]:
+def connected(degree: int, one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
     """The smallest point connected with each point, when `one[k]` is connected with `other[k]`."""
     parent = np.arange(degree)
     _connected(parent, one.astype(np.int64), other.astype(np.int64))

@@ -109,7 +109,8 @@ def orbit_labels(group: PermutationGroup) -> NDArray[np.int64]:
 def orbits(group: PermutationGroup) -> tuple[Indices, ...]:
     """The orbits of the moved points, sorted, each sorted."""
     points = moved_points(group)
-    labels = orbit_labels(group)[points]
+    here, there = (np.searchsorted(points, found) for found in (group.point, group.image))
+    labels = connected(len(points), here, there)
     order = np.argsort(labels, kind="stable")
     ends = np.flatnonzero(np.diff(labels[order])) + 1
     return tuple(indices(part) for part in np.split(points[order], ends) if len(part))
@@ -123,8 +124,18 @@ def restricted(group: PermutationGroup, points: ArrayLike) -> PermutationGroup:
         raise InputError(
             f"a generator moves point {group.point[k]} to {group.image[k]}, across the restriction"
         )
-    kept = [_kept(element, wanted[element.point]) for element in group.generators()]
+    kept = [part_of(element, wanted[element.point]) for element in group.generators()]
     return permutation_group(group.degree, kept)
+
+
+def part_of(element: Permutation, chosen: NDArray[np.bool_]) -> Permutation:
+    """The part of a permutation on chosen entries; it must keep their points together."""
+    point, image = element.point[chosen], element.image[chosen]
+    if not element.maps_values:
+        return normal(element.degree, point, image)
+    sizes = lengths(element.map_start)
+    maps = element.value_map[np.repeat(chosen, sizes)]
+    return normal(element.degree, point, image, starts(sizes[chosen]), maps)
 
 
 def check_number_of_values(
@@ -171,16 +182,6 @@ def _generator(group: PermutationGroup, number: int) -> Permutation:
     return normal(
         group.degree, group.point[part], group.image[part], indices(begins - begins[0]), maps
     )
-
-
-def _kept(element: Permutation, chosen: NDArray[np.bool_]) -> Permutation:
-    """The part of a permutation on chosen entries."""
-    point, image = element.point[chosen], element.image[chosen]
-    if not element.maps_values:
-        return normal(element.degree, point, image)
-    sizes = lengths(element.map_start)
-    maps = element.value_map[np.repeat(chosen, sizes)]
-    return normal(element.degree, point, image, starts(sizes[chosen]), maps)
 
 
 def _joined(degree: int, elements: Sequence[Permutation]) -> PermutationGroup:
