@@ -26,8 +26,6 @@ from orbitmc.errors import InputError
 if TYPE_CHECKING:
     from orbitmc.inference import Settings
 
-Number = Annotated[int | None, typer.Option(min=1, show_default=False)]
-
 
 @verb
 def infer(
@@ -56,7 +54,7 @@ def infer(
         typer.Option(help="Average conditional probabilities, or count values."),
     ] = "chances",
     packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
-    lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack.")] = 64,
+    lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
     memory: Memory = MEMORY,
     warm_up: Annotated[
@@ -113,7 +111,10 @@ def _settings(**options: Any) -> "Settings":
     if sum(options[end] is not None for end in ends) > 1:
         raise InputError("give only one of --seconds, --samples and --error")
     from orbitmc.inference import Settings
+    from orbitmc.random import LANE_UNIT
 
+    if options["lanes"] % LANE_UNIT:
+        raise InputError(f"--lanes must be a multiple of {LANE_UNIT}")
     settings = Settings(**options)
     settings.schedule()  # refuses what makes no sense before anything is read
     return settings

@@ -4,6 +4,8 @@ Neighbours are rows of bits. Eliminating a variable joins all its neighbours; th
 the way has one axis for the variable and one for each neighbour, and its size is the price.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,46 +35,96 @@ def bit_rows(variables: int, edges: Numbers) -> Bits:
     return rows
 
 
-@compiled
-def greedy_order(
-    neighbours: Bits,
-    log_sizes: Floats,
-    stages: Numbers,
-    rule: int,
-    slack: float,
-    bound: float,
-    seed: int,
-) -> tuple[Numbers, float]:
-    """Eliminate stage by stage, cheapest variable first, ties broken at random.
+class Terrain(NamedTuple):
+    """Neighbours of every variable as bits, and binary logarithms of cardinalities."""
 
-    `log_sizes` are binary logarithms of cardinalities. A variable within `slack` (relative) of
-    the cheapest may be taken too. Gives the order and its cost; once that exceeds `bound`, the
-    order stops short and the cost is infinite.
+    neighbours: Bits
+    log_sizes: Floats
+
+
+class Manner(NamedTuple):
+    """How a greedy order chooses: by a rule, lowest stage first, ties broken by chance.
+
+    A variable within `slack` (relative) of the cheapest may be taken too.
     """
-    chance = np.array([2 * seed + 1], dtype=np.uint64)
-    rows = neighbours.copy()
-    variables = len(rows)
-    order = np.empty(variables, dtype=np.int64)
-    prices = np.empty(variables, dtype=np.float64)
-    left = np.arange(variables)
-    members = np.empty(variables, dtype=np.int64)
-    for variable in range(variables):
+
+    rule: int
+    slack: float
+    stages: Numbers
+    seed: int
+
+
+@compiled
+def order_stretch(
+    terrain: Terrain,
+    order: Numbers,
+    first: int,
+    last: int,
+    manner: Manner,
+    total: float,
+    largest: float,
+    bound: float,
+) -> tuple[Numbers, Floats, float]:
+    """Eliminate `order[:first]` as it stands, then the variables up to `last` greedily.
+
+    `total` and `largest` are table entries outside the stretch. Gives the stretch in its new
+    order, the entries of its tables, and the cost of everything; once that exceeds `bound`, the
+    stretch stops short and the cost is infinite.
+    """
+    rows, log_sizes = terrain.neighbours.copy(), terrain.log_sizes
+    members = np.empty(len(rows), dtype=np.int64)
+    for variable in order[:first]:
         count = _members(rows[variable], members)
-        prices[variable] = _price(rows, log_sizes, variable, members[:count], rule)
-    total, largest = 0.0, 0.0
-    for step in range(variables):
-        place = _choose(left[: variables - step], prices, stages, slack, chance)
+        _join_all(rows, variable, members[:count])
+    left = order[first:last].copy()
+    prices = np.zeros(len(rows), dtype=np.float64)
+    for variable in left:
+        count = _members(rows[variable], members)
+        prices[variable] = _price(rows, log_sizes, variable, members[:count], manner.rule)
+    chance = np.array([manner.seed], dtype=np.uint64)
+    stretch = np.empty(len(left), dtype=np.int64)
+    entries = np.empty(len(left), dtype=np.float64)
+    for step in range(len(left)):
+        remaining = len(left) - step
+        place = _choose(left[:remaining], prices, manner.stages, manner.slack, chance)
         chosen = left[place]
-        left[place] = left[variables - step - 1]
-        order[step] = chosen
+        left[place] = left[remaining - 1]
         count = _members(rows[chosen], members)
-        entries = 2.0 ** _log_table(log_sizes, chosen, members[:count])
-        total += entries
-        largest = max(largest, entries)
+        stretch[step] = chosen
+        entries[step] = 2.0 ** _log_table(log_sizes, chosen, members[:count])
+        total += entries[step]
+        largest = max(largest, entries[step])
         if total + LARGEST_COUNTS * largest > bound:
-            return order[:step], np.inf
-        _eliminate(rows, log_sizes, prices, rule, chosen, members[:count])
-    return order, total + LARGEST_COUNTS * largest
+            return stretch[:step], entries[:step], np.inf
+        _eliminate(rows, log_sizes, prices, manner.rule, chosen, members[:count])
+    return stretch, entries, total + LARGEST_COUNTS * largest
+
+
+@compiled
+def parents_in(terrain: Terrain, order: Numbers) -> Numbers:
+    """For each variable the neighbour that is eliminated next after it, or -1."""
+    rows = terrain.neighbours.copy()
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    members = np.empty(len(order), dtype=np.int64)
+    parents = np.full(len(order), -1, dtype=np.int64)
+    for variable in order:
+        count = _members(rows[variable], members)
+        _join_all(rows, variable, members[:count])
+        for member in members[:count]:
+            if parents[variable] < 0 or position[member] < position[parents[variable]]:
+                parents[variable] = member
+    return parents
+
+
+@shared
+def _join_all(rows: Bits, chosen: int, members: Numbers) -> None:
+    """Eliminate a variable without keeping prices."""
+    for member in members:
+        for word in range(rows.shape[1]):
+            rows[member, word] |= rows[chosen, word]
+        _clear(rows[member], member)
+        _clear(rows[member], chosen)
 
 
 @shared

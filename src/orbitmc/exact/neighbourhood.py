@@ -6,7 +6,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from orbitmc.arrays import Indices
 from orbitmc.errors import LimitError
-from orbitmc.exact.order import cheapest_cost
+from orbitmc.exact.order import find_order
 from orbitmc.graph.factor_graph import FactorGraph
 
 LARGE = 20_000
@@ -22,7 +22,7 @@ def require_hope(graph: FactorGraph) -> None:
     if graph.variables <= LARGE:
         return
     scopes, sizes = _part(graph)
-    cost = cheapest_cost(scopes, sizes, seconds=1.0)
+    cost = find_order(scopes, sizes, seconds=1.0).cost
     if cost > HOPELESS:
         raise LimitError(
             f"exact elimination would need more than {HOPELESS:.1g} table entries for "

@@ -72,7 +72,7 @@ def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -
     """
     require_hope(graph)
     problem = prepare(graph)
-    order = find_order(problem.scopes, problem.sizes, seconds=seconds)
+    order = find_order(problem.scopes, problem.sizes, seconds=seconds).variables
     if len(order) < len(problem.sizes):
         raise LimitError(
             "exact elimination would need tables of more than 1e+18 entries for these "

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orbitmc.exact.order import eliminate, neighbours_of
+from orbitmc.exact.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 
 SMALL = 2**12  # entries of a table that is cheaper made once than read in parts

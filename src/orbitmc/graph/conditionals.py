@@ -49,8 +49,8 @@ class Conditionals(NamedTuple):
     """How to draw each variable: its way, its neighbours, and their limits or couplings.
 
     `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
-    that is 1. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or the stride of
-    a TABLE neighbour. `start` is where a variable's limits begin.
+    that is 1. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
+    the stride of a TABLE neighbour. `start` is where a variable's limits begin.
     """
 
     path: Bytes
@@ -252,7 +252,31 @@ def _places(conditionals, scratch, values, variable):
 
 @shared
 def local_field(conditionals, scratch, values, variable):
-    """Log-odds of value 1 of an affine variable, per lane; four neighbours at a time keep sums in registers."""
+    """Log-odds of value 1 of an affine variable, per lane."""
+    if conditionals.path[variable] == COUNT:
+        _count(conditionals, scratch, values, variable)
+        _field_by_count(conditionals, scratch, variable)
+    else:
+        _field(conditionals, scratch, values, variable)
+
+
+@shared
+def _field_by_count(conditionals, scratch, variable):
+    """Every neighbour that agrees with its sign adds the same."""
+    low, step = conditionals.bias[variable], conditionals.bias[variable]
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        coupling = conditionals.coupling[edge]
+        step = abs(coupling)
+        low += min(coupling, coupling - coupling)
+    for lane in range(lanes_of(scratch)):
+        scratch.field[lane] = low + step * scratch.pattern[lane]
+
+
+@shared
+def _field(conditionals, scratch, values, variable):
+    """Sum the couplings; four neighbours at a time keep sums in registers."""
     field, coupling = scratch.field, conditionals.coupling
     bias = conditionals.bias[variable]
     for lane in range(lanes_of(scratch)):

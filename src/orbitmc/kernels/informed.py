@@ -50,18 +50,20 @@ def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
         load_members(proposal, blocks.member, first, size, values)
-        _weigh(graph, prepared, memory, values, size, 1)
+        _weigh_flips(graph, prepared, memory, values, size)
+        _weigh(memory, values, size, 1)
         pick_by_weights(rng, memory.weights, size, memory.first)
         _add_log_chance(memory, memory.first, size, -1.0)
-        _weigh(graph, prepared, memory, values, size, 0)
+        _weigh(memory, values, size, 0)
         pick_by_weights(rng, memory.weights, size, memory.second)
         _add_log_chance(memory, memory.second, size, -1.0)
         exchange_picked(memory)
         if apply_proposal(graph, prepared, proposal, values, size):
-            _weigh(graph, prepared, memory, values, size, 1)
+            _weigh_flips(graph, prepared, memory, values, size)
+            _weigh(memory, values, size, 1)
             _cumulate(memory, size)
             _add_log_chance(memory, memory.second, size, 1.0)
-            _weigh(graph, prepared, memory, values, size, 0)
+            _weigh(memory, values, size, 0)
             _cumulate(memory, size)
             _add_log_chance(memory, memory.first, size, 1.0)
             accept_by_log_ratio(rng, proposal.change, proposal.accepted)
@@ -71,31 +73,41 @@ def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _weigh(graph, prepared, memory, values, size, wanted):
-    """Weigh members with the wanted value by the square root of their gain, others by 0."""
-    proposal = memory.proposal
+def _weigh_flips(graph, prepared, memory, values, size):
+    """Weigh every member by about the square root of what flipping it alone would gain."""
+    proposal, flips = memory.proposal, memory.flips
     for place in range(size):
         variable = proposal.target[place]
         if prepared.affine[variable]:
             local_field(prepared, proposal.scratch, values, variable)
             for lane in range(lanes_of(proposal.scratch)):
                 field = np.float64(proposal.scratch.field[lane])
-                gain = field if wanted == 0 else -field
-                has = values[variable, lane] == wanted
-                memory.weights[place, lane] = _weight(gain) if has else 0.0
+                flips[place, lane] = _weight(-field if values[variable, lane] else field)
         else:
             local_log_weights(graph, proposal.scratch, values, variable)
+            log_weights = proposal.scratch.log_weights
             for lane in range(lanes_of(proposal.scratch)):
-                before = proposal.scratch.log_weights[wanted, lane]
-                after = proposal.scratch.log_weights[1 - wanted, lane]
-                gain = after - before if before > -np.inf else 0.0
-                has = values[variable, lane] == wanted
-                memory.weights[place, lane] = _weight(gain) if has else 0.0
+                value = values[variable, lane]
+                before, after = log_weights[value, lane], log_weights[1 - value, lane]
+                flips[place, lane] = _weight(after - before if before > -np.inf else 0.0)
 
 
 @shared
 def _weight(gain):
-    return np.exp(0.5 * min(max(gain, -CLIP), CLIP))
+    """About exp(gain / 2), made of products so that it becomes vector code."""
+    eighth = 0.125 * min(max(gain, -CLIP), CLIP)
+    root = 1.0 + eighth + 0.5 * eighth * eighth
+    return root * root * root * root
+
+
+@shared
+def _weigh(memory, values, size, wanted):
+    """Keep the weights of the members with the wanted value, others get 0."""
+    for place in range(size):
+        variable = memory.proposal.target[place]
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            has = values[variable, lane] == wanted
+            memory.weights[place, lane] = memory.flips[place, lane] if has else 0.0
 
 
 @shared

@@ -22,10 +22,14 @@ from orbitmc.random import integer, lanes_of, pick_by_weights
 
 
 class SwapMemory(NamedTuple):
-    """A proposal, weights of the members, and the two picked in each lane."""
+    """A proposal, weights of the members, and the two picked in each lane.
+
+    `flips` are weights that informed swaps keep while they pick twice.
+    """
 
     proposal: ProposalMemory
     weights: Floats
+    flips: Floats
     first: NDArray[np.uint32]
     second: NDArray[np.uint32]
 
@@ -51,6 +55,7 @@ def swap_memory(
     return SwapMemory(
         proposal_memory(graph, prepared, lanes, most),
         np.zeros((most, lanes)),
+        np.zeros((most, lanes)),
         np.zeros(lanes, dtype=np.uint32),
         np.zeros(lanes, dtype=np.uint32),
     )
@@ -64,7 +69,7 @@ def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
         load_members(proposal, blocks.member, first, size, values)
-        _weigh_by_others(memory, size)
+        _weigh_by_others(memory, size, np.int64(graph.cardinality[blocks.member[first]]))
         pick_by_weights(rng, memory.weights, size, memory.first)
         _weigh_differing(memory, size)
         pick_by_weights(rng, memory.weights, size, memory.second)
@@ -85,16 +90,19 @@ def load_members(proposal, member, first, size, values):
 
 
 @shared
-def _weigh_by_others(memory, size):
+def _weigh_by_others(memory, size, values_each):
     """Weigh each member by how many others have a different value."""
-    proposed = memory.proposal.proposed
-    for place in range(size):
+    proposed, same = memory.proposal.proposed, memory.proposal.moved
+    for value in range(values_each):
         for lane in range(lanes_of(memory.proposal.scratch)):
-            memory.weights[place, lane] = 0.0
-        for other in range(size):
+            same[lane] = 0
+        for place in range(size):
             for lane in range(lanes_of(memory.proposal.scratch)):
-                differs = proposed[place, lane] != proposed[other, lane]
-                memory.weights[place, lane] += np.float64(differs)
+                same[lane] += np.uint32(proposed[place, lane] == value)
+        for place in range(size):
+            for lane in range(lanes_of(memory.proposal.scratch)):
+                if proposed[place, lane] == value:
+                    memory.weights[place, lane] = np.float64(size) - np.float64(same[lane])
 
 
 @shared

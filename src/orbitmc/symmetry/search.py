@@ -1,0 +1,513 @@
+"""Individualisation and refinement: find automorphisms by following two partitions in step.
+
+The left partition follows one path of individualised vertices down to single points. Going back
+up, other choices are tried on the right; where the two differ only in single points, the
+difference is an automorphism, mostly a sparse one (as in saucy; Darga et al. 2008). Each is
+checked arc by arc. Whatever is left undecided when the budget ends costs completeness only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.compiled import compiled, shared
+from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.partition import (
+    Keys,
+    Memory,
+    Partition,
+    dequeue,
+    forget_queue,
+    individualize,
+    memory,
+    partition,
+    take_back,
+    use,
+)
+from orbitmc.symmetry.preservation import Checker, checker, preserves
+
+FOUND, REFUTED, UNDECIDED = 1, 0, -1
+
+QUICK_TRIES = 4
+"""Candidates tried before a level lists all of them: mostly the first one joins all orbits."""
+
+
+class Path(NamedTuple):
+    """The left path: at each level a target cell, the vertex taken from it, and marks.
+
+    `orbit` is how many images the vertex has under generators that fix the levels above.
+    `trace[trace_start[k]:trace_start[k + 1]]` are the fingerprints of level k's refinement.
+    """
+
+    cell: Ints
+    vertex: Ints
+    mark: Ints
+    orbit: Ints
+    trace_start: Ints
+    trace: Keys
+
+
+class Frames(NamedTuple):
+    """Choices below the current level: what was individualised, and which images are left."""
+
+    left_mark: Ints
+    right_mark: Ints
+    cell: Ints
+    vertex: Ints
+    scan: Ints
+    trace_begin: Ints
+    trace_end: Ints
+    first: Ints
+    option: Ints
+    options_end: Ints
+    pool: Ints
+
+
+class Orbits(NamedTuple):
+    """Points joined by the generators found so far, and orbits known not to join the base."""
+
+    parent: Ints
+    size: Ints
+    refuted: Ints
+
+
+class Found(NamedTuple):
+    """Generators as sparse lists; `count` holds how many, and how many entries they take."""
+
+    start: Ints
+    point: Ints
+    image: Ints
+    count: Ints
+
+
+class Search(NamedTuple):
+    """Everything the search overwrites.
+
+    `progress` holds the depth of the path, the level at work (plus one), how many of its
+    candidates were tried, whether they are listed, and how many attempts stayed undecided.
+    """
+
+    left: Partition
+    right: Partition
+    memory: Memory
+    checker: Checker
+    path: Path
+    frames: Frames
+    orbits: Orbits
+    found: Found
+    image: Ints
+    moved: Ints
+    candidates: Ints
+    progress: Ints
+
+
+@shared
+def _recorded(graph, search, vertex, begin):
+    """Individualise on the left, and record fingerprints; gives the end of the record."""
+    individualize(search.left, search.memory, vertex)
+    end = begin
+    while search.memory.queue[1] > 0:
+        cell = dequeue(search.memory)
+        search.path.trace[end] = use(graph, search.left, search.memory, cell)
+        end += 1
+    return end
+
+
+@shared
+def _agrees(graph, search, vertex, begin, end):
+    """Individualise on the right as long as fingerprints agree with the record."""
+    individualize(search.right, search.memory, vertex)
+    for place in range(begin, end):
+        if search.memory.queue[1] == 0:
+            return False
+        cell = dequeue(search.memory)
+        if use(graph, search.right, search.memory, cell) != search.path.trace[place]:
+            forget_queue(search.memory)
+            return False
+    if search.memory.queue[1] > 0:
+        forget_queue(search.memory)
+        return False
+    return True
+
+
+@compiled
+def _follow_path(graph, search):
+    """Go down on the left until points are single; gives the depth."""
+    left, path = search.left, search.path
+    level, place = 0, 0
+    while True:
+        while place < graph.points and left.size[place] == 1:
+            place += 1
+        if place == graph.points:
+            return level
+        path.cell[level], path.vertex[level] = place, left.element[place]
+        path.mark[level] = left.count[0]
+        begin = path.trace_start[level]
+        path.trace_start[level + 1] = _recorded(graph, search, left.element[place], begin)
+        level += 1
+
+
+@shared
+def _root(orbits, point):
+    while orbits.parent[point] != point:
+        orbits.parent[point] = orbits.parent[orbits.parent[point]]
+        point = orbits.parent[point]
+    return point
+
+
+@shared
+def _unite(orbits, one, other):
+    first, second = _root(orbits, one), _root(orbits, other)
+    if first != second:
+        if orbits.size[first] < orbits.size[second]:
+            first, second = second, first
+        orbits.parent[second] = first
+        orbits.size[first] += orbits.size[second]
+        orbits.refuted[first] = max(orbits.refuted[first], orbits.refuted[second])
+
+
+@shared
+def _difference(graph, search, scan):
+    """The next born cell on the right with a point that is elsewhere on the left and not settled.
+
+    Gives the number of the cell in the list of born ones, and the point; (-1, -1) if none.
+    """
+    left, right = search.left, search.right
+    while scan < right.count[0]:
+        cell = right.born[scan]
+        if right.element[cell] < graph.points:
+            for place in range(cell, cell + right.size[cell]):
+                vertex = right.element[place]
+                there = left.cell[vertex]
+                if there != cell and (left.size[there] > 1 or right.size[cell] > 1):
+                    return scan, vertex
+        scan += 1
+    return -1, -1
+
+
+@shared
+def _choice(search, vertex):
+    """How to settle a differing point: a cell, a vertex of it on the left, its image.
+
+    Sending a vertex back to where its image came from keeps automorphisms small: most are swaps.
+    """
+    left, right = search.left, search.right
+    here, there = right.cell[vertex], left.cell[vertex]
+    if left.size[there] > 1:
+        image = right.element[there]
+        if left.size[here] == 1 and right.cell[left.element[here]] == there:
+            image = left.element[here]
+        return there, vertex, image
+    source = left.element[here]
+    if left.cell[right.element[there]] == here:
+        source = right.element[there]
+    return here, source, vertex
+
+
+@shared
+def _collect(graph, search, mark):
+    """Write the difference of left and right as a permutation; gives how many points it moves."""
+    left, right, image = search.left, search.right, search.image
+    count = 0
+    for number in range(mark, right.count[0]):
+        cell = right.born[number]
+        vertex = right.element[cell]
+        if right.size[cell] == 1 and vertex < graph.points:
+            while left.cell[vertex] != right.cell[vertex] and image[vertex] == vertex:
+                image[vertex] = right.element[left.cell[vertex]]
+                search.moved[count] = vertex
+                count += 1
+                vertex = image[vertex]
+    return count
+
+
+@shared
+def _save(search, count):
+    """Keep a generator and join the orbits it joins; gives False when there is no room."""
+    found = search.found
+    begin = found.count[1]
+    room = begin + count <= len(found.point) and found.count[0] + 1 < len(found.start)
+    for k in range(count):
+        vertex = search.moved[k]
+        if room:
+            found.point[begin + k], found.image[begin + k] = vertex, search.image[vertex]
+            _unite(search.orbits, vertex, search.image[vertex])
+    if room:
+        found.count[0] += 1
+        found.count[1] += count
+        found.start[found.count[0]] = found.count[1]
+    return room
+
+
+@compiled
+def _is_automorphism(graph, search, mark):
+    """Check, and keep if it holds, the permutation that the two partitions differ by."""
+    count = _collect(graph, search, mark)
+    moved = search.moved[:count]
+    outcome = REFUTED
+    if preserves(graph, search.checker, search.image, moved):
+        outcome = FOUND if _save(search, count) else UNDECIDED
+    for vertex in moved:
+        search.image[vertex] = vertex
+    return outcome
+
+
+@shared
+def _first_open(graph, search, place):
+    """The first cell of several points on the left from a place on; -1 if there is none."""
+    left = search.left
+    while place < graph.points:
+        cell = left.cell[left.element[place]]
+        if left.size[cell] > 1:
+            return cell
+        place = cell + 1
+    return -1
+
+
+@shared
+def _push(graph, search, depth, choice, scan):
+    """Open a frame: individualise on the left, and remember where we were."""
+    frames = search.frames
+    frames.left_mark[depth], frames.right_mark[depth] = search.left.count[0], search.right.count[0]
+    frames.cell[depth], frames.vertex[depth], frames.first[depth] = choice
+    frames.scan[depth] = scan
+    frames.option[depth] = -1
+    frames.options_end[depth] = 0 if depth == 0 else frames.options_end[depth - 1]
+    begin = frames.trace_end[depth - 1] if depth else search.path.trace_start[search.progress[0]]
+    frames.trace_begin[depth] = begin
+    frames.trace_end[depth] = _recorded(graph, search, frames.vertex[depth], begin)
+
+
+@shared
+def _next_option(search, depth):
+    """Another image for the vertex of a frame; -1 when there is none, -2 when there is no room."""
+    frames, right = search.frames, search.right
+    if frames.option[depth] < 0:
+        begin = frames.options_end[depth]
+        cell, size = frames.cell[depth], right.size[frames.cell[depth]]
+        if begin + size > len(frames.pool):
+            return -2
+        count = 0
+        for place in range(cell, cell + size):
+            if right.element[place] != frames.first[depth]:
+                frames.pool[begin + count] = right.element[place]
+                count += 1
+        frames.option[depth], frames.options_end[depth] = begin, begin + count
+    if frames.option[depth] == frames.options_end[depth]:
+        return -1
+    frames.option[depth] += 1
+    return frames.pool[frames.option[depth] - 1]
+
+
+@compiled
+def _step_back(graph, search, depth, limit):
+    """Take other images for the innermost choices until one agrees; gives the depth.
+
+    -1 means that none is left, -2 that the limit of work was reached.
+    """
+    frames = search.frames
+    while depth > 0:
+        top = depth - 1
+        take_back(search.right, frames.right_mark[top])
+        vertex = _next_option(search, top)
+        if vertex == -2 or search.memory.work[0] > limit:
+            return -2
+        if vertex == -1:
+            take_back(search.left, frames.left_mark[top])
+            depth = top
+        elif _agrees(graph, search, vertex, frames.trace_begin[top], frames.trace_end[top]):
+            return depth
+    return -1
+
+
+@compiled
+def _complete(graph, search, mark, place, limit):
+    """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
+    frames = search.frames
+    depth, scan = 0, mark
+    while True:
+        number, vertex = _difference(graph, search, scan)
+        choice = (-1, -1, -1)
+        if number >= 0:
+            scan = number
+            choice = _choice(search, vertex)
+        else:
+            scan = search.right.count[0]
+            outcome = _is_automorphism(graph, search, mark)
+            if outcome != REFUTED:
+                return outcome
+            cell = _first_open(graph, search, place)
+            if cell >= 0:
+                same = search.left.element[cell]
+                choice = (cell, same, same)
+        agrees = False
+        if choice[0] >= 0:
+            if depth == len(frames.cell):
+                return UNDECIDED
+            _push(graph, search, depth, choice, scan)
+            depth += 1
+            agrees = _agrees(
+                graph,
+                search,
+                choice[2],
+                frames.trace_begin[depth - 1],
+                frames.trace_end[depth - 1],
+            )
+        if not agrees:
+            depth = _step_back(graph, search, depth, limit)
+            if depth == -1:
+                return REFUTED
+            if depth == -2:
+                return UNDECIDED
+            scan = frames.scan[depth - 1]
+
+
+@compiled
+def _attempt(graph, search, level, candidate, limit):
+    """Look for an automorphism that fixes the path above `level` and moves its vertex."""
+    path = search.path
+    begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
+    outcome = REFUTED
+    if _agrees(graph, search, candidate, begin, end):
+        individualize(search.left, search.memory, path.vertex[level])
+        while search.memory.queue[1] > 0:
+            use(graph, search.left, search.memory, dequeue(search.memory))
+        outcome = _complete(graph, search, mark, path.cell[level], limit)
+    take_back(search.left, mark)
+    take_back(search.right, mark)
+    return outcome
+
+
+@shared
+def _is_open(search, level, vertex):
+    """Whether a candidate may still be in the orbit of the path's vertex."""
+    orbits = search.orbits
+    root = _root(orbits, vertex)
+    return (
+        root != _root(orbits, search.path.vertex[level])
+        and orbits.refuted[root] != len(orbits.parent) - level
+    )
+
+
+@shared
+def _is_full(search, level):
+    cell = search.path.cell[level]
+    root = _root(search.orbits, search.path.vertex[level])
+    return search.orbits.size[root] == search.left.size[cell]
+
+
+@compiled
+def _try_candidate(graph, search, level, candidate, patience):
+    limit = search.memory.work[0] + patience
+    outcome = _attempt(graph, search, level, candidate, limit)
+    if outcome != FOUND:
+        root = _root(search.orbits, candidate)
+        search.orbits.refuted[root] = len(search.orbits.parent) - level
+        if outcome == UNDECIDED:
+            search.progress[4] += 1
+
+
+@compiled
+def _work_on_level(graph, search, level, patience, until):
+    """Try candidates of one level; gives whether it is done (or time is up)."""
+    progress, right = search.progress, search.right
+    cell, size = search.path.cell[level], search.left.size[search.path.cell[level]]
+    while progress[3] == 0 and progress[2] < QUICK_TRIES:
+        if _is_full(search, level):
+            return True
+        progress[2] += 1
+        for place in range(cell, min(cell + size, cell + 64)):
+            if _is_open(search, level, right.element[place]):
+                _try_candidate(graph, search, level, right.element[place], patience)
+                break
+    if progress[3] == 0:
+        progress[2], progress[3] = 0, 1
+        for k in range(size):
+            search.candidates[k] = right.element[cell + k]
+    while progress[2] < size and not _is_full(search, level):
+        if search.memory.work[0] > until:
+            return False
+        candidate = search.candidates[progress[2]]
+        progress[2] += 1
+        if _is_open(search, level, candidate):
+            _try_candidate(graph, search, level, candidate, patience)
+    return True
+
+
+@compiled
+def advance(graph, search, patience, work):
+    """Search on for about so much work; gives whether everything has been tried."""
+    until = search.memory.work[0] + work
+    progress = search.progress
+    while progress[1] > 0:
+        level = progress[1] - 1
+        take_back(search.left, search.path.mark[level])
+        take_back(search.right, search.path.mark[level])
+        if not _work_on_level(graph, search, level, patience, until):
+            return False
+        search.path.orbit[level] = search.orbits.size[
+            _root(search.orbits, search.path.vertex[level])
+        ]
+        progress[1], progress[2], progress[3] = level, 0, 0
+        if search.memory.work[0] > until:
+            return progress[1] == 0
+    return True
+
+
+def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
+    """Follow the left path from an equitable partition, given by a number per vertex.
+
+    `room` is how many entries generators may take together.
+    """
+    left = partition(_search_order(graph, cells))
+    size, points = graph.vertices, graph.points
+    search = Search(
+        left=left,
+        right=left,
+        memory=memory(size),
+        checker=checker(graph),
+        path=_path(size),
+        frames=_frames(size),
+        orbits=Orbits(np.arange(points), np.ones(points, np.int64), np.zeros(points, np.int64)),
+        found=_found(points, room),
+        image=np.arange(points),
+        moved=np.zeros(points, dtype=np.int64),
+        candidates=np.zeros(points, dtype=np.int64),
+        progress=np.zeros(5, dtype=np.int64),
+    )
+    depth = _follow_path(graph, search)
+    search.progress[:2] = depth, depth
+    return search._replace(right=Partition(*(array.copy() for array in left)))
+
+
+def _search_order(graph: ColoredGraph, cells: Ints) -> Ints:
+    """Points before factors, small cells before large ones."""
+    _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    is_factor = (np.arange(graph.vertices) >= graph.points).astype(np.int64)
+    order = np.lexsort((which, counts[which], is_factor))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = which[order][1:] != which[order][:-1]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.cumsum(new)
+    return rank
+
+
+def _path(size: int) -> Path:
+    def zeros() -> Ints:
+        return np.zeros(size + 1, dtype=np.int64)
+
+    # Each level and each split uses one cell more; a path and the frames below it share the room.
+    trace = np.zeros(8 * size + 8, dtype=np.uint64)
+    return Path(zeros(), zeros(), zeros(), zeros() + 1, zeros(), trace)
+
+
+def _frames(size: int) -> Frames:
+    arrays = [np.zeros(size, dtype=np.int64) for _ in Frames._fields[:-1]]
+    return Frames(*arrays, pool=np.zeros(4 * size + 1024, dtype=np.int64))
+
+
+def _found(points: int, room: int) -> Found:
+    start = np.zeros(points + 1, dtype=np.int64)
+    entries = np.zeros((2, room), dtype=np.int64)
+    return Found(start, entries[0], entries[1], np.zeros(2, dtype=np.int64))
