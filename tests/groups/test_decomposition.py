@@ -1,0 +1,238 @@
+"""Groups fall into factors, and symmetric ones are recognised however they are generated."""
+
+import math
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import LimitError
+from orbitmc.groups.composition import compose
+from orbitmc.groups.cycles import from_cycles, read_cycles
+from orbitmc.groups.decomposition import (
+    Chained,
+    Exchangeable,
+    Generated,
+    Listed,
+    blocks_of,
+    decompose,
+    disjoint_factors,
+)
+from orbitmc.groups.exchange_blocks import exchange_blocks, group_of, order_of
+from orbitmc.groups.membership import (
+    factors_contain,
+    group_contains,
+    group_order,
+    order_of_factors,
+    same_group,
+)
+from orbitmc.groups.permutation import identity, permutation
+from orbitmc.groups.permutation_group import (
+    group_from_rows,
+    moved_points,
+    permutation_group,
+)
+from tests.groups.familiar import (
+    chimera,
+    cyclic,
+    global_flip,
+    grid,
+    mathieu_24,
+    renaming,
+    signed,
+    symmetric,
+)
+from tests.groups.random_groups import random_group, random_permutation
+from tests.groups.slow_groups import as_pairs, closure_of
+
+
+def generated_by(degree, *words):
+    return permutation_group(degree, [read_cycles(word, degree) for word in words])
+
+
+def only_factor(group):
+    (factor,) = decompose(group)
+    return factor
+
+
+@pytest.mark.parametrize("values", [None, 2])
+@pytest.mark.parametrize("seed", range(25))
+def test_factors_multiply_to_the_order_and_know_their_members(seed, values):
+    rng = np.random.default_rng(seed)
+    group = random_group(rng, 6, moved=2 + seed % 2, values=values, generators=3)
+    every = closure_of(group, 2)
+    factors = decompose(group)
+    assert order_of_factors(factors) == len(every)
+    moved = np.concatenate([np.empty(0), *(moved_points(factor.group) for factor in factors)])
+    assert sorted(moved) == moved_points(group).tolist()
+    made = [identity(6), *group.generators()]
+    tried = [compose(*(made[k] for k in rng.integers(0, len(made), 4))) for _ in range(20)]
+    tried += [random_permutation(rng, 6, moved=3, values=values) for _ in range(20)]
+    for element in tried:
+        assert factors_contain(factors, element) == (as_pairs(element, 2) in every)
+
+
+def test_generators_meet_through_common_points_only():
+    group = generated_by(9, "(0 1)", "(4 5)(7 8)", "(1 2)", "(5 6)")
+    parts = disjoint_factors(group)
+    assert [moved_points(part).tolist() for part in parts] == [[0, 1, 2], [4, 5, 6, 7, 8]]
+    assert [len(part.generators()) for part in parts] == [2, 2]
+    assert disjoint_factors(permutation_group(3, [])) == ()
+
+
+SYMMETRIC = {
+    "swaps": symmetric(6),
+    "star": permutation_group(6, [from_cycles(6, [[0, k]]) for k in range(1, 6)]),
+    "cycle and swap": generated_by(6, "(0 1 2 3 4 5)", "(0 1)"),
+    "two cycles of four": generated_by(5, "(0 1 2 3)", "(1 2 3 4)"),
+    "cycle and far swap": generated_by(7, "(0 1 2 3 4 5 6)", "(0 3)"),
+    "large, without swaps": permutation_group(
+        60, [from_cycles(60, [range(60)]), from_cycles(60, [range(59)])]
+    ),
+    "large cycle and swap": permutation_group(
+        200, [from_cycles(200, [range(200)]), from_cycles(200, [[0, 1]])]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_symmetric_groups_are_recognised(name):
+    group = SYMMETRIC[name]
+    factor = only_factor(group)
+    assert isinstance(factor, Exchangeable)
+    assert factor.rows.tolist() == [[point] for point in range(group.degree)]
+    assert group_order(group) == math.factorial(group.degree)
+    assert same_group(group, symmetric(group.degree))
+
+
+NOT_SYMMETRIC = {
+    "dihedral": (generated_by(4, "(0 1 2 3)", "(0 2)"), 8),
+    "cycle and swap of opposite points": (generated_by(6, "(0 1 2 3 4 5)", "(0 3)"), 24),
+    "alternating": (generated_by(6, "(0 1 2)", "(1 2 3)", "(2 3 4)", "(3 4 5)"), 360),
+    "alternating of eleven": (
+        permutation_group(11, [from_cycles(11, [range(11)]), from_cycles(11, [range(3)])]),
+        math.factorial(11) // 2,
+    ),
+    "projective": (generated_by(6, "(0 1 2 3 4)", "(0 5)(1 4)"), 60),
+    "projective with odd elements": (
+        generated_by(6, "(0 1 2 3 4)", "(0 5)(1 4)", "(1 2 4 3)"),
+        120,
+    ),
+    "mathieu": (mathieu_24(), 244_823_040),
+    "cyclic": (cyclic(9), 9),
+}
+
+
+@pytest.mark.parametrize("name", NOT_SYMMETRIC)
+def test_other_groups_are_not_mistaken_for_symmetric_ones(name):
+    group, order = NOT_SYMMETRIC[name]
+    factor = only_factor(group)
+    assert isinstance(factor, Listed if order <= 5000 else Chained)
+    assert factor.order == order
+
+
+def test_renaming_people_exchanges_rows_of_their_unary_facts():
+    factor = only_factor(renaming(30, friends=False))
+    assert isinstance(factor, Exchangeable)
+    assert factor.rows.tolist() == [[person, 30 + person] for person in range(30)]
+    blocks = blocks_of([factor])
+    assert same_group(group_of(blocks, 60), renaming(30, friends=False))
+    assert order_of(blocks) == math.factorial(30)
+
+
+def test_renaming_people_with_friends_is_no_block_but_has_the_same_order():
+    factor = only_factor(renaming(7, friends=True))
+    assert isinstance(factor, Chained)
+    assert factor.order == math.factorial(7)
+
+
+def test_rows_are_aligned_by_what_generators_do_not_by_number():
+    scrambled = np.array([[9, 2, 5], [0, 7, 11], [4, 1, 6], [8, 10, 3]])
+    group = group_of(exchange_blocks([scrambled]), 12)
+    factor = only_factor(group)
+    assert isinstance(factor, Exchangeable)
+    assert {frozenset(row) for row in factor.rows.tolist()} == set(
+        map(frozenset, scrambled.tolist())
+    )
+    assert same_group(group_of(blocks_of([factor]), 12), group)
+
+
+def test_columns_that_move_differently_are_not_aligned():
+    # The third generator turns the second column alone.
+    turned = generated_by(6, "(0 1 2)(3 4 5)", "(0 1)(3 4)")
+    assert isinstance(only_factor(turned), Exchangeable)
+    apart = generated_by(6, "(0 1 2)(3 4 5)", "(0 1)(3 4)", "(3 4 5)")
+    assert isinstance(only_factor(apart), Listed)
+    assert group_order(apart) == len(closure_of(apart, 1)) == 18
+
+
+def test_one_reflection_exchanges_two_rows():
+    factor = only_factor(generated_by(9, "(0 2)(3 5)(6 8)"))
+    assert isinstance(factor, Exchangeable)
+    assert factor.rows.shape == (2, 3)
+
+
+def test_products_of_many_factors_are_taken_apart():
+    blocks = exchange_blocks([[0, 1, 2], [[3, 4], [5, 6], [7, 8]], [9, 10]])
+    square = grid(3)
+    rows = np.tile(np.arange(20), (2, 1))
+    rows[:, 11:] = 11 + np.array([[g(k) for k in range(9)] for g in square.generators()])
+    both = [*group_of(blocks, 20).generators(), *group_from_rows(rows).generators()]
+    factors = decompose(permutation_group(20, both))
+    assert [type(factor) for factor in factors] == [Exchangeable] * 3 + [Listed]
+    assert order_of_factors(factors) == 6 * 6 * 2 * 8
+    found = blocks_of(factors)
+    assert [found.rows(b).tolist() for b in range(3)] == [blocks.rows(b).tolist() for b in range(3)]
+
+
+def test_familiar_models_have_familiar_orders():
+    assert [group_order(grid(side)) for side in (2, 5, 20)] == [8, 8, 8]
+    assert group_order(chimera(4)) == 24**8 * 8
+    assert [group_order(symmetric(n)) for n in (2, 10, 1000)] == [
+        math.factorial(n) for n in (2, 10, 1000)
+    ]
+    assert group_order(signed(5)) == 2**5 * math.factorial(5)
+    assert group_order(global_flip(9)) == 2
+    assert group_order(permutation_group(5, [])) == 1
+
+
+def test_swaps_that_change_values_are_not_exchangeable():
+    swap = permutation(2, {0: 1, 1: 0}, {0: [1, 0], 1: [1, 0]})
+    factor = only_factor(permutation_group(2, [swap]))
+    assert isinstance(factor, Listed)
+    assert factor.order == 2
+
+
+def test_factors_without_value_changes_are_recognised_beside_others():
+    flip = permutation(4, {}, {3: [1, 0]})
+    group = permutation_group(
+        4, [from_cycles(4, [[0, 1]]), from_cycles(4, [[1, 2]]), flip], cardinality=2
+    )
+    first, second = decompose(group)
+    assert isinstance(first, Exchangeable)
+    assert isinstance(second, Listed)
+
+
+def test_a_group_beyond_all_limits_keeps_its_generators_and_says_why():
+    (factor,) = decompose(chimera(3), max_work=10)
+    assert isinstance(factor, Generated)
+    assert factor.group.generators() == chimera(3).generators()
+    with pytest.raises(LimitError, match="order of the group is unknown: proving"):
+        order_of_factors([factor])
+    with pytest.raises(LimitError, match="membership is unknown"):
+        factors_contain([factor], identity(72))
+
+
+def test_groups_are_equal_when_their_elements_are():
+    assert same_group(generated_by(4, "(0 1 2 3)", "(0 1)"), symmetric(4))
+    assert not same_group(generated_by(4, "(0 1 2 3)", "(0 2)"), symmetric(4))
+    assert not same_group(symmetric(4), symmetric(5))
+    assert not same_group(symmetric(4), signed(4))
+    assert same_group(signed(3), permutation_group(3, signed(3).generators()[::-1]))
+
+
+def test_membership_across_factors():
+    group = generated_by(6, "(0 1)", "(1 2)", "(3 4 5)")
+    assert group_contains(group, read_cycles("(0 2)(3 5 4)", 6))
+    assert not group_contains(group, read_cycles("(0 2)(3 5)", 6))
+    assert not group_contains(group, read_cycles("(2 3)", 6))
+    assert not group_contains(group, permutation(6, {}, {0: [1, 0]}))
