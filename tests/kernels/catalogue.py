@@ -8,6 +8,8 @@ from orbitmc.graph.conditionals import unrounded_conditionals
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.informed import informed_swap
@@ -61,6 +63,7 @@ def _orbital(graph, prepared):
         "shuffle of two": shuffle(graph, prepared, blocks, rows=2),
         "swap": swaps,
         "orbital": jumps,
+        "drawn": drawn_orbital(graph, prepared, stabilizer_chain(group), group),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }
     if len(alike[0]) >= 4:

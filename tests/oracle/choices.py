@@ -91,15 +91,20 @@ def _accept_by_log_ratio(rng, log_ratio, accepted):
 
 
 def outcomes(run, state):
-    """Every state that `run(values, rng)` can end in, with its probability."""
+    """Every state that `run(values, rng)` can end in, with its probability.
+
+    What `run` returns, if anything, is part of where it ended.
+    """
     found = {}
     forks = [[]]
     while forks:
         forced = forks.pop()
         rng = Choices(forced)
         values = np.array(state, dtype=np.uint8).reshape(-1, 1)
-        run(values, rng)
+        more = run(values, rng)
         end = tuple(int(value) for value in values[:, 0])
+        if more is not None:
+            end = (end, more)
         found[end] = found.get(end, 0.0) + rng.probability
         for place in range(len(forced), len(rng.taken)):
             for branch in rng.options[place]:

@@ -16,7 +16,13 @@ from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
+from orbitmc.kernels.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
 from orbitmc.random import integer, lanes_of
 
 ALL_ROWS = 0
@@ -33,12 +39,14 @@ class ShuffleMemory(NamedTuple):
 class Shuffle(NamedTuple):
     """Permute `rows` random rows of a random block uniformly; all of them if `rows` is 0.
 
-    Two rows make a swap; a few make a step whose size suits the acceptance.
+    Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
+    that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
     """
 
     conditionals: Conditionals
     blocks: ExchangeBlocks
     rows: int
+    symmetric: bool
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -66,15 +74,11 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         _choose_rows(memory.rows, rows, chosen, rng)
         _choose_goals(memory.goals, chosen, rng)
         _propose(memory, blocks.member, first, width, chosen, values)
-        settle(
-            graph,
-            kernel.conditionals,
-            memory.proposal,
-            values,
-            outcomes,
-            rng,
-            chosen * width,
-        )
+        size = chosen * width
+        if kernel.symmetric:
+            settle_surely(memory.proposal, values, outcomes, size)
+        else:
+            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -116,13 +120,18 @@ def _propose(memory, member, first, width, chosen, values):
 
 
 def shuffle(
-    graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks, *, rows: int = ALL_ROWS
+    graph: FactorGraph,
+    prepared: Conditionals,
+    blocks: ExchangeBlocks,
+    *,
+    rows: int = ALL_ROWS,
+    symmetric: bool = False,
 ) -> Shuffle:
     """Permute rows within blocks; any blocks of equal domains are safe."""
     require_blocks(graph, blocks)
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
-    return Shuffle(prepared, blocks, rows)
+    return Shuffle(prepared, blocks, rows, symmetric)
 
 
 def require_blocks(graph: FactorGraph, blocks: ExchangeBlocks) -> None:

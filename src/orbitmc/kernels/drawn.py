@@ -1,0 +1,163 @@
+"""Orbital Metropolis with random elements of a large group.
+
+Elements come from a stabilizer chain (uniform) or from product replacement (nearly so); either
+way a fair coin between the element and its inverse makes the proposal symmetric, whatever the
+source does, as long as it never looks at the state.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Indices, sealed
+from orbitmc.compiled import generic, implementation, shared
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.pairs import Pairs, pairs_of, value_of
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.random_elements import Rattle, rattle, rattle_step
+from orbitmc.groups.stabilizer_chain import StabilizerChain, uniform_element
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.orbital import require_group
+from orbitmc.kernels.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
+from orbitmc.random import bernoulli, lanes_of
+
+
+class Bag(NamedTuple):
+    """Where product replacement starts: a stirred bag of elements, and their inverses."""
+
+    pairs: Pairs
+    forward: Indices
+    backward: Indices
+
+
+class ElementMemory(NamedTuple):
+    """A proposal, the element just drawn, its inverse, and the bag while it is being stirred."""
+
+    proposal: ProposalMemory
+    forward: NDArray[np.uint32]
+    backward: NDArray[np.uint32]
+    rattle: Rattle
+
+
+class DrawnOrbital(NamedTuple):
+    """Apply a random element of a group, or its inverse, and accept by the true model.
+
+    `symmetric` as in `Orbital`.
+    """
+
+    conditionals: Conditionals
+    source: Any
+    symmetric: bool
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> ElementMemory:
+        pairs = self.source.pairs
+        size = len(pairs.owner)
+        bag = self.source if isinstance(self.source, Bag) else None
+        empty = np.zeros((0, size), dtype=np.uint32)
+        return ElementMemory(
+            proposal_memory(graph, self.conditionals, lanes, len(pairs.point)),
+            np.arange(size, dtype=np.uint32),
+            np.arange(size, dtype=np.uint32),
+            Rattle(bag.forward.copy(), bag.backward.copy()) if bag else Rattle(empty, empty.copy()),
+        )
+
+
+@generic("source")
+def draw_element(source: Any, memory: ElementMemory, rng: Any) -> None:
+    """Fill `memory.forward` with a random element and `memory.backward` with its inverse."""
+    raise NotImplementedError
+
+
+@implementation(draw_element, StabilizerChain)
+def _draw_uniform(source, memory, rng):
+    uniform_element(source, rng, memory.forward, memory.backward)
+
+
+@implementation(draw_element, Bag)
+def _draw_by_replacement(source, memory, rng):
+    rattle_step(memory.rattle, rng)
+    for pair in range(len(memory.forward)):
+        memory.forward[pair] = memory.rattle.forward[0, pair]
+        memory.backward[pair] = memory.rattle.backward[0, pair]
+
+
+@implementation(steps, DrawnOrbital)
+def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+    for _ in range(count):
+        draw_element(kernel.source, memory, rng)
+        if bernoulli(rng, 0.5):
+            size = _propose(kernel.source.pairs, memory.forward, memory.proposal, values)
+        else:
+            size = _propose(kernel.source.pairs, memory.backward, memory.proposal, values)
+        if kernel.symmetric:
+            settle_surely(memory.proposal, values, outcomes, size)
+        else:
+            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+
+
+@shared
+def _propose(pairs, row, proposal, values):
+    """Each moved point proposes its value to its image; gives how many points move."""
+    for lane in range(lanes_of(proposal.scratch)):
+        proposal.change[lane] = 0.0
+    size = 0
+    for k in range(len(pairs.point)):
+        image = pairs.owner[row[pairs.start[k]]]
+        if image == k and _keeps_values(pairs, row, k):
+            continue
+        proposal.target[size] = pairs.point[image]
+        source = pairs.point[k]
+        for lane in range(lanes_of(proposal.scratch)):
+            value = np.uint32(values[source, lane])
+            proposal.proposed[size, lane] = np.uint8(value_of(pairs, row, k, value))
+        size += 1
+    return size
+
+
+@shared
+def _keeps_values(pairs, row, k):
+    kept = True
+    for pair in range(pairs.start[k], pairs.start[k + 1]):
+        kept = kept and row[pair] == pair
+    return kept
+
+
+def drawn_orbital(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    chain: StabilizerChain,
+    group: PermutationGroup,
+    *,
+    symmetric: bool = False,
+) -> DrawnOrbital:
+    """Jump by uniform elements of a group that has a stabilizer chain."""
+    require_group(graph, group)
+    return DrawnOrbital(prepared, chain, symmetric)
+
+
+def replaced_orbital(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    group: PermutationGroup,
+    *,
+    symmetric: bool = False,
+    slots: int | None = None,
+    burn: int | None = None,
+) -> DrawnOrbital:
+    """Jump by elements from product replacement; right for any burn-in, even none."""
+    require_group(graph, group)
+    pairs = pairs_of(group)
+    bag = rattle(group, pairs, slots=slots, burn=burn)
+    return DrawnOrbital(prepared, Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)

@@ -1,0 +1,75 @@
+"""Jumps by product replacement are exact together with the state of the bag."""
+
+import numpy as np
+
+from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.groups.permutation import from_row
+from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.random_elements import Rattle, rattle_step
+from orbitmc.kernels.drawn import _propose, replaced_orbital
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.proposal import settle
+from tests.oracle import brute_force
+from tests.oracle.choices import outcomes
+from tests.oracle.random_models import random_ising
+
+GRAPH = random_ising(5, variables=3, degree=2, equal=False)
+PREPARED = unrounded_conditionals(GRAPH)
+KERNEL = replaced_orbital(
+    GRAPH, PREPARED, permutation_group(3, [from_row([1, 2, 0])]), slots=2, burn=0
+)
+
+
+def key(rattle):
+    return rattle.forward.tobytes(), rattle.backward.tobytes()
+
+
+def unpacked(packed):
+    shape = KERNEL.source.forward.shape
+    return Rattle(*(np.frombuffer(one, np.uint32).reshape(shape).copy() for one in packed))
+
+
+def with_coin(values, rng, packed):
+    memory = KERNEL.memory(GRAPH, 1)._replace(rattle=unpacked(packed))
+    steps(GRAPH, KERNEL, memory, values, np.zeros(4, np.int64), rng, 1)
+    return key(memory.rattle)
+
+
+def without_coin(values, rng, packed):
+    memory = KERNEL.memory(GRAPH, 1)
+    rattle = unpacked(packed)
+    rattle_step(rattle, rng)
+    size = _propose(KERNEL.source.pairs, rattle.forward[0], memory.proposal, values)
+    settle(GRAPH, PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
+    return key(rattle)
+
+
+def drift(step, rounds):
+    """How far the states leave their distribution while state and bag evolve together."""
+    exact = dict(zip(brute_force.states(GRAPH), brute_force.distribution(GRAPH), strict=True))
+    start = key(Rattle(KERNEL.source.forward, KERNEL.source.backward))
+    joint = {(state, start): chance for state, chance in exact.items()}
+    known = {}
+    worst = 0.0
+    for _ in range(rounds):
+        after = {}
+        for place, chance in joint.items():
+            if place not in known:
+                state, packed = place
+                known[place] = outcomes(lambda v, r, p=packed: step(v, r, p), state)
+            for end, share in known[place].items():
+                after[end] = after.get(end, 0.0) + chance * share
+        joint = after
+        marginal = dict.fromkeys(exact, 0.0)
+        for (state, _), chance in joint.items():
+            marginal[state] += chance
+        worst = max(worst, max(abs(marginal[state] - exact[state]) for state in exact))
+    return worst
+
+
+def test_states_keep_their_distribution_while_the_bag_evolves():
+    assert drift(with_coin, 6) <= 1e-12
+
+
+def test_without_the_coin_they_do_not():
+    assert drift(without_coin, 6) > 1e-5
