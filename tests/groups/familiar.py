@@ -57,6 +57,15 @@ def mathieu_24():
     return permutation_group(24, [read_cycles(word, 24) for word in words])
 
 
+def projective_line(prime, root):
+    """All fractional linear maps of a projective line: sharply 3-transitive, odd elements too."""
+    far = prime
+    undone = [far, *(-pow(x, -1, prime) % prime for x in range(1, prime)), 0]
+    shifted = [*((x + 1) % prime for x in range(prime)), far]
+    scaled = [*(root * x % prime for x in range(prime)), far]
+    return group_from_rows([shifted, scaled, undone])
+
+
 def signed(points):
     """All signed permutations: exchange binary variables in any way, negate any of them."""
     flip = permutation(points, {}, {0: [1, 0]})

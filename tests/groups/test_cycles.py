@@ -89,3 +89,5 @@ def test_malformed_cycles_of_values_are_refused(text, message):
 def test_names_must_fit():
     with pytest.raises(InputError, match="3 points need as many names, got 2"):
         cycle_text(identity(3), ["A", "B"])
+    with pytest.raises(InputError, match="3 points need as many different names, got 2"):
+        read_cycles("(A B)", 3, ["A", "B", "A"])

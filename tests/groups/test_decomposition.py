@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
+from orbitmc.groups import recognition
 from orbitmc.groups.composition import compose
 from orbitmc.groups.cycles import from_cycles, read_cycles
 from orbitmc.groups.decomposition import (
@@ -37,6 +38,7 @@ from tests.groups.familiar import (
     global_flip,
     grid,
     mathieu_24,
+    projective_line,
     renaming,
     signed,
     symmetric,
@@ -104,6 +106,13 @@ def test_symmetric_groups_are_recognised(name):
     assert same_group(group, symmetric(group.degree))
 
 
+def test_counting_elements_recognises_what_chance_missed(monkeypatch):
+    monkeypatch.setattr(recognition, "JORDAN_TRIES", 0)
+    factor = only_factor(generated_by(10, "(0 1 2 3 4 5 6 7 8 9)", "(0 1 2 3 4 5 6 7 8)"))
+    assert isinstance(factor, Exchangeable)
+    assert factor.rows.tolist() == [[point] for point in range(10)]
+
+
 NOT_SYMMETRIC = {
     "dihedral": (generated_by(4, "(0 1 2 3)", "(0 2)"), 8),
     "cycle and swap of opposite points": (generated_by(6, "(0 1 2 3 4 5)", "(0 3)"), 24),
@@ -117,6 +126,8 @@ NOT_SYMMETRIC = {
         generated_by(6, "(0 1 2 3 4)", "(0 5)(1 4)", "(1 2 4 3)"),
         120,
     ),
+    "fractional linear": (projective_line(13, 2), 14 * 13 * 12),
+    "turns and reflections": (generated_by(9, "(0 1 2 3 4 5 6 7 8)", "(0 1)(2 8)(3 7)(4 6)"), 18),
     "mathieu": (mathieu_24(), 244_823_040),
     "cyclic": (cyclic(9), 9),
 }

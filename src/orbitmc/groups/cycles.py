@@ -59,6 +59,8 @@ def read_cycles(
     [1, 0, 3, 4, 2]
     """
     number = {name: k for k, name in enumerate(names or map(str, range(degree)))}
+    if len(number) != degree:
+        raise InputError(f"{degree} points need as many different names, got {len(number)}")
     if cardinality is None:
         return from_cycles(degree, [[_point(word, number) for word in c] for c in _split(text)])
     sizes = np.broadcast_to(np.asarray(cardinality, dtype=np.int64), (degree,))

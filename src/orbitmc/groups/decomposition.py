@@ -14,7 +14,7 @@ from orbitmc.errors import LimitError
 from orbitmc.groups.element_table import MAX_ORDER, ElementTable, element_table
 from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.groups.permutation_group import PermutationGroup, moved_points, permutation_group
 from orbitmc.groups.recognition import exchangeable_rows
 from orbitmc.groups.stabilizer_chain import MAX_ENTRIES, MAX_WORK, StabilizerChain, stabilizer_chain
 
@@ -107,6 +107,9 @@ def _recognised(group: PermutationGroup, max_order: int, max_entries: int, max_w
         chain = stabilizer_chain(group, max_entries=max_entries, max_work=max_work)
     except LimitError as error:
         return Generated(group, str(error))
+    points = moved_points(group)
+    if chain.pairs.keep_values and chain.order == math.factorial(len(points)):
+        return Exchangeable(group, sealed(points.reshape(-1, 1)))
     if chain.order <= max_order:
         return Listed(group, chain, element_table(chain, max_order=max_order))
     return Chained(group, chain)
