@@ -1,0 +1,114 @@
+"""`orbitmc infer` gives the right numbers to the right place, and the right exit code."""
+
+import csv
+import gzip
+import json
+import math
+
+import pytest
+
+import orbitmc as om
+from tests.cli.commands import answer_of, grid, orbitmc, rain
+
+FEW = ("--method", "gibbs", "--samples", "200", "--seed", "1", "--threads", "1")
+
+
+@pytest.fixture
+def model(tmp_path):
+    return rain(tmp_path)
+
+
+def test_a_small_model_is_answered_exactly(model):
+    answer = answer_of("infer", model)
+    assert answer["method"] == "exact"
+    assert answer["variables"]["grass"]["probability"] == pytest.approx([0.76, 0.24])
+    assert answer["log_z"] == pytest.approx(0.0)
+    assert answer["converged"] is True
+
+
+def test_sampling_agrees_with_the_exact_answer_within_its_errors(model):
+    answer = answer_of("infer", model, *FEW)
+    grass = answer["variables"]["grass"]
+    assert answer["method"] == "gibbs"
+    assert answer["log_z"] is None
+    assert abs(grass["probability"][1] - 0.24) < 4 * grass["standard_error"][1]
+    assert grass["low"][1] < grass["probability"][1] < grass["high"][1]
+
+
+def test_the_same_seed_gives_the_same_answer_for_any_number_of_threads(model):
+    words = ("infer", model, "--method", "gibbs", "--samples", "100", "--seed", "7", "--threads")
+    one, two = answer_of(*words, "1"), answer_of(*words, "2")
+    assert one["variables"] == two["variables"]
+
+
+@pytest.mark.parametrize("options", [("--scan", "random"), ("--estimator", "values")])
+def test_other_ways_to_sample_agree_too(model, options):
+    grass = answer_of("infer", model, *FEW, *options)["variables"]["grass"]
+    assert abs(grass["probability"][1] - 0.24) < 4 * grass["standard_error"][1]
+
+
+def test_evidence_comes_inline_and_from_files_and_adds_up(model, tmp_path):
+    seen = tmp_path / "seen.json"
+    seen.write_text('{"rain": {"no": 1, "yes": 4}}')
+    answer = answer_of("infer", model, "-e", "mood=good", "-e", str(seen))
+    weights = [0.8 * (0.9 * 0.5 + 0.1 * 0.2), 4 * 0.2 * (0.2 * 0.5 + 0.8 * 0.2)]
+    expected = [weight / sum(weights) for weight in weights]
+    assert answer["variables"]["rain"]["probability"] == pytest.approx(expected)
+    assert answer["variables"]["mood"]["probability"] == [0, 0, 1]
+    assert answer["variables"]["mood"]["verdict"] == "observed"
+
+
+def test_answers_go_to_standard_output_and_remarks_to_standard_error(model):
+    done = orbitmc("infer", model, *FEW)
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:4] == ["variable", "value", "P", "±"]
+    assert lines[0].split()[-3:] == ["ESS", "R-hat", "verdict"]
+    assert len(lines) == 1 + 7
+    assert all(line.startswith("orbitmc: ") for line in done.stderr.splitlines())
+    assert "converged: every R-hat is at most 1.01" in done.stderr
+    assert "million updates/s" in done.stderr
+
+
+def test_quiet_says_nothing_when_all_is_well(model):
+    assert orbitmc("infer", model, *FEW, "-q").stderr == ""
+
+
+def test_a_log_gets_lines_of_progress(tmp_path):
+    done = orbitmc("infer", grid(tmp_path), "--method", "gibbs", "--seconds", "3", "--seed", "1")
+    assert " samples, " in done.stderr
+    assert "worst ESS" in done.stderr
+
+
+def test_mar_files_hold_all_variables_in_order(model, tmp_path):
+    done = orbitmc("infer", model, "-e", "rain=yes", "-o", tmp_path / "x.MAR")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    found = om.formats.read_mar(tmp_path / "x.MAR")
+    assert [list(one) for one in found][:2] == [[0, 1], pytest.approx([0.2, 0.8])]
+
+
+def test_json_and_csv_files_hold_the_answer(model, tmp_path):
+    for name in ("x.json.gz", "x.csv"):
+        assert orbitmc("infer", model, "-o", tmp_path / name).returncode == 0
+    kept = json.loads(gzip.decompress((tmp_path / "x.json.gz").read_bytes()))
+    assert kept["variables"]["rain"]["probability"] == pytest.approx([0.8, 0.2])
+    rows = list(csv.DictReader((tmp_path / "x.csv").read_text().splitlines()))
+    assert [row["value"] for row in rows if row["variable"] == "mood"] == ["bad", "fair", "good"]
+    assert float(rows[0]["probability"]) == pytest.approx(0.8)
+
+
+def test_a_standard_error_can_be_asked_for(model):
+    answer = answer_of("infer", model, "--method", "gibbs", "--error", "0.002", "--seed", "1")
+    errors = [max(one["standard_error"]) for one in answer["variables"].values()]
+    assert max(errors) < 0.003
+
+
+def test_json_has_no_infinities(model):
+    done = orbitmc("infer", model, "-e", "rain=no", *FEW, "--json")
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    answer = json.loads(done.stdout, parse_constant=refuse)
+    assert answer["variables"]["rain"]["ess"] == [None, None]
+    assert all(math.isfinite(ess) for ess in answer["variables"]["grass"]["ess"])

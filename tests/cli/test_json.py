@@ -1,0 +1,67 @@
+"""The JSON object has the shape that docs/reference/json.md promises."""
+
+import numbers
+
+import pytest
+
+from tests.cli.commands import answer_of, rain
+
+WORD, TRUTH, NUMBER, COUNT = str, bool, numbers.Real, int
+NULL = type(None)
+
+SCHEMA = {
+    "method": WORD,
+    "reason": WORD,
+    "seconds": NUMBER,
+    "seed": (COUNT, NULL),
+    "samples": COUNT,
+    "chains": COUNT,
+    "updates": COUNT,
+    "updates_per_second": NUMBER,
+    "log_z": (NUMBER, NULL),
+    "converged": TRUTH,
+    "interrupted": TRUTH,
+    "warnings": [WORD],
+    "variables": {
+        "values": [WORD],
+        "probability": [NUMBER],
+        "standard_error": [NUMBER],
+        "low": [NUMBER],
+        "high": [NUMBER],
+        "ess": [(NUMBER, NULL)],
+        "r_hat": [NUMBER],
+        "verdict": WORD,
+    },
+}
+
+
+def require(held, schema, place="answer"):
+    if isinstance(schema, dict):
+        assert list(held) == list(schema), place
+        for key, inner in schema.items():
+            if key == "variables":
+                for name, variable in held[key].items():
+                    require(variable, inner, f"{place}.{name}")
+            else:
+                require(held[key], inner, f"{place}.{key}")
+    elif isinstance(schema, list):
+        assert isinstance(held, list), place
+        for number, one in enumerate(held):
+            require(one, schema[0], f"{place}[{number}]")
+    else:
+        assert isinstance(held, schema), place
+
+
+@pytest.mark.parametrize("method", ["exact", "gibbs"])
+def test_the_object_has_the_documented_shape(tmp_path, method):
+    path = rain(tmp_path)
+    answer = answer_of("infer", path, "-e", "rain=no", "--method", method, "--samples", "50")
+    require(answer, SCHEMA)
+    for variable in answer["variables"].values():
+        lengths = {len(held) for held in variable.values() if isinstance(held, list)}
+        assert lengths == {len(variable["values"])}
+        assert sum(variable["probability"]) == pytest.approx(1.0)
+        for low, p, high in zip(
+            variable["low"], variable["probability"], variable["high"], strict=True
+        ):
+            assert 0 <= low <= p <= high <= 1

@@ -1,0 +1,137 @@
+"""A run that was stopped goes on as if nothing had happened, however it was stopped."""
+
+import json
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+import orbitmc as om
+from tests.cli.commands import answer_of, grid, orbitmc, rain, start
+
+LONG = ("--method", "gibbs", "--samples", "12000", "--seed", "3", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A question that takes a second or two, and its answer when nothing disturbs it."""
+    path = grid(tmp_path_factory.mktemp("asked"), side=16)
+    evidence = ("-e", "s0_0=up")
+    return path, evidence, answer_of("infer", path, *evidence, *LONG)
+
+
+def killed(words, run, seconds):
+    """Kill a command without warning some time after its first checkpoint."""
+    with start(*words) as process:
+        while not run.exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(seconds)
+        process.kill()
+
+
+def survives(asked, folder, kills, seed):
+    path, evidence, undisturbed = asked
+    run, rng = folder / "x.run", random.Random(seed)
+    keep = ("--checkpoint-every", "0.05")
+    words = ("infer", path, *evidence, *LONG, "--checkpoint", run, *keep)
+    for _ in range(kills):
+        killed(words, run, rng.uniform(0.0, 0.4))
+        words = ("resume", run, *keep, "--threads", "1")
+    resumed = answer_of("resume", run, "--threads", "2")
+    for name in ("samples", "updates", "seed", "variables"):
+        assert resumed[name] == undisturbed[name]
+
+
+def test_killed_runs_end_with_the_same_numbers(asked, tmp_path):
+    survives(asked, tmp_path, kills=3, seed=1)
+
+
+@pytest.mark.slow
+def test_fifty_kills_change_nothing(asked, tmp_path):
+    for number in range(10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        survives(asked, folder, kills=5, seed=number)
+
+
+def test_a_finished_run_answers_again_at_once(tmp_path):
+    path, run = rain(tmp_path), tmp_path / "x.run"
+    few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
+    first = answer_of("infer", path, *few, "--checkpoint", run)
+    assert answer_of("resume", run)["variables"] == first["variables"]
+    moved = tmp_path / "moved.json"
+    shutil.move(path, moved)
+    assert orbitmc("resume", run).returncode == 2
+    assert answer_of("resume", run, "--model", moved)["variables"] == first["variables"]
+
+
+@pytest.mark.parametrize("options", [("--scan", "random"), ("--estimator", "values")])
+def test_soft_evidence_and_settings_are_remembered(tmp_path, options):
+    path, run, seen = rain(tmp_path), tmp_path / "x.run", tmp_path / "seen.json"
+    seen.write_text('{"mood": [0.1, 0.7, 0.3]}')
+    few = ("--method", "gibbs", "--samples", "300", *options)
+    first = answer_of("infer", path, *few, "-e", seen, "--checkpoint", run)
+    seen.unlink()
+    assert answer_of("resume", run)["variables"] == first["variables"]
+
+
+def test_a_run_of_another_model_is_refused(tmp_path):
+    path, run = grid(tmp_path), tmp_path / "x.run"
+    few = ("--method", "gibbs", "--samples", "50")
+    orbitmc("infer", path, *few, "--checkpoint", run)
+    om.write(om.ising_grid(6, 6, 0.31, 0.1), path)
+    done = orbitmc("resume", run)
+    assert done.returncode == 2
+    assert "another model" in done.stderr
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "missing"])
+def test_damaged_runs_are_refused(tmp_path, damage):
+    path, run = grid(tmp_path), tmp_path / "x.run"
+    orbitmc("infer", path, "--method", "gibbs", "--samples", "50", "--checkpoint", run)
+    data = bytearray(run.read_bytes())
+    data[len(data) // 2] ^= 1
+    written = {"cut": data[:1000], "flipped": data, "foreign": b"MARKOV 1 2 0"}
+    run.unlink()
+    if damage in written:
+        run.write_bytes(written[damage])
+    done = orbitmc("resume", run)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"orbitmc: {run}: ")
+
+
+def first_lines(process, words):
+    """Read what a process says until it says some words."""
+    while words not in process.stderr.readline():
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_gives_the_partial_answer_soon_and_keeps_the_run(tmp_path, number):
+    path, run = grid(tmp_path), tmp_path / "x.run"
+    words = ("infer", path, "--method", "gibbs", "--seconds", "60", "--checkpoint", run, "--json")
+    process = start(*words, "--checkpoint-every", "0.1", "--warm-up", "9")
+    first_lines(process, " samples, ")
+    process.send_signal(number)
+    asked_at = time.perf_counter()
+    printed, said = process.communicate()
+    assert time.perf_counter() - asked_at < 2.0
+    assert process.returncode == 130
+    answer = json.loads(printed)
+    assert answer["interrupted"] is True
+    assert abs(sum(answer["variables"]["s0_0"]["probability"]) - 1) < 1e-9
+    assert "interrupted: " in said
+    assert run.exists()
+
+
+def test_ctrl_c_before_the_first_sample_says_so(tmp_path):
+    path = grid(tmp_path, side=10)
+    process = start("infer", path, "--method", "gibbs", "--seconds", "60", "--warm-up", "99999999")
+    first_lines(process, "warming up")
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate()
+    assert process.returncode == 130
+    assert printed == ""
+    assert said.strip().endswith("interrupted before there was anything to answer")
