@@ -5,7 +5,6 @@ the best order is improved by doing one stretch again, greedily and with some ch
 the outcome if it is no worse: a thousand such patches find orders that fresh starts never do.
 """
 
-import itertools
 import time
 from collections.abc import Iterator
 
@@ -28,7 +27,7 @@ from orbitmc.exact.sweeps import sweeps
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""
 
-SHORT = 0.05
+SHORT = 0.1
 """Seconds of search that nobody notices."""
 
 RULES = (FILL, WEIGHTED_FILL, WEIGHT)
@@ -37,9 +36,7 @@ SLACKS = (0.0, 0.05, 0.1, 0.2, 0.4)  # how far from the best choice a greedy ord
 
 STRETCHES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # parts of an order that are done again
 
-FRESH_STARTS = 20
-
-PATCHES_PER_LAYOUT = 25  # patches before branches are laid out in another order
+PATCHES_PER_LAYOUT = 20  # patches before branches are laid out in another order
 
 
 def search_order(
@@ -57,12 +54,10 @@ def search_order(
 
 
 def _fresh_starts(edges: Numbers, variables: int) -> Iterator[tuple[int, float, Numbers]]:
-    """Each rule once, then sweeps, then some chance."""
+    """Each rule once, then sweeps."""
     together = np.zeros(variables, dtype=np.int64)
     yield from ((rule, 0.0, together) for rule in RULES)
     yield from ((rule, 0.0, stages) for stages in sweeps(variables, edges) for rule in RULES[::2])
-    chances = itertools.product(SLACKS, RULES)
-    yield from ((rule, slack, together) for slack, rule in itertools.islice(chances, FRESH_STARTS))
 
 
 class _Competition:
@@ -77,11 +72,14 @@ class _Competition:
         self.cost = np.inf
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
         self.attempt(FILL, 0.0, self.together)
-        self.start = time.monotonic()  # the first attempt may include compilation
+        # the first attempt may include compilation; what the machine does besides is no reason
+        # to search less
+        self.start, self.work = time.monotonic(), time.thread_time()
 
     def is_over(self) -> bool:
-        worthwhile = SHORT + self.cost / ENTRIES_PER_SECOND
-        return time.monotonic() - self.start > min(self.seconds, worthwhile)
+        if time.monotonic() - self.start > self.seconds:
+            return True
+        return time.thread_time() - self.work > SHORT + self.cost / ENTRIES_PER_SECOND
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""
@@ -91,10 +89,18 @@ class _Competition:
         """Do some stretches of the best order again, each with a rule and a slack by chance."""
         self._lay_out()
         for _ in range(PATCHES_PER_LAYOUT):
-            length = int(np.ceil(len(self.order) * self.rng.choice(STRETCHES)))
-            first = int(self.rng.integers(len(self.order) - length + 1))
+            first, last = self._costly_stretch()
             rule, slack = int(self.rng.choice(RULES)), float(self.rng.choice(SLACKS))
-            self._redo(first, first + length, rule, slack, self.together)
+            self._redo(first, last, rule, slack, self.together)
+
+    def _costly_stretch(self) -> tuple[int, int]:
+        """Choose a stretch of random length around a table, the larger the likelier."""
+        length = int(np.ceil(len(self.order) * self.rng.choice(STRETCHES)))
+        weights = np.cumsum(np.sqrt(self.entries))
+        table = int(np.searchsorted(weights, weights[-1] * self.rng.random()))
+        earliest, latest = max(0, table - length + 1), min(table, len(self.order) - length)
+        first = int(self.rng.integers(earliest, latest + 1))
+        return first, first + length
 
     def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""

@@ -8,7 +8,7 @@ import numpy as np
 from orbitmc.exact.greedy import Numbers
 from orbitmc.exact.neighbours import Neighbours, neighbours_of
 
-LANDMARKS = 5  # variables that distances are counted from
+LANDMARKS = 4  # variables that distances are counted from
 
 RUNS = (1, 2, 4, 8, 16, 32)  # variables in a row that make a stage
 
@@ -22,12 +22,10 @@ def sweeps(variables: int, edges: Numbers) -> Iterator[Numbers]:
     for run in RUNS:
         yield np.arange(variables) // run
     distances = _distances(variables, edges)
-    stages = [*distances]
+    yield from distances
     for first, second in itertools.combinations(distances, 2):
-        stages += [first + second, first - second]
-    for stage in stages:
-        yield stage
-        yield -stage
+        yield first + second
+        yield first - second
 
 
 def _distances(variables: int, edges: Numbers) -> list[Numbers]:
