@@ -28,12 +28,22 @@ class Statistics:
     lanes: int
 
 
-def statistics(tallies: Sequence[Tally], recorded: int, lanes: int) -> Statistics:
-    """Combine the tallies of packs that have each recorded as many samples in as many lanes."""
+def statistics(
+    tallies: Sequence[Tally],
+    recorded: int,
+    lanes: int,
+    pools: NDArray[np.int64] | None = None,
+) -> Statistics:
+    """Combine the tallies of packs that have each recorded as many samples in as many lanes.
+
+    Rows with the same number in `pools` are known to be equal (exact symmetries) and averaged.
+    """
     per_column = lanes // COLUMNS
     halves = _half_means(tallies, recorded, per_column)
     columns = np.concatenate([t.sums.sum(axis=0) for t in tallies], axis=1)
     columns /= recorded * per_column
+    if pools is not None:
+        columns, halves = pooled(columns, pools), pooled(halves, pools)
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
     count = columns.shape[1]
     standard_error = columns.std(axis=1, ddof=1) / np.sqrt(count)
@@ -51,6 +61,14 @@ def statistics(tallies: Sequence[Tally], recorded: int, lanes: int) -> Statistic
         open_lanes=sum((t.open.astype(np.int64).sum(axis=1) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
     )
+
+
+def pooled(rows: Floats, pools: NDArray[np.int64]) -> Floats:
+    """Replace each row by the mean of its pool."""
+    sums = np.zeros((int(pools.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, pools, rows)
+    means: Floats = sums / np.bincount(pools, minlength=len(sums))[:, None]
+    return means[pools]
 
 
 def effective_size(

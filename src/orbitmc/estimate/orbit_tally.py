@@ -1,0 +1,129 @@
+"""Average over orbits while sampling, each image weighed by the true model.
+
+For any group, exact or not, the weighted average over the orbit of a state is the conditional
+expectation given the orbit, so it has the right mean and never more variance. Without the weights
+it would be biased for every group that is not an exact symmetry.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orbitmc.arrays import Bytes, Floats, Indices
+from orbitmc.compiled import implementation, shared
+from orbitmc.errors import LimitError
+from orbitmc.estimate.tallies import COLUMNS, record, tally
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.potentials import log_potential
+from orbitmc.groups.element_table import ElementTable, element_table
+from orbitmc.groups.pairs import value_of
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.random import lanes_of
+
+MOST_IMAGES = 64  # every sample costs as many log-weights
+
+
+class OrbitTally(NamedTuple):
+    """Sums of values over the images of each state, weighed; first fields as in `ValueTally`."""
+
+    sums: Floats
+    row_start: Indices
+    open: Bytes
+    table: ElementTable
+    image: Bytes
+    weight: Floats
+
+
+def orbit_tally(graph: FactorGraph, lanes: int, group: PermutationGroup) -> OrbitTally:
+    """Give an empty tally over the orbits of a small group."""
+    chain = stabilizer_chain(group)
+    if chain.order > MOST_IMAGES:
+        raise LimitError(
+            f"averaging over orbits is for groups of up to {MOST_IMAGES} elements, "
+            f"this one has {chain.order}"
+        )
+    table = element_table(chain)
+    plain = tally(graph, lanes)
+    return OrbitTally(
+        plain.sums,
+        plain.row_start,
+        np.zeros((0, lanes), dtype=np.uint8),
+        table,
+        np.zeros((graph.variables, lanes), dtype=np.uint8),
+        np.zeros((len(table.row), lanes)),
+    )
+
+
+@implementation(record, OrbitTally)
+def _record_orbits(tally, graph, conditionals, scratch, values, part):
+    elements = len(tally.table.row)
+    for element in range(elements):
+        _carry(tally, values, element, scratch)
+        for lane in range(lanes_of(scratch)):
+            total = 0.0
+            for factor in range(len(graph.table_of)):
+                total += log_potential(graph, factor, tally.image, lane)
+            tally.weight[element, lane] = total
+    _normalise(tally.weight, elements, scratch)
+    for element in range(elements):
+        _carry(tally, values, element, scratch)
+        _add_values(tally, graph, part, element, scratch)
+
+
+@shared
+def _carry(tally, values, element, scratch):
+    """Fill `image` with what an element makes of the present states."""
+    pairs, row = tally.table.pairs, tally.table.row[element]
+    for variable in range(len(tally.image)):
+        for lane in range(lanes_of(scratch)):
+            tally.image[variable, lane] = values[variable, lane]
+    for k in range(len(pairs.point)):
+        target = pairs.point[pairs.owner[row[pairs.start[k]]]]
+        source = pairs.point[k]
+        for lane in range(lanes_of(scratch)):
+            value = np.uint32(values[source, lane])
+            tally.image[target, lane] = np.uint8(value_of(pairs, row, k, value))
+
+
+@shared
+def _normalise(weight, elements, scratch):
+    """Turn log-weights of the images into chances, lane by lane."""
+    for lane in range(lanes_of(scratch)):
+        best, total = -np.inf, 0.0
+        for element in range(elements):
+            best = max(best, weight[element, lane])
+        for element in range(elements):
+            weight[element, lane] = np.exp(weight[element, lane] - best)
+            total += weight[element, lane]
+        for element in range(elements):
+            weight[element, lane] /= total
+
+
+@shared
+def _add_values(tally, graph, part, element, scratch):
+    for variable in range(len(graph.cardinality)):
+        row = np.int64(tally.row_start[variable])
+        size = np.int64(graph.cardinality[variable])
+        for lane in range(lanes_of(scratch)):
+            value = np.int64(tally.image[variable, lane])
+            weight = tally.weight[element, lane]
+            if size == 2:
+                tally.sums[part, row, lane % COLUMNS] += weight * np.float64(value)
+            elif size > 2:
+                tally.sums[part, row + value, lane % COLUMNS] += weight
+
+
+def rows_of_orbits(cardinality: Indices, labels: Any) -> Any:
+    """Number the tally rows that exact symmetries make equal: same orbit, same value.
+
+    `labels` gives the orbit of each variable; only orbits of verified symmetries may be pooled.
+    """
+    sizes = cardinality.astype(np.int64)
+    rows = np.where(sizes > 2, sizes, sizes - 1)
+    variable = np.repeat(np.arange(len(sizes)), rows)
+    first = np.concatenate([[0], np.cumsum(rows)])[variable]
+    value = np.arange(len(variable)) - first
+    keys = np.stack([np.asarray(labels)[variable], value], axis=1)
+    _, pools = np.unique(keys, axis=0, return_inverse=True)
+    return pools.reshape(-1)
