@@ -72,8 +72,9 @@ class _Competition:
         self.cost = np.inf
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
         self.attempt(FILL, 0.0, self.together)
-        # the first attempt may include compilation; what the machine does besides is no reason
-        # to search less
+        self._lay_out()
+        # the clock starts here, because all before may include compilation; what the machine
+        # does besides is no reason to search less
         self.start, self.work = time.monotonic(), time.thread_time()
 
     def is_over(self) -> bool:
