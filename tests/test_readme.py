@@ -1,0 +1,52 @@
+"""The README and the documentation are executed, so they cannot drift."""
+
+import re
+
+import pytest
+
+from tests.pages import (
+    CONSOLE,
+    PYTHON,
+    ROOT,
+    blocks,
+    commands,
+    enter,
+    pages,
+    printed_by,
+    require_alike,
+)
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_a_page_does_what_it_shows(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    enter(tmp_path)
+    names = {}
+    for language, block in blocks(page):
+        if language == PYTHON:
+            exec(compile(block, named(page), "exec"), names)
+            continue
+        for command, shown in commands(block):
+            require_alike(printed_by(command), shown)
+
+
+@pytest.mark.parametrize("page", pages(), ids=named)
+def test_links_to_files_lead_somewhere(page):
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        assert (page.parent / link).exists(), link
+
+
+def test_every_target_that_the_readme_names_exists():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make (\S+)", (ROOT / "README.md").read_text(), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_readme_has_six_lines_of_python_and_a_console():
+    found = dict(reversed(blocks(ROOT / "README.md")))
+    assert len([line for line in found[PYTHON].splitlines() if line.strip()]) <= 6
+    assert found[CONSOLE].startswith("$ orbitmc infer")
