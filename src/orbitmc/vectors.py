@@ -18,6 +18,7 @@ from orbitmc.compiled import shared
 STREAMS = 8
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 WORDS = ir.VectorType(I32, STREAMS)
+NUMBERS = ir.VectorType(ir.FloatType(), STREAMS)
 HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
 
 
@@ -147,6 +148,71 @@ def add_by_eight(
         return context.get_dummy_value()
 
     return types.void(limit, start, index, sums, place, width), generate
+
+
+@intrinsic
+def add_sextet(
+    typing: Any,
+    field: Any,
+    sums: Any,
+    start: Any,
+    values: Any,
+    neighbour: Any,
+    edge: Any,
+    width: Any,
+) -> Any:
+    """Add what six binary neighbours contribute to `field`, three at a time by a table of eight.
+
+    The neighbours are `neighbour[edge]` to `neighbour[edge + 5]`; `sums[start + b]` belongs to the
+    bits of the first three (first one lowest), `sums[start + 8 + b]` to the others.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        fields, tables, states, others = (
+            _data(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3, 4)
+        )
+        first, begin = (
+            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
+        )
+        lanes = 32 * len(signature.args[6])
+        rows = []
+        for k in range(6):
+            number = builder.load(builder.gep(others, [builder.add(begin, I64(k))]))
+            place = builder.mul(builder.zext(number, I64), I64(lanes))
+            rows.append(builder.gep(states, [place]))
+        pair = [
+            _load(builder, builder.gep(tables, [builder.add(first, I64(8 * k))]), NUMBERS)
+            for k in range(2)
+        ]
+        for chunk in range(lanes // 32):
+            patterns = [_pattern(builder, rows[3 * k : 3 * k + 3], 32 * chunk) for k in range(2)]
+            for part in range(4):
+                pointer = builder.gep(fields, [I64(32 * chunk + STREAMS * part)])
+                total = _load(builder, pointer, NUMBERS)
+                order = ir.Constant(WORDS, list(range(STREAMS * part, STREAMS * (part + 1))))
+                for table, pattern in zip(pair, patterns, strict=True):
+                    places = builder.shuffle_vector(pattern, pattern, order)
+                    looked_up = _look_up_numbers(builder, table, builder.zext(places, WORDS))
+                    total = builder.fadd(total, looked_up)
+                _store(builder, total, pointer)
+        return context.get_dummy_value()
+
+    return types.void(field, sums, start, values, neighbour, edge, width), generate
+
+
+def _pattern(builder: Any, rows: list[Any], offset: int) -> Any:
+    """The bits of three rows of 32 lanes as numbers below eight, first row lowest."""
+    low, middle, high = (
+        _load(builder, builder.gep(row, [I64(offset)]), ir.VectorType(I8, 32)) for row in rows
+    )
+    upper = builder.add(middle, builder.add(high, high))
+    return builder.add(low, builder.add(upper, upper))
+
+
+def _look_up_numbers(builder: Any, table: Any, places: Any) -> Any:
+    """Eight entries of a table of eight float32."""
+    words = _look_up(builder, builder.bitcast(table, WORDS), places)
+    return builder.bitcast(words, NUMBERS)
 
 
 def _look_up(builder: Any, table: Any, places: Any) -> Any:

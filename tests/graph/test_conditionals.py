@@ -166,3 +166,21 @@ def test_the_fast_logistic_is_within_its_bound():
     logistics(inputs, found)
     exact = 1 / (1 + np.exp(-inputs.astype(np.float64)))
     assert np.abs(found - exact).max() <= 2.5e-7
+
+
+def test_fields_of_many_neighbours_are_within_their_rounding():
+    rng = np.random.default_rng(6)
+    count = 500
+    builder = Builder(np.full(count + 1, 2))
+    couplings = rng.normal(size=count) / 4
+    builder.add_factors(
+        np.stack([np.zeros(count, dtype=int), np.arange(1, count + 1)], axis=1),
+        builder.add_tables(np.outer(couplings, [1, -1, -1, 1])),
+    )
+    graph = builder.build()
+    prepared = conditionals(graph)
+    assert prepared.path[0] == FIELD
+    states = rng.integers(0, 2, (64, count + 1))
+    found = stored(graph, prepared, 0, states)[0]
+    fields = 2 * (2 * states[:, 1:] - 1) @ couplings
+    assert np.abs(found - 1 / (1 + np.exp(fields))).max() <= FIELD_ERROR

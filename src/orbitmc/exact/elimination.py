@@ -6,14 +6,20 @@ parent, and so its own marginal. Messages are logarithms, so nothing under- or o
 impossible stays impossible.
 """
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 
 from orbitmc.arrays import Floats, floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.answer import ExactAnswer
 from orbitmc.exact.bucket import Bucket, View, collect, log_sum_exp
+from orbitmc.exact.cutset import Part, hold, mixed
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.exact.problem import Problem
+from orbitmc.exact.regions import Region
+from orbitmc.exact.tree import Tree
 from orbitmc.graph.factor_graph import FactorGraph
 
 
@@ -30,10 +36,22 @@ def marginals(
             f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
             f"the limit is {memory / 2**30:.3g} GiB"
         )
-    passes = _Passes(plan)
-    log_z = passes.up()
-    found = passes.down()
+    log_z, found = _eliminate(plan)
     return ExactAnswer(log_z, _over_all_values(plan.problem, found))
+
+
+def _eliminate(plan: Plan) -> tuple[float, list[Floats]]:
+    """Go up and down once for every way to hold the cutset."""
+    sizes = plan.problem.sizes
+    parts: list[Part] = []
+    for values in itertools.product(*(range(sizes[variable]) for variable in plan.cutset)):
+        held = dict(zip(plan.cutset, values, strict=True))
+        try:
+            passes = _Passes(hold(plan.problem, held), plan.tree, plan.regions)
+            parts.append(Part(held, passes.up(), passes.down()))
+        except ContradictionError:
+            continue
+    return mixed(parts, sizes)
 
 
 def _over_all_values(problem: Problem, found: list[Floats]) -> tuple[Floats, ...]:
@@ -49,30 +67,30 @@ def _over_all_values(problem: Problem, found: list[Floats]) -> tuple[Floats, ...
 class _Passes:
     """Messages while they travel through the tree; each is let go when nobody needs it."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.problem, self.tree = plan, plan.problem, plan.tree
+    def __init__(self, problem: Problem, tree: Tree, regions: Sequence[Region]) -> None:
+        self.problem, self.tree, self.regions = problem, tree, regions
         self.messages: dict[int, Floats] = {}
         self.taken_off: dict[int, float] = {}
         self.beliefs: dict[int, Floats] = {}
 
     def up(self) -> float:
         """Send all messages up, keep those that regions start from; gives log Z."""
-        kept = {child for region in self.plan.regions for child in region.below}
         log_z = self.problem.constant
-        for region in reversed(self.plan.regions):
+        if log_z == -np.inf:
+            raise ContradictionError("no state is possible: every state has weight 0")
+        kept = {child for region in self.regions for child in region.below}
+        for region in reversed(self.regions):
             for variable in region.buckets:
                 log_z += self._send(variable)
                 for child in self.tree.children[variable]:
-                    if child not in kept and len(self.plan.regions) > 1:
+                    if child not in kept and len(self.regions) > 1:
                         del self.messages[child]
-        if log_z == -np.inf:
-            raise ContradictionError("no state is possible: every state has weight 0")
         return log_z
 
     def down(self) -> list[Floats]:
         """Give the marginal of every variable, region by region from the roots."""
         found: list[Floats] = [np.empty(0)] * len(self.tree.sizes)
-        for region in self.plan.regions:
+        for region in self.regions:
             for variable in region.buckets:
                 if variable not in self.messages:
                     self._send(variable)

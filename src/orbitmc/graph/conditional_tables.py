@@ -13,6 +13,8 @@ MOST_COUNTED = 7  # neighbours of a COUNT variable: eight limits fill one vector
 MOST_BITS = 8  # neighbours of a BITS variable: the pattern fits a byte
 MOST_LIMITS = 4096  # limits of a TABLE variable: 16 KiB, half of a first-level cache
 MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbours
+TRIPLET = 8  # patterns of three neighbours
+SEXTETS_TOGETHER = 8  # are summed in float32 before they join a float64 sum
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
 
 
@@ -185,14 +187,16 @@ def _reads(graph, factor, variable):
 
 @shared
 def _field_error(graph, variable):
-    """Expected rounding error of a float32 sum of all terms, four couplings at a time."""
-    field, couplings, terms = 0.0, 0.0, 4
+    """Expected rounding error of the sum: float32 for up to 48 neighbours, then float64."""
+    field, couplings, count = 0.0, 0.0, 3.0
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         bias, coupling = _pair_coupling(graph, variable, graph.incident[edge])
         field += bias
         couplings += abs(coupling)
-        terms += 1
-    return (abs(field) + couplings) * np.sqrt(terms / 4.0) * 2.0**-25
+        count += 1.0
+    together = min(count, 6.0 * SEXTETS_TOGETHER)
+    largest = abs(field) + couplings * together / count
+    return largest * np.sqrt(together / 3.0) * 2.0**-24 / 3.0
 
 
 @compiled
@@ -295,3 +299,16 @@ def _advance(graph, others, values):
             return True
         values[other, 0] = 0
     return False
+
+
+@compiled
+def fill_sextets(neighbour_start, coupling, start, sums):
+    """Sums of the couplings of three neighbours for every pattern of their bits, six at a time."""
+    for variable in range(len(start) - 1):
+        edge = np.int64(neighbour_start[variable])
+        for place in range(start[variable], start[variable + 1], TRIPLET):
+            for pattern in range(TRIPLET):
+                for bit in range(3):
+                    if pattern >> bit & 1:
+                        sums[place + pattern] += coupling[edge + bit]
+            edge += 3

@@ -16,18 +16,22 @@ they exist for proofs.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats, Indices, sealed
-from orbitmc.compiled import shared
+from orbitmc.arrays import Bytes, Floats, Indices, lengths, sealed, starts
+from orbitmc.compiled import INNER, shared
 from orbitmc.graph.conditional_tables import (
     BITS,
     COUNT,
     FIELD,
+    SEXTETS_TOGETHER,
     TABLE,
+    TRIPLET,
     classify,
     fill_fields,
     fill_limits,
+    fill_sextets,
 )
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.random import (
@@ -40,7 +44,7 @@ from orbitmc.random import (
     lanes_of,
     width_of,
 )
-from orbitmc.vectors import add_by_eight, logistic
+from orbitmc.vectors import HAS_AVX2, add_by_eight, add_sextet, logistic
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 
@@ -50,7 +54,8 @@ class Conditionals(NamedTuple):
 
     `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
     that is 1. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
-    the stride of a TABLE neighbour. `start` is where a variable's limits begin.
+    the stride of a TABLE neighbour. `start` is where a variable's limits begin. `sextet` sums the
+    couplings of six neighbours at a time, by the patterns of the first and the last three.
     """
 
     path: Bytes
@@ -62,6 +67,8 @@ class Conditionals(NamedTuple):
     bias: NDArray[Any]
     start: Indices
     limit: NDArray[Any]
+    sextet_start: Indices
+    sextet: NDArray[np.float32]
 
 
 class Scratch(NamedTuple):
@@ -87,6 +94,9 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     bias = np.zeros(graph.variables)
     limit = np.zeros(limits)
     fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias)
+    sextet_start = starts(np.where(affine, lengths(neighbour_start) // 6 * 2 * TRIPLET, 0))
+    sextet = np.zeros(int(sextet_start[-1]))
+    fill_sextets(neighbour_start, coupling, sextet_start, sextet)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     return Conditionals(
@@ -99,6 +109,8 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
         sealed(bias),
         sealed(start),
         sealed(limit),
+        sealed(sextet_start),
+        sealed(sextet.astype(np.float32)),
     )
 
 
@@ -274,31 +286,63 @@ def _field_by_count(conditionals, scratch, variable):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 
 
+def _field(conditionals: Any, scratch: Any, values: Any, variable: int) -> None:
+    """Sum the couplings of all neighbours that are 1."""
+    _add_couplings(conditionals, scratch, values, variable, 0)
+
+
+@overload(_field, strict=False, jit_options=INNER)
+def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
+    """Sum the couplings of six neighbours at a time where there is a vector permutation."""
+
+    def by_sextets(conditionals, scratch, values, variable):
+        sextets = (
+            conditionals.sextet_start[variable + 1] - conditionals.sextet_start[variable]
+        ) // np.uint32(2 * TRIPLET)
+        _add_couplings(conditionals, scratch, values, variable, 6 * np.int64(sextets))
+        edge = np.uint64(conditionals.neighbour_start[variable])
+        place = np.uint64(conditionals.sextet_start[variable])
+        total = scratch.log_weights
+        for lane in range(lanes_of(scratch)):
+            total[0, lane] = 0.0
+        for number in range(sextets):
+            if number % SEXTETS_TOGETHER == SEXTETS_TOGETHER - 1:
+                for lane in range(lanes_of(scratch)):
+                    total[0, lane] += np.float64(scratch.field[lane])
+                    scratch.field[lane] = 0.0
+            add_sextet(
+                scratch.field,
+                conditionals.sextet,
+                place,
+                values,
+                conditionals.neighbour,
+                edge,
+                scratch.width,
+            )
+            edge += np.uint64(6)
+            place += np.uint64(2 * TRIPLET)
+        for lane in range(lanes_of(scratch)):
+            scratch.field[lane] = np.float32(total[0, lane] + np.float64(scratch.field[lane]))
+
+    def one_by_one(conditionals, scratch, values, variable):
+        _add_couplings(conditionals, scratch, values, variable, 0)
+
+    return by_sextets if HAS_AVX2 else one_by_one
+
+
 @shared
-def _field(conditionals, scratch, values, variable):
-    """Sum the couplings; four neighbours at a time keep sums in registers."""
+def _add_couplings(conditionals, scratch, values, variable, skipped):
+    """Sum bias and couplings, but for the first neighbours."""
     field, coupling = scratch.field, conditionals.coupling
     bias = conditionals.bias[variable]
     for lane in range(lanes_of(scratch)):
         field[lane] = bias
-    edge = np.uint64(conditionals.neighbour_start[variable])
+    first = np.uint64(conditionals.neighbour_start[variable]) + np.uint64(skipped)
     last = np.uint64(conditionals.neighbour_start[variable + 1])
-    while edge + np.uint64(4) <= last:
-        a, b = np.uint64(conditionals.neighbour[edge]), np.uint64(conditionals.neighbour[edge + 1])
-        c, d = (
-            np.uint64(conditionals.neighbour[edge + 2]),
-            np.uint64(conditionals.neighbour[edge + 3]),
-        )
-        wa, wb, wc, wd = coupling[edge], coupling[edge + 1], coupling[edge + 2], coupling[edge + 3]
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
         for lane in range(lanes_of(scratch)):
-            first_pair = wa * values[a, lane] + wb * values[b, lane]
-            field[lane] += first_pair + (wc * values[c, lane] + wd * values[d, lane])
-        edge += np.uint64(4)
-    while edge < last:
-        a = np.uint64(conditionals.neighbour[edge])
-        for lane in range(lanes_of(scratch)):
-            field[lane] += coupling[edge] * values[a, lane]
-        edge += np.uint64(1)
+            field[lane] += coupling[edge] * values[neighbour, lane]
 
 
 @shared

@@ -6,11 +6,16 @@ from orbitmc.arrays import Bytes
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.support import possible_states
 
+ROWS = 2**14  # variables whose starts are drawn together: the numbers take a few MiB
+
 
 def start_values(graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
     """Draw a dispersed start for each lane."""
     if graph.has_zeros():
         return possible_states(graph, lanes, seed)
     rng = np.random.default_rng(seed)
-    values = rng.random((graph.variables, lanes)) * graph.cardinality[:, None]
-    return values.astype(np.uint8)
+    values = np.empty((graph.variables, lanes), dtype=np.uint8)
+    for first in range(0, graph.variables, ROWS):
+        sizes = graph.cardinality[first : first + ROWS, None]
+        values[first : first + ROWS] = rng.random((len(sizes), lanes)) * sizes
+    return values
