@@ -7,7 +7,8 @@ import pytest
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.elimination import marginals
 from orbitmc.exact.enumeration import enumerate_states
-from orbitmc.exact.plan import predict
+from orbitmc.exact.plan import plan_holding, predict
+from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera import chimera, random_chimera
 from orbitmc.models.ising import ising_grid
@@ -54,6 +55,40 @@ def test_the_answer_does_not_depend_on_the_memory_it_may_take(seed):
         marginals(model.graph, plan=ample, memory=2**30),
         tolerance=1e-12,
     )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_holding_variables_in_turn_changes_nothing(seed):
+    graph = random_graph(seed, variables=7)
+    try:
+        expected = enumerate_states(graph)
+        problem = prepare(graph)
+    except ContradictionError:
+        return
+    cutset = tuple(range(min(2 + seed % 2, len(problem.sizes))))
+    plan = plan_holding(problem, cutset, memory=2**30, seconds=1)
+    assert_same(marginals(graph, plan=plan), expected)
+
+
+def test_variables_are_held_only_when_memory_is_short():
+    graph = ising_grid(15, 15, 0.3, 0.1).graph
+    ample = predict(graph)
+    memory = int(0.8 * predict(graph, memory=1).bytes)  # less than messages made twice need
+    tight = predict(graph, memory=memory)
+    assert ample.cutset == ()
+    assert len(tight.cutset) > 0
+    assert tight.bytes <= memory < ample.bytes
+    assert_same(marginals(graph, plan=tight), marginals(graph, plan=ample), tolerance=1e-11)
+
+
+def test_contradictions_are_found_while_variables_are_held():
+    builder = Builder([2, 2, 2])
+    differ = builder.add_table(log(1.0 - np.eye(2)))
+    builder.add_factors([[0, 1], [1, 2], [0, 2]], differ)
+    graph = builder.build()
+    plan = plan_holding(prepare(graph), (0, 1), memory=2**30, seconds=1)
+    with pytest.raises(ContradictionError, match="no state is possible"):
+        marginals(graph, plan=plan)
 
 
 def test_impossible_values_have_probability_zero():

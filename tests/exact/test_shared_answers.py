@@ -55,6 +55,9 @@ LONG = [
     "ObjectDetection_15",
     "ObjectDetection_17",
     "Promedus_19",
+    "linkage_11",
+    "linkage_13",
+    "linkage_17",
 ]
 
 WIDTHS = {  # of plain min-fill orders, published with the models
