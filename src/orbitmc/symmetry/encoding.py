@@ -1,6 +1,7 @@
 """Draw an energy form as a coloured graph, with values kept or free to be permuted."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.symmetry.argument_order import ordered_tables
 from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
@@ -125,10 +126,11 @@ def _listed_entries(terms: Terms, first: Ints) -> tuple[Ints, Ints]:
 
 def _entries_each(terms: Terms) -> Ints:
     """How many entries of each term are listed."""
-    return (~_most_frequent(terms.tables)).sum(axis=1)[terms.table_of]
+    listed: Ints = (~_most_frequent(terms.tables)).sum(axis=1)
+    return listed[terms.table_of]
 
 
-def _most_frequent(tables: Ints) -> np.ndarray:
+def _most_frequent(tables: Ints) -> NDArray[np.bool_]:
     """Which entries belong to the most frequent class of their table, the lowest among equals."""
     ordered = np.sort(tables, axis=1)
     place = np.arange(tables.shape[1])
@@ -136,4 +138,5 @@ def _most_frequent(tables: Ints) -> np.ndarray:
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     run = place - np.maximum.accumulate(np.where(new, place, 0), axis=1)
     chosen = np.take_along_axis(ordered, run.argmax(axis=1)[:, None], axis=1)
-    return tables == chosen
+    frequent: NDArray[np.bool_] = tables == chosen
+    return frequent

@@ -30,8 +30,9 @@ MOST_CLAUSE_ARGUMENTS = 2
 class Terms:
     """Terms of one shape: a row of variables each, and the table it reads.
 
-    Variables with fewer values come first, then those with lower numbers. Equal numbers in `tables` (a row per table, last variable fastest) stand for equal
-    log-potentials. Hard terms say which entries are impossible.
+    Variables with fewer values come first, then those with lower numbers. Equal numbers in
+    `tables` (a row per table, last variable fastest) stand for equal log-potentials. Hard terms
+    say which entries are impossible.
     """
 
     shape: tuple[int, ...]
@@ -142,9 +143,7 @@ def _completed(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
     return np.where(impossible, means, tables)
 
 
-def _added_up(
-    parts: list[tuple[Rows, Floats, Rows]], *, hard: bool
-) -> tuple[Rows, Floats, Rows]:
+def _added_up(parts: list[tuple[Rows, Floats, Rows]], *, hard: bool) -> tuple[Rows, Floats, Rows]:
     """Sum the tables of equal scopes; scopes that occur once keep sharing theirs."""
     firsts = np.cumsum([0] + [len(tables) for _, tables, _ in parts])
     pool = np.concatenate([tables.reshape(len(tables), -1) for _, tables, _ in parts])
@@ -196,13 +195,16 @@ def _expanded(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:
     shape = kinds[0, :arity]
     first = graph.table_start[kinds[:, -1]].astype(np.int64)
     if not clauses:
-        entries = graph.table[first[:, None] + np.arange(np.prod(shape))]
+        entries: Floats = graph.table[first[:, None] + np.arange(np.prod(shape))]
         return entries.reshape(-1, *shape)
     satisfied = np.zeros((len(kinds), *shape), dtype=bool)
     for axis, wanted in enumerate(kinds[:, arity:-1].T):
         literal = wanted[:, None] == np.arange(shape[axis])
-        satisfied |= literal.reshape(-1, *(size if k == axis else 1 for k, size in enumerate(shape)))
-    return graph.table[first.reshape(-1, *[1] * arity) + satisfied]
+        satisfied |= literal.reshape(
+            -1, *(size if k == axis else 1 for k, size in enumerate(shape))
+        )
+    full: Floats = graph.table[first.reshape(-1, *[1] * arity) + satisfied]
+    return full
 
 
 def _long_clauses(graph: FactorGraph) -> Iterator[Clauses]:
@@ -237,5 +239,6 @@ def _clause_weights(
     total[hard.any(axis=1)] = 0.0
     classes = float_classes(np.append(total, 0.0))
     kinds = np.column_stack([classes - classes[-1], np.append(hard, [[0, 0]], axis=0)])
-    numbers = row_classes(kinds)[1]
-    return numbers[:-1] - numbers[-1]
+    _, numbers = row_classes(kinds)
+    weights: Rows = numbers[:-1] - numbers[-1]
+    return weights
