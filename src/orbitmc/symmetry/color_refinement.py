@@ -12,7 +12,8 @@ from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.energy_form import energy_form
 from orbitmc.symmetry.float_classes import row_classes
-from orbitmc.symmetry.partition import memory, mixed, refine_colors
+from orbitmc.symmetry.partition import memory, mixed
+from orbitmc.symmetry.refinement import refine_colors
 
 
 def equitable_cells(graph: ColoredGraph, colors: Ints | None = None) -> Ints:

@@ -74,36 +74,40 @@ def _arcs_follow(graph, checker, image, vertex, target):
     return balance == 0
 
 
-@compiled
+@shared
 def _factor_follows(graph, checker, image, factor):
     """Whether some factor of the same colour has exactly the moved arcs of this one."""
     wanted = _moved_print(graph, factor, image)
     somewhere = image[graph.neighbor[graph.start[factor]]]
     for arc in range(graph.start[somewhere], graph.start[somewhere + 1]):
         target = graph.neighbor[arc]
-        if target >= graph.points and checker.fingerprint[target] == wanted:
-            if graph.color[target] == graph.color[factor] and _arcs_follow(
-                graph, checker, image, factor, target
-            ):
-                return True
+        if (
+            target >= graph.points
+            and checker.fingerprint[target] == wanted
+            and graph.color[target] == graph.color[factor]
+            and _arcs_follow(graph, checker, image, factor, target)
+        ):
+            return True
     return False
 
 
 @compiled
-def preserves(graph, checker, image, moved):
-    """Whether an automorphism moves exactly these points to their images.
+def preserves(graph, checker, image, moved, count):
+    """Whether an automorphism moves the first `count` points of `moved` to their images.
 
     Two factors are never alike in all arcs, so that different ones have different images, and
     finding an image for each is enough.
     """
-    for vertex in moved:
+    for k in range(count):
+        vertex = moved[k]
         if graph.color[vertex] != graph.color[image[vertex]]:
             return False
         if not _arcs_follow(graph, checker, image, vertex, image[vertex]):
             return False
     checker.stamp[0] += 1
     begin = checker.stamp[0]
-    for vertex in moved:
+    for k in range(count):
+        vertex = moved[k]
         for arc in range(graph.start[vertex], graph.start[vertex + 1]):
             factor = graph.neighbor[arc]
             if factor >= graph.points and checker.seen[factor] < begin:

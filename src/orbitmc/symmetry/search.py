@@ -9,28 +9,29 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.compiled import compiled, shared
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.matching import Guess, guess, match_differences
 from orbitmc.symmetry.partition import (
     Keys,
     Memory,
     Partition,
-    dequeue,
-    forget_queue,
     individualize,
     memory,
     partition,
     take_back,
-    use,
 )
 from orbitmc.symmetry.preservation import Checker, checker, preserves
+from orbitmc.symmetry.refinement import refine
 
 FOUND, REFUTED, UNDECIDED = 1, 0, -1
 
 QUICK_TRIES = 4
-"""Candidates tried before a level lists all of them: mostly the first one joins all orbits."""
+"""Candidates tried before a level lists all of them."""
+
+QUICK_LOOKS = 64
+"""How far to look for each of them."""
 
 
 class Path(NamedTuple):
@@ -73,19 +74,20 @@ class Orbits(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Generators as sparse lists; `count` holds how many, and how many entries they take."""
+    """Generators as sparse lists; `used` holds how many, and how many entries they take."""
 
     start: Ints
     point: Ints
     image: Ints
-    count: Ints
+    used: Ints
 
 
 class Search(NamedTuple):
     """Everything the search overwrites.
 
-    `progress` holds the depth of the path, the level at work (plus one), how many of its
-    candidates were tried, whether they are listed, and how many attempts stayed undecided.
+    `progress` holds the depth of the path, the level at work (plus one), how many quick tries and
+    how many listed candidates it has seen, how many attempts stayed undecided, and how many
+    candidates were refuted in all.
     """
 
     left: Partition
@@ -96,8 +98,7 @@ class Search(NamedTuple):
     frames: Frames
     orbits: Orbits
     found: Found
-    image: Ints
-    moved: Ints
+    guess: Guess
     candidates: Ints
     progress: Ints
 
@@ -106,29 +107,14 @@ class Search(NamedTuple):
 def _recorded(graph, search, vertex, begin):
     """Individualise on the left, and record fingerprints; gives the end of the record."""
     individualize(search.left, search.memory, vertex)
-    end = begin
-    while search.memory.queue[1] > 0:
-        cell = dequeue(search.memory)
-        search.path.trace[end] = use(graph, search.left, search.memory, cell)
-        end += 1
-    return end
+    return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
 
 
-@shared
+@compiled
 def _agrees(graph, search, vertex, begin, end):
     """Individualise on the right as long as fingerprints agree with the record."""
     individualize(search.right, search.memory, vertex)
-    for place in range(begin, end):
-        if search.memory.queue[1] == 0:
-            return False
-        cell = dequeue(search.memory)
-        if use(graph, search.right, search.memory, cell) != search.path.trace[place]:
-            forget_queue(search.memory)
-            return False
-    if search.memory.queue[1] > 0:
-        forget_queue(search.memory)
-        return False
-    return True
+    return refine(graph, search.right, search.memory, search.path.trace, begin, end) >= 0
 
 
 @compiled
@@ -142,7 +128,7 @@ def _follow_path(graph, search):
         if place == graph.points:
             return level
         path.cell[level], path.vertex[level] = place, left.element[place]
-        path.mark[level] = left.count[0]
+        path.mark[level] = left.splits[0]
         begin = path.trace_start[level]
         path.trace_start[level + 1] = _recorded(graph, search, left.element[place], begin)
         level += 1
@@ -168,37 +154,49 @@ def _unite(orbits, one, other):
 
 
 @shared
-def _difference(graph, search, scan):
-    """The next born cell on the right with a point that is elsewhere on the left and not settled.
+def _hint(left, right, vertex):
+    """Where a vertex that is the image of a single one should go: back; -1 if it cannot."""
+    here, there = right.cell[vertex], left.cell[vertex]
+    if left.size[here] == 1 and left.size[there] > 1:
+        source = left.element[here]
+        if right.cell[source] == there:
+            return source
+    return -1
 
-    Gives the number of the cell in the list of born ones, and the point; (-1, -1) if none.
+
+@compiled
+def _difference(graph, left, right, scan):
+    """A point that is in another cell on the left than on the right, not both single.
+
+    Looks at born cells from number `scan` on. Points with a hint come first: sending them back
+    keeps automorphisms small, most are swaps. Gives the first number with such a point, and the
+    point; (-1, -1) if there is none.
     """
-    left, right = search.left, search.right
-    while scan < right.count[0]:
-        cell = right.born[scan]
+    first, chosen = -1, -1
+    for number in range(scan, right.splits[0]):
+        cell = right.born[number]
         if right.element[cell] < graph.points:
             for place in range(cell, cell + right.size[cell]):
                 vertex = right.element[place]
                 there = left.cell[vertex]
                 if there != cell and (left.size[there] > 1 or right.size[cell] > 1):
-                    return scan, vertex
-        scan += 1
-    return -1, -1
+                    if first < 0:
+                        first, chosen = number, vertex
+                    if _hint(left, right, vertex) >= 0:
+                        return first, vertex
+                    break
+    return first, chosen
 
 
 @shared
-def _choice(search, vertex):
-    """How to settle a differing point: a cell, a vertex of it on the left, its image.
-
-    Sending a vertex back to where its image came from keeps automorphisms small: most are swaps.
-    """
-    left, right = search.left, search.right
+def _choice(left, right, vertex):
+    """How to settle a differing point: a cell, a vertex of it on the left, its image."""
     here, there = right.cell[vertex], left.cell[vertex]
+    hint = _hint(left, right, vertex)
+    if hint >= 0:
+        return there, vertex, hint
     if left.size[there] > 1:
-        image = right.element[there]
-        if left.size[here] == 1 and right.cell[left.element[here]] == there:
-            image = left.element[here]
-        return there, vertex, image
+        return there, vertex, right.element[there]
     source = left.element[here]
     if left.cell[right.element[there]] == here:
         source = right.element[there]
@@ -206,50 +204,33 @@ def _choice(search, vertex):
 
 
 @shared
-def _collect(graph, search, mark):
-    """Write the difference of left and right as a permutation; gives how many points it moves."""
-    left, right, image = search.left, search.right, search.image
-    count = 0
-    for number in range(mark, right.count[0]):
-        cell = right.born[number]
-        vertex = right.element[cell]
-        if right.size[cell] == 1 and vertex < graph.points:
-            while left.cell[vertex] != right.cell[vertex] and image[vertex] == vertex:
-                image[vertex] = right.element[left.cell[vertex]]
-                search.moved[count] = vertex
-                count += 1
-                vertex = image[vertex]
-    return count
-
-
-@shared
 def _save(search, count):
     """Keep a generator and join the orbits it joins; gives False when there is no room."""
     found = search.found
-    begin = found.count[1]
-    room = begin + count <= len(found.point) and found.count[0] + 1 < len(found.start)
+    begin = found.used[1]
+    room = begin + count <= len(found.point) and found.used[0] + 1 < len(found.start)
     for k in range(count):
-        vertex = search.moved[k]
+        vertex, image = search.guess.moved[k], search.guess.image[search.guess.moved[k]]
         if room:
-            found.point[begin + k], found.image[begin + k] = vertex, search.image[vertex]
-            _unite(search.orbits, vertex, search.image[vertex])
+            found.point[begin + k], found.image[begin + k] = vertex, image
+            _unite(search.orbits, vertex, image)
     if room:
-        found.count[0] += 1
-        found.count[1] += count
-        found.start[found.count[0]] = found.count[1]
+        found.used[0] += 1
+        found.used[1] += count
+        found.start[found.used[0]] = found.used[1]
     return room
 
 
-@compiled
-def _is_automorphism(graph, search, mark):
-    """Check, and keep if it holds, the permutation that the two partitions differ by."""
-    count = _collect(graph, search, mark)
-    moved = search.moved[:count]
+@shared
+def _try_guess(graph, search, mark):
+    """Try the permutation that moves only what differs, and keep it if it is an automorphism."""
+    guess = search.guess
+    count = match_differences(graph, search.left, search.right, mark, guess)
     outcome = REFUTED
-    if preserves(graph, search.checker, search.image, moved):
+    if count and preserves(graph, search.checker, guess.image, guess.moved, count):
         outcome = FOUND if _save(search, count) else UNDECIDED
-    for vertex in moved:
-        search.image[vertex] = vertex
+    for k in range(count):
+        guess.image[guess.moved[k]] = guess.moved[k]
     return outcome
 
 
@@ -269,7 +250,10 @@ def _first_open(graph, search, place):
 def _push(graph, search, depth, choice, scan):
     """Open a frame: individualise on the left, and remember where we were."""
     frames = search.frames
-    frames.left_mark[depth], frames.right_mark[depth] = search.left.count[0], search.right.count[0]
+    frames.left_mark[depth], frames.right_mark[depth] = (
+        search.left.splits[0],
+        search.right.splits[0],
+    )
     frames.cell[depth], frames.vertex[depth], frames.first[depth] = choice
     frames.scan[depth] = scan
     frames.option[depth] = -1
@@ -324,22 +308,22 @@ def _step_back(graph, search, depth, limit):
 @compiled
 def _complete(graph, search, mark, place, limit):
     """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
-    frames = search.frames
+    frames, left, right = search.frames, search.left, search.right
     depth, scan = 0, mark
     while True:
-        number, vertex = _difference(graph, search, scan)
-        choice = (-1, -1, -1)
-        if number >= 0:
-            scan = number
-            choice = _choice(search, vertex)
-        else:
-            scan = search.right.count[0]
-            outcome = _is_automorphism(graph, search, mark)
+        number, vertex = _difference(graph, left, right, scan)
+        scan = number if number >= 0 else right.splits[0]
+        if number < 0 or _hint(left, right, vertex) < 0:
+            outcome = _try_guess(graph, search, mark)
             if outcome != REFUTED:
                 return outcome
+        choice = (-1, -1, -1)
+        if number >= 0:
+            choice = _choice(left, right, vertex)
+        else:
             cell = _first_open(graph, search, place)
             if cell >= 0:
-                same = search.left.element[cell]
+                same = left.element[cell]
                 choice = (cell, same, same)
         agrees = False
         if choice[0] >= 0:
@@ -363,16 +347,14 @@ def _complete(graph, search, mark, place, limit):
             scan = frames.scan[depth - 1]
 
 
-@compiled
+@shared
 def _attempt(graph, search, level, candidate, limit):
     """Look for an automorphism that fixes the path above `level` and moves its vertex."""
     path = search.path
     begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
     outcome = REFUTED
     if _agrees(graph, search, candidate, begin, end):
-        individualize(search.left, search.memory, path.vertex[level])
-        while search.memory.queue[1] > 0:
-            use(graph, search.left, search.memory, dequeue(search.memory))
+        _recorded(graph, search, path.vertex[level], begin)
         outcome = _complete(graph, search, mark, path.cell[level], limit)
     take_back(search.left, mark)
     take_back(search.right, mark)
@@ -397,62 +379,82 @@ def _is_full(search, level):
     return search.orbits.size[root] == search.left.size[cell]
 
 
-@compiled
+@shared
 def _try_candidate(graph, search, level, candidate, patience):
     limit = search.memory.work[0] + patience
     outcome = _attempt(graph, search, level, candidate, limit)
     if outcome != FOUND:
         root = _root(search.orbits, candidate)
         search.orbits.refuted[root] = len(search.orbits.parent) - level
-        if outcome == UNDECIDED:
-            search.progress[4] += 1
+        search.progress[4 if outcome == UNDECIDED else 5] += 1
 
 
-@compiled
-def _work_on_level(graph, search, level, patience, until):
-    """Try candidates of one level; gives whether it is done (or time is up)."""
-    progress, right = search.progress, search.right
+@shared
+def _quick_candidate(search, level):
+    """An open candidate near the start of the target cell; -1 if there is none."""
     cell, size = search.path.cell[level], search.left.size[search.path.cell[level]]
-    while progress[3] == 0 and progress[2] < QUICK_TRIES:
-        if _is_full(search, level):
-            return True
+    for place in range(cell, cell + min(size, QUICK_LOOKS)):
+        if _is_open(search, level, search.right.element[place]):
+            return search.right.element[place]
+    return -1
+
+
+@shared
+def _next_candidate(search, level):
+    """The next open candidate of a level; -1 if there is none.
+
+    A few are taken from where they stand, because mostly the first one joins all orbits. Then
+    all are listed: attempts may change the order in which they stand.
+    """
+    progress, candidates = search.progress, search.candidates
+    cell, size = search.path.cell[level], search.left.size[search.path.cell[level]]
+    if progress[2] < QUICK_TRIES:
         progress[2] += 1
-        for place in range(cell, min(cell + size, cell + 64)):
-            if _is_open(search, level, right.element[place]):
-                _try_candidate(graph, search, level, right.element[place], patience)
-                break
-    if progress[3] == 0:
-        progress[2], progress[3] = 0, 1
+        quick = _quick_candidate(search, level)
+        if quick >= 0:
+            return quick
+        progress[2] = QUICK_TRIES
+    if progress[2] == QUICK_TRIES:
+        progress[2] += 1
+        progress[3] = 0
         for k in range(size):
-            search.candidates[k] = right.element[cell + k]
-    while progress[2] < size and not _is_full(search, level):
-        if search.memory.work[0] > until:
-            return False
-        candidate = search.candidates[progress[2]]
-        progress[2] += 1
-        if _is_open(search, level, candidate):
-            _try_candidate(graph, search, level, candidate, patience)
-    return True
+            candidates[k] = search.right.element[cell + k]
+    while progress[3] < size:
+        progress[3] += 1
+        if _is_open(search, level, candidates[progress[3] - 1]):
+            return candidates[progress[3] - 1]
+    return -1
+
+
+@shared
+def _finish_level(search, level):
+    """Note the size of the orbit, and go one level up."""
+    root = _root(search.orbits, search.path.vertex[level])
+    search.path.orbit[level] = search.orbits.size[root]
+    search.progress[1] = level
+    search.progress[2] = 0
+    if level > 0:
+        take_back(search.left, search.path.mark[level - 1])
+        take_back(search.right, search.path.mark[level - 1])
 
 
 @compiled
 def advance(graph, search, patience, work):
-    """Search on for about so much work; gives whether everything has been tried."""
+    """Search on for about so much work; gives whether everything has been tried.
+
+    `patience` is how much work one attempt may take before it is left undecided.
+    """
     until = search.memory.work[0] + work
-    progress = search.progress
-    while progress[1] > 0:
-        level = progress[1] - 1
-        take_back(search.left, search.path.mark[level])
-        take_back(search.right, search.path.mark[level])
-        if not _work_on_level(graph, search, level, patience, until):
-            return False
-        search.path.orbit[level] = search.orbits.size[
-            _root(search.orbits, search.path.vertex[level])
-        ]
-        progress[1], progress[2], progress[3] = level, 0, 0
-        if search.memory.work[0] > until:
-            return progress[1] == 0
-    return True
+    while search.progress[1] > 0 and search.memory.work[0] <= until:
+        level = search.progress[1] - 1
+        candidate = -1
+        if not _is_full(search, level):
+            candidate = _next_candidate(search, level)
+        if candidate >= 0:
+            _try_candidate(graph, search, level, candidate, patience)
+        else:
+            _finish_level(search, level)
+    return search.progress[1] == 0
 
 
 def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
@@ -471,13 +473,13 @@ def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
         frames=_frames(size),
         orbits=Orbits(np.arange(points), np.ones(points, np.int64), np.zeros(points, np.int64)),
         found=_found(points, room),
-        image=np.arange(points),
-        moved=np.zeros(points, dtype=np.int64),
+        guess=guess(points),
         candidates=np.zeros(points, dtype=np.int64),
-        progress=np.zeros(5, dtype=np.int64),
+        progress=np.zeros(6, dtype=np.int64),
     )
     depth = _follow_path(graph, search)
     search.progress[:2] = depth, depth
+    take_back(left, search.path.mark[max(depth - 1, 0)])
     return search._replace(right=Partition(*(array.copy() for array in left)))
 
 
@@ -503,8 +505,8 @@ def _path(size: int) -> Path:
 
 
 def _frames(size: int) -> Frames:
-    arrays = [np.zeros(size, dtype=np.int64) for _ in Frames._fields[:-1]]
-    return Frames(*arrays, pool=np.zeros(4 * size + 1024, dtype=np.int64))
+    sizes = [size] * (len(Frames._fields) - 1) + [4 * size + 1024]
+    return Frames(*(np.zeros(length, dtype=np.int64) for length in sizes))
 
 
 def _found(points: int, room: int) -> Found:

@@ -1,0 +1,128 @@
+"""Guess an automorphism from two partitions: what differs is matched by what it is joined to.
+
+After a few vertices were individualised, the points that stand in other cells on the left than
+on the right must be moved, and the others can perhaps stay. A moved point is recognised by its
+neighbours: fixed ones, ones whose image is known already, or at least the cell of the others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.compiled import compiled, shared
+from orbitmc.symmetry.colored_graph import Ints
+from orbitmc.symmetry.partition import Keys, mixed
+from orbitmc.symmetry.preservation import arc_print
+
+CELLS = 1 << 40
+"""Added to the numbers of cells, which are not numbers of vertices."""
+
+LONGEST = 64
+"""Factors with more arguments are known by their cell only, to keep guesses cheap."""
+
+
+class Guess(NamedTuple):
+    """A permutation of points: `image`, and the points in `moved` that it may move.
+
+    Between guesses every point is its own image, and none is listed.
+    """
+
+    image: Ints
+    moved: Ints
+    is_listed: NDArray[np.bool_]
+    left_key: Keys
+    right_key: Keys
+    left_order: Ints
+    right_order: Ints
+
+
+@shared
+def _name(one, other, vertex, images):
+    """What a neighbour is called, the same way from both sides."""
+    cell = one.cell[vertex]
+    if other.cell[vertex] == cell:
+        return vertex
+    if one.size[cell] > 1:
+        return cell + CELLS
+    return images.element[cell]
+
+
+@shared
+def _signature(graph, one, other, images, vertex):
+    total = np.uint64(0)
+    for arc in range(graph.start[vertex], graph.start[vertex + 1]):
+        neighbor = graph.neighbor[arc]
+        if neighbor < graph.points:
+            total += arc_print(_name(one, other, neighbor, images), graph.label[arc])
+        else:
+            inside = np.uint64(one.cell[neighbor])
+            first, last = graph.start[neighbor], graph.start[neighbor + 1]
+            if last - first <= LONGEST:
+                inside = mixed(graph.color[neighbor])
+                for inner in range(first, last):
+                    name = _name(one, other, graph.neighbor[inner], images)
+                    inside += arc_print(name, graph.label[inner])
+            total += mixed(inside ^ np.uint64(graph.label[arc]))
+    return mixed(total ^ mixed(one.cell[vertex]))
+
+
+@shared
+def _collect(graph, one, other, mark, guess, count):
+    """List the points of born cells that stand elsewhere in the other partition."""
+    for number in range(mark, one.splits[0]):
+        cell = one.born[number]
+        if one.element[cell] < graph.points:
+            for place in range(cell, cell + one.size[cell]):
+                vertex = one.element[place]
+                if other.cell[vertex] != cell and not guess.is_listed[vertex]:
+                    guess.is_listed[vertex] = True
+                    guess.moved[count] = vertex
+                    count += 1
+    return count
+
+
+@shared
+def _sort_by(order, key, count):
+    """Fill `order` with the numbers below `count`, sorted by key (heap sort)."""
+    for k in range(count):
+        order[k] = k
+    for step in range(count // 2 + count - 1):
+        root, length = count // 2 - 1 - step, count
+        if root < 0:
+            root, length = 0, count // 2 + count - 1 - step
+            order[0], order[length] = order[length], order[0]
+        while 2 * root + 1 < length:
+            child = 2 * root + 1
+            if child + 1 < length and key[order[child]] < key[order[child + 1]]:
+                child += 1
+            if key[order[root]] >= key[order[child]]:
+                break
+            order[root], order[child] = order[child], order[root]
+            root = child
+
+
+@compiled
+def match_differences(graph, left, right, mark, guess):
+    """Write the guess to `guess.image`; gives how many points it moves, 0 if it is hopeless."""
+    count = _collect(graph, right, left, mark, guess, 0)
+    count = _collect(graph, left, right, mark, guess, count)
+    for k in range(count):
+        vertex = guess.moved[k]
+        guess.is_listed[vertex] = False
+        guess.left_key[k] = _signature(graph, left, right, right, vertex)
+        guess.right_key[k] = _signature(graph, right, left, right, vertex)
+    _sort_by(guess.left_order, guess.left_key, count)
+    _sort_by(guess.right_order, guess.right_key, count)
+    for k in range(count):
+        if guess.left_key[guess.left_order[k]] != guess.right_key[guess.right_order[k]]:
+            return 0
+    for k in range(count):
+        guess.image[guess.moved[guess.left_order[k]]] = guess.moved[guess.right_order[k]]
+    return count
+
+
+def guess(points: int) -> Guess:
+    keys = np.zeros((2, points), dtype=np.uint64)
+    moved, *orders = np.zeros((3, points), dtype=np.int64)
+    return Guess(np.arange(points), moved, np.zeros(points, dtype=bool), *keys, *orders)
