@@ -1,0 +1,200 @@
+"""Find the symmetries of a distribution, as far as time allows."""
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from orbitmc.arrays import Indices, sealed
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation import MOST_VALUES, Permutation
+from orbitmc.groups.permutation_group import (
+    PermutationGroup,
+    check_number_of_values,
+    orbit_labels,
+    orbits,
+    permutation_group,
+)
+from orbitmc.symmetry.balls import ball_cells
+from orbitmc.symmetry.bliss import bliss_is_installed, bliss_moves
+from orbitmc.symmetry.color_refinement import equitable_cells
+from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.encoding import value_graph, variable_graph
+from orbitmc.symmetry.energy_check import changes_energy
+from orbitmc.symmetry.energy_form import energy_form
+from orbitmc.symmetry.float_classes import row_classes
+from orbitmc.symmetry.generators import (
+    PointMoves,
+    chosen,
+    swaps,
+    together,
+    value_group,
+    variable_group,
+)
+from orbitmc.symmetry.search import Search, advance, begin
+from orbitmc.symmetry.twins import neighboring_swaps, ranks, twin_classes
+
+SLICE = 5_000_000
+"""Arcs to look at between two looks at the clock: well below a second."""
+
+PATIENCE = 100
+"""How many times one attempt may look at the whole graph before it is left undecided."""
+
+MANY_REFUTED = 64
+"""So many failed attempts say that refinement alone sees too little."""
+
+OWN_SHARE = 0.5
+"""The share of the time that our own search may take when BLISS could go on after it."""
+
+
+@dataclass(frozen=True)
+class SymmetryReport:
+    """A group of symmetries, and how far it is to be trusted to be all of them.
+
+    Each generator preserves the distribution, whatever `complete` says. `order` is None where it
+    was not counted. Completeness is about the canonical form of the energy: symmetries that come
+    about by zeros, clauses or tables of many variables in disguise may be missing.
+    """
+
+    group: PermutationGroup
+    orbits: tuple[Indices, ...]
+    order: int | None
+    seconds: float
+    complete: bool
+    how: str
+
+
+def automorphisms(
+    graph: FactorGraph,
+    *,
+    values: bool = False,
+    seconds: float = 10.0,
+    memory: int = 2_000_000_000,
+    bliss: bool = True,
+) -> SymmetryReport:
+    """Permutations of variables (with `values`, also of their values) that change nothing.
+
+    Refinement, twins and our own search come first, BLISS (when installed) gets what is left, in
+    a process of its own with `memory` bytes. When `seconds` are over, what was found is reported.
+
+    >>> from orbitmc.models.ising import ising_grid
+    >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
+    8
+    """
+    started = time.monotonic()
+    if values and (graph.cardinality > MOST_VALUES).any():
+        raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
+    form = energy_form(graph)
+    drawn = value_graph(form) if values else variable_graph(form)
+    hunt = _hunt(
+        drawn, twins=not values, started=started, seconds=seconds, memory=memory, bliss=bliss
+    )
+    convert = value_group if values else variable_group
+    group = convert(form.cardinality, hunt.moves)
+    wrong = changes_energy(graph, group)
+    group = chosen(group, ~wrong)
+    return SymmetryReport(
+        group=group,
+        orbits=orbits(group),
+        order=hunt.order if not wrong.any() else None,
+        seconds=time.monotonic() - started,
+        complete=hunt.complete and not wrong.any(),
+        how=hunt.how,
+    )
+
+
+def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> PermutationGroup:
+    """The group that people ask for: bijections between variables with as many values.
+
+    It need not preserve anything: every group is safe as a source of proposals.
+    """
+    group = permutation_group(graph.variables, generators, cardinality=graph.cardinality)
+    check_number_of_values(group, graph.cardinality)
+    return group
+
+
+def orbit_cells(group: PermutationGroup) -> Ints:
+    """Number the orbits, point by point; -1 for points that stay alone."""
+    labels = orbit_labels(group)
+    alone = np.bincount(labels, minlength=group.degree)[labels] == 1
+    cells = np.full(group.degree, -1, dtype=np.int64)
+    cells[~alone] = np.unique(labels[~alone], return_inverse=True)[1]
+    return sealed(cells)
+
+
+@dataclass(frozen=True)
+class _Catch:
+    moves: PointMoves
+    order: int | None
+    complete: bool
+    how: str
+
+
+def _hunt(
+    graph: ColoredGraph, *, twins: bool, started: float, seconds: float, memory: int, bliss: bool
+) -> _Catch:
+    """Refine, set twins apart, search, ask BLISS."""
+    cells = equitable_cells(graph)
+    classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
+    exchanges = swaps(*neighboring_swaps(classes))
+    count = math.prod(math.factorial(int(size)) for size in np.bincount(classes) if size > 1)
+    found = ["twins"] if len(exchanges.point) else []
+    if found:
+        cells = _with_twins_in_order(graph, cells, classes)
+    if _is_discrete(graph, cells):
+        return _Catch(exchanges, count, True, " and ".join(["refinement", *found]))
+    own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
+    search, cells = _searched(graph, cells, until=started + own_seconds)
+    complete = search.progress[1] == 0 and search.progress[4] == 0
+    how = " and ".join([*found, "search"])
+    left = started + seconds - time.monotonic()
+    if not complete and bliss and bliss_is_installed() and left > 0:
+        moves = bliss_moves(graph, cells, seconds=left, memory=memory)
+        if moves is not None:
+            how = " and ".join([*found, "BLISS"])
+            return _Catch(together([exchanges, moves]), None, True, how)
+        how += ", then BLISS until its limit"
+    order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[0]])
+    moves = together([exchanges, _moves(search)])
+    return _Catch(moves, order if complete else None, complete, how)
+
+
+def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Ints:
+    """Cells that keep twins in the order of their numbers, refined again.
+
+    Every symmetry is a permutation of twins after one that keeps their order.
+    """
+    rank, size = np.zeros((2, graph.vertices), dtype=np.int64)
+    rank[: graph.points] = ranks(classes)
+    size[: graph.points] = np.bincount(classes)[classes]
+    return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
+
+
+def _is_discrete(graph: ColoredGraph, cells: Ints) -> bool:
+    return len(np.unique(cells[: graph.points])) == graph.points
+
+
+def _searched(graph: ColoredGraph, cells: Ints, *, until: float) -> tuple[Search, Ints]:
+    """Search until all is tried or time is over; look more closely if most attempts fail."""
+    room = 20 * graph.vertices + 1_000_000
+    patience = PATIENCE * (graph.arcs + graph.vertices)
+    search = begin(graph, cells, room=room)
+    looked_closely = False
+    while not advance(graph, search, patience, SLICE) and time.monotonic() < until:
+        if not looked_closely and search.progress[5] > MANY_REFUTED:
+            looked_closely = True
+            finer = equitable_cells(graph, ball_cells(graph, cells))
+            if finer.max() > cells.max():
+                cells = finer
+                search = begin(graph, cells, room=room)
+    return search, cells
+
+
+def _moves(search: Search) -> PointMoves:
+    count, entries = search.found.used
+    return PointMoves(
+        search.found.start[: count + 1], search.found.point[:entries], search.found.image[:entries]
+    )
