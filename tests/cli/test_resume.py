@@ -134,4 +134,4 @@ def test_ctrl_c_before_the_first_sample_says_so(tmp_path):
     printed, said = process.communicate()
     assert process.returncode == 130
     assert printed == ""
-    assert said.strip().endswith("interrupted before there was anything to answer")
+    assert said.strip().endswith("interrupted while warming up, before the first sample")

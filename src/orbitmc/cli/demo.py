@@ -28,6 +28,7 @@ def demo(
     from orbitmc.report.words import doing, verdict
 
     model = demo_model()
+    marginals(model, method="gibbs", samples=1, warm_up=0)  # compiles; what follows is timed
     estimate = marginals(model, method="gibbs", samples=samples, seed=seed, threads=threads)
     truth = marginals(model, method="exact")
     _show(estimate, truth)

@@ -42,8 +42,8 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
     except OrbitError as error:
         say(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        say("interrupted before there was anything to answer")
+    except KeyboardInterrupt as stop:
+        say(f"interrupted {str(stop) or 'before there was anything to answer'}")
         return INTERRUPTED
     except MemoryError:
         say("this computer has no memory left for it; a smaller --memory says so earlier")

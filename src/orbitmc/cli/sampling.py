@@ -50,4 +50,4 @@ class Session:
             if run.interrupted or not self.quiet:
                 say(f"the run is kept in {self.checkpoint}; `orbitmc resume` goes on with it")
         if isinstance(error, LimitError) and self.stopping.asked:
-            raise KeyboardInterrupt from error
+            raise KeyboardInterrupt("while warming up, before the first sample") from error
