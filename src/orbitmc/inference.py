@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.marginals import (
@@ -23,14 +23,23 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.mixture import PAPER_WEIGHT
+from orbitmc.lifting import (
+    CLUSTERS,
+    MAX_MOVED,
+    RANK,
+    Lifting,
+    by_approximate_symmetries,
+    by_exact_symmetries,
+)
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, sample
 from orbitmc.run.schedule import Schedule
 
-Method = Literal["auto", "exact", "gibbs"]
+Method = Literal["auto", "exact", "gibbs", "lifted", "lmh"]
 Scan = Literal["systematic", "random"]
 Estimator = Literal["chances", "values"]
 
+METHODS: tuple[str, ...] = get_args(Method)
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 DEFAULT_SECONDS = 10.0
@@ -49,11 +58,20 @@ class Settings:
     warm_up: int | None = None
     spacing: int | None = None
     snapshots: bool = False
+    alpha: float = PAPER_WEIGHT
+    clusters: int = CLUSTERS
+    rank: int | None = RANK
+    max_moved: int = MAX_MOVED
     seed: int = 0
     packs: int = PACKS
     lanes: int = LANES
     threads: int | None = None
     memory: int = MEMORY
+
+    def kernel(self) -> dict[str, object]:
+        """The settings that decide which kernel is used, for those who build it again."""
+        names = ("method", "scan", "alpha", "clusters", "rank", "max_moved")
+        return {name: getattr(self, name) for name in names}
 
     def schedule(self) -> Schedule:
         ends = (self.samples, self.seconds, self.standard_error)
@@ -83,10 +101,10 @@ def marginals(
     """
     chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
     seen = model.given(evidence or {})
-    if chosen.method not in ("auto", "exact", "gibbs"):
-        raise InputError(f"unknown method {chosen.method!r}; there are auto, exact and gibbs")
-    if chosen.method == "gibbs":
-        return answer_by_sampling(seen, chosen, "Gibbs was asked for", watchers)
+    if chosen.method not in METHODS:
+        raise InputError(f"unknown method {chosen.method!r}; there are {', '.join(METHODS)}")
+    if chosen.method not in ("auto", "exact"):
+        return answer_by_sampling(seen, chosen, f"{chosen.method} was asked for", watchers)
     try:
         plan = predict(
             seen.graph,
@@ -118,9 +136,11 @@ def answer_by_sampling(
     """Answer by running chains."""
     require_memory(model.graph, settings)
     prepared = conditionals(model.graph)
+    begun = time.perf_counter()
+    lifting = kernel_for(model, prepared, settings)
     run = sample(
         model.graph,
-        kernel(prepared, settings.scan),
+        lifting.kernel,
         settings.schedule(),
         seed=settings.seed,
         packs=settings.packs,
@@ -129,30 +149,45 @@ def answer_by_sampling(
         kind=ChanceTally if settings.estimator == "chances" else ValueTally,
         prepared=prepared,
         watchers=watchers,
+        spent=time.perf_counter() - begun,
     )
-    return answer(model, run, reason)
+    return answer(model, run, reason, settings.method, lifting)
 
 
-def kernel(prepared: Conditionals, scan: Scan) -> Kernel:
-    return RandomScan(prepared) if scan == "random" else SystematicScan(prepared)
+def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lifting:
+    """The kernel that a method means; the same settings give the same kernel."""
+    if settings.method == "lifted":
+        return by_exact_symmetries(model, prepared, alpha=settings.alpha)
+    if settings.method == "lmh":
+        return by_approximate_symmetries(
+            model,
+            prepared,
+            alpha=settings.alpha,
+            clusters=settings.clusters,
+            rank=settings.rank,
+            max_moved=settings.max_moved,
+        )
+    kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
+    return Lifting(kernel, "")
 
 
-def answer(model: Model, run: Run, reason: str) -> Marginals:
+def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     about = About(
-        method="gibbs",
-        reason=reason,
+        method=method if method in ("lifted", "lmh") else "gibbs",
+        reason="; ".join(part for part in (reason, lifting.about) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
         chains=run.chains,
         updates=run.updates,
+        outcomes=run.outcomes,
         interrupted=run.interrupted,
     )
     if not run.recorded:
         raise LimitError("the run was stopped before its first sample; there is no answer yet")
-    found = sampled_marginals(model, run.statistics(), domains, about)
+    found = sampled_marginals(model, run.statistics(lifting.pools), domains, about)
     return replace(found, about=replace(about, warnings=_warnings(found)))
 
 

@@ -32,8 +32,11 @@ def infer(
     model: ModelFile,
     evidence: EvidenceList = None,
     method: Annotated[
-        Literal["auto", "exact", "gibbs"],
-        typer.Option(help="auto is exact where that is affordable, and samples elsewhere."),
+        Literal["auto", "exact", "gibbs", "lifted", "lmh"],
+        typer.Option(
+            help="auto is exact where that is affordable, and samples elsewhere; lifted jumps "
+            "along exact symmetries, lmh along approximate ones."
+        ),
     ] = "auto",
     seconds: Annotated[
         float | None, typer.Option(help="Sample for so long.", show_default="10")
@@ -53,6 +56,18 @@ def infer(
         Literal["chances", "values"],
         typer.Option(help="Average conditional probabilities, or count values."),
     ] = "chances",
+    alpha: Annotated[
+        float, typer.Option(help="Share of Gibbs steps among the jumps of lifted and lmh.")
+    ] = 0.8,
+    clusters: Annotated[
+        int, typer.Option(min=1, help="How many different weights lmh leaves in its approximation.")
+    ] = 6,
+    rank: Annotated[
+        int, typer.Option(min=0, help="Boolean rank of its links; 0 leaves links as they are.")
+    ] = 5,
+    max_moved: Annotated[
+        int, typer.Option(min=1, help="How many factors a jump of lmh may touch.")
+    ] = 200,
     packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
     lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
@@ -84,6 +99,10 @@ def infer(
         seconds=seconds,
         standard_error=error,
         warm_up=warm_up,
+        alpha=alpha,
+        clusters=clusters,
+        rank=rank or None,
+        max_moved=max_moved,
         seed=seed,
         packs=packs,
         lanes=lanes,
@@ -97,7 +116,7 @@ def infer(
     question = {
         "model": str(model.resolve()),
         "evidence": dict(seen),
-        "scan": scan,
+        "kernel": settings.kernel(),
     }
     with Session(quiet, checkpoint, checkpoint_every, question) as session:
         answer = marginals(asked, seen, settings=settings, watchers=session.watchers)

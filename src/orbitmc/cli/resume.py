@@ -22,6 +22,7 @@ from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.graph.model import Model
+    from orbitmc.inference import Settings
 
 
 @verb
@@ -46,7 +47,7 @@ def resume(
     require_output(output)
     from orbitmc.cli.sampling import Session
     from orbitmc.graph.conditionals import conditionals
-    from orbitmc.inference import answer, kernel
+    from orbitmc.inference import answer, kernel_for
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
@@ -54,12 +55,23 @@ def resume(
     question = dict(kept.question)
     asked = _model(run, question, model, memory)
     prepared = conditionals(asked.graph)
-    scanned = kernel(prepared, "random" if question.get("scan") == "random" else "systematic")
-    going = kept.restore(asked.graph, scanned, prepared)
+    settings = _settings(run, question)
+    lifting = kernel_for(asked, prepared, settings)
+    going = kept.restore(asked.graph, lifting.kernel, prepared)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
-        found = answer(asked, done, f"a run resumed from {run.name}")
+        found = answer(asked, done, f"a run resumed from {run.name}", settings.method, lifting)
     return deliver(found, json=json, output=output, quiet=quiet)
+
+
+def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":
+    """The settings that decide which kernel a run uses."""
+    from orbitmc.inference import Settings
+
+    try:
+        return Settings(**question["kernel"])
+    except (KeyError, TypeError):
+        raise InputError("this run does not say how it was sampled", source=str(run)) from None
 
 
 def _model(run: Path, question: Mapping[str, Any], moved: Path | None, memory: int) -> "Model":

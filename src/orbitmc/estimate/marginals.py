@@ -55,6 +55,7 @@ class About:
     samples: int = 0
     chains: int = 0
     updates: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
     log_z: float | None = None
     interrupted: bool = False
     warnings: tuple[str, ...] = ()

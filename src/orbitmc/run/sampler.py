@@ -7,6 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import ChanceTally
@@ -55,12 +58,23 @@ class Run:
         return self.lanes * len(self.packs)
 
     @property
-    def updates(self) -> int:
-        """Steps taken by all chains, warm-up included."""
-        return int(sum(pack.outcomes.sum() for pack in self.packs)) * self.lanes
+    def outcomes(self) -> dict[str, int]:
+        """What the steps of all packs came to, warm-up included."""
+        found: dict[str, int] = {}
+        for pack in self.packs:
+            for name, count in zip(self.kernel.outcomes, pack.outcomes.tolist(), strict=True):
+                found[name] = found.get(name, 0) + count
+        return found
 
-    def statistics(self) -> Statistics:
-        return statistics([pack.tally for pack in self.packs], self.recorded, self.lanes)
+    @property
+    def updates(self) -> int:
+        """Single variables drawn anew by all chains, warm-up included."""
+        return self.outcomes.get("updates", 0) * self.lanes
+
+    def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
+        """Estimates and errors so far; rows in one pool are known to be equal."""
+        tallies = [pack.tally for pack in self.packs]
+        return statistics(tallies, self.recorded, self.lanes, pools)
 
 
 Watcher = Callable[[Run], None]
@@ -79,9 +93,11 @@ def sample(
     kind: type = ChanceTally,
     prepared: Conditionals | None = None,
     watchers: Iterable[Watcher] = (),
+    spent: float = 0.0,
 ) -> Run:
     """Sample a graph with a kernel; the same seed gives the same samples on any machine.
 
+    `spent` seconds went into finding the kernel and count as the run's own.
     Ctrl-C ends the run early: what was recorded so far is returned, marked `interrupted`.
     """
     begun = time.perf_counter()
@@ -101,8 +117,9 @@ def sample(
         packs=started,
     )
     warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
+    run.seconds = spent
     if schedule.seconds is None:
-        run.seconds = time.perf_counter() - begun
+        run.seconds += time.perf_counter() - begun
     return proceed(run, threads=threads, watchers=watchers)
 
 

@@ -1,0 +1,96 @@
+"""`orbitmc symmetry`: the symmetries of a model, and what approximations would add."""
+
+import json as json_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orbitmc.cli.exits import verb
+from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile
+from orbitmc.cli.questions import read_question
+
+if TYPE_CHECKING:
+    from orbitmc.prospects import Prospects
+
+MOST_LINES = 20
+
+
+@verb
+def symmetry(
+    model: ModelFile,
+    evidence: EvidenceList = None,
+    values: Annotated[
+        bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="Stop looking after so long.")] = 10.0,
+    generators: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--generator",
+            "-g",
+            metavar="CYCLES",
+            help="Your own, as '(A B)(C D)'; may be repeated. Any permutation is safe to jump by.",
+            show_default=False,
+        ),
+    ] = None,
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate/--exact-only",
+            help="Also try approximations, and how often the model would accept their jumps.",
+        ),
+    ] = True,
+    memory: Memory = MEMORY,
+    json: Json = False,
+    debug: Debug = False,
+) -> int:
+    """Show generators, orbits and order of the symmetry group, and what approximations add."""
+    from orbitmc.prospects import prospects
+
+    asked, seen = read_question(model, evidence, memory)
+    found = prospects(
+        asked.given(seen),
+        values=values,
+        seconds=seconds,
+        generators=generators or (),
+        approximate=approximate,
+    )
+    if json:
+        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: "Prospects") -> None:
+    report = found.as_dict()
+    print(f"order        {_order(report['order'])}")
+    print(
+        f"found        {found.how} in {found.seconds:.2g} s{'' if found.complete else ', maybe not all'}"
+    )
+    _print_some("generators", found.cycle_texts)
+    _print_some("orbits", [", ".join(orbit) for orbit in report["orbits"]])
+    for one in report["approximations"]:
+        print(f"{one['name']:<24}{_worth(one)}")
+
+
+def _order(order: str | None) -> str:
+    if order is None:
+        return "not counted"
+    return order if len(order) <= 30 else f"{order[0]}.{order[1:4]}e{len(order) - 1}"
+
+
+def _print_some(title: str, lines: list[str]) -> None:
+    print(f"{title:<12} {len(lines)}")
+    for line in lines[:MOST_LINES]:
+        print(f"  {line}")
+    if len(lines) > MOST_LINES:
+        print(f"  … and {len(lines) - MOST_LINES} more")
+
+
+def _worth(one: dict[str, Any]) -> str:
+    if not one["blocks"]:
+        return "no symmetries that are cheap to use"
+    accepted = one["acceptance"]
+    chance = "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"
+    return f"{one['moved_variables']} variables in {one['blocks']} blocks, {chance}"
