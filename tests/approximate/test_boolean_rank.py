@@ -148,7 +148,7 @@ def test_malformed_questions_are_refused():
         factorised(planted(0), -1)
     with pytest.raises(InputError, match="truth values"):
         grecond(np.ones((2, 2)), 1)
-    with pytest.raises(InputError, match="square"):
+    with pytest.raises(InputError, match="are a square"):
         factorised_links(np.ones((2, 3), dtype=bool), 1)
     with pytest.raises(InputError, match="threshold"):
         asso(planted(0), 1, threshold=0.0)

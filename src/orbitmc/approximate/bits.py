@@ -23,7 +23,7 @@ def packed(matrix: Matrix) -> Bits:
 def unpacked(bits: Bits, columns: int) -> Matrix:
     """The Boolean matrix of packed rows."""
     found = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=columns)
-    return found.astype(np.bool_)
+    return found.view(np.bool_)
 
 
 @shared
@@ -33,7 +33,10 @@ def count(word: np.uint64) -> int:
     pairs = np.uint64(0x3333333333333333)
     word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    word += word >> np.uint64(8)
+    word += word >> np.uint64(16)
+    word += word >> np.uint64(32)
+    return int(word & np.uint64(0x7F))
 
 
 @shared

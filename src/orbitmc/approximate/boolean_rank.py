@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from orbitmc.approximate.bits import Bits, Matrix, packed, unpacked
 from orbitmc.approximate.boolean_search import (
@@ -40,8 +41,17 @@ class Rectangles:
 
     def cover(self) -> Matrix:
         """The matrix that they stand for."""
-        covered = _product(self.rows, self.columns)
-        return covered | covered.T if self.symmetric else covered
+        return unpacked(self.cover_bits(), len(self.columns))
+
+    def cover_bits(self) -> Bits:
+        """The same, packed."""
+        covered = packed(np.zeros((len(self.rows), len(self.columns)), np.bool_))
+        columns, rows = _packed_down(self.columns), _packed_down(self.rows)
+        for number in range(len(columns)):
+            covered[self.rows[:, number]] |= columns[number]
+            if self.symmetric:
+                covered[self.columns[:, number]] |= rows[number]
+        return covered
 
     def signatures(self) -> Matrix:
         """What members of a symmetric matrix are known by: rows of equal bits are alike."""
@@ -50,18 +60,25 @@ class Rectangles:
 
 @dataclass(frozen=True)
 class Question:
-    """What must be covered, what should not; on the diagonal of links between alike, neither."""
+    """What must be covered and what should not, as rows and, turned, as columns of bits.
 
-    ones: Matrix
-    zeros: Matrix
+    On the diagonal of links among the same members, it is neither.
+    """
+
+    shape: tuple[int, int]
+    ones: Bits
+    zeros: Bits
+    ones_down: Bits
+    zeros_down: Bits
     symmetric: bool
 
-    def errors(self, cover: Matrix) -> int:
-        return int((self.ones & ~cover).sum() + (self.zeros & cover).sum())
+    def errors(self, cover: Bits) -> int:
+        wrong = np.bitwise_count((self.ones & ~cover) | (self.zeros & cover))
+        return int(wrong.sum(dtype=np.int64))
 
 
 Shares = NDArray[np.float32]
-Finder = Callable[[Question, Matrix], tuple[Matrix, Matrix]]
+Finder = Callable[[Question, Bits], tuple[Matrix, Matrix]]
 """Finds one more rectangle, given what is covered already."""
 
 
@@ -101,34 +118,42 @@ def _question(matrix: Matrix, rank: int, kind: str) -> Question:
         raise InputError(f"a Boolean rank is 0 or more, got {rank}")
     if matrix.ndim != 2 or matrix.dtype != np.bool_:
         raise InputError(f"expected a matrix of truth values, got {matrix.dtype} {matrix.shape}")
-    if kind == "plain":
-        return Question(matrix, ~matrix, symmetric=False)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"links among the same members need a square matrix, got {matrix.shape}")
-    others = ~np.eye(len(matrix), dtype=np.bool_)
-    return Question(matrix & others, ~matrix & others, symmetric=kind == "symmetric")
+    relevant = np.ones_like(matrix)
+    if kind != "plain":
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"links among the same members are a square, got {matrix.shape}")
+        np.fill_diagonal(relevant, val=False)
+    ones, zeros = matrix & relevant, ~matrix & relevant
+    return Question(
+        shape=(matrix.shape[0], matrix.shape[1]),
+        ones=packed(ones),
+        zeros=packed(zeros),
+        ones_down=_packed_down(ones),
+        zeros_down=_packed_down(zeros),
+        symmetric=kind == "symmetric",
+    )
 
 
 def _best(question: Question, rank: int) -> Rectangles:
     """Each method's errors never grow with the rank, hence neither do those of the best."""
-    shares = _association(question.ones)
+    shares = _association(unpacked(question.ones, question.shape[1]))
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
     different = {candidates.tobytes(): candidates for candidates in tried}
     finders = [_concept, *(_using(candidates) for candidates in different.values())]
     found = [_greedy(question, rank, finder, clean=True) for finder in finders]
-    return min(found, key=lambda rectangles: question.errors(rectangles.cover()))
+    return min(found, key=lambda rectangles: question.errors(rectangles.cover_bits()))
 
 
 def _greedy(question: Question, rank: int, find: Finder, *, clean: bool) -> Rectangles:
-    height, width = question.ones.shape
+    height, width = question.shape
     found = Rectangles(
         np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
     )
-    covered = np.zeros_like(question.ones)
+    covered = found.cover_bits()
     for _ in range(rank):
         more = _extended(found, *find(question, covered))
         more = _cleaned(question, more) if clean else more
-        cover = more.cover()
+        cover = more.cover_bits()
         if clean and question.errors(cover) >= question.errors(covered):
             # no method would find anything else next time
             return _padded(found, rank)
@@ -151,30 +176,29 @@ def _padded(found: Rectangles, rank: int) -> Rectangles:
     return found
 
 
-def _concept(question: Question, covered: Matrix) -> tuple[Matrix, Matrix]:
+def _concept(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
     """The rectangle without zeros that covers the most new ones, grown column by column."""
-    height, width = question.ones.shape
-    allowed = ~question.zeros
-    rows, chosen = packed(np.zeros((1, height), np.bool_)), packed(np.zeros((1, width), np.bool_))
-    gain = best_concept(
-        packed(allowed),
-        packed(question.ones & ~covered),
-        packed(np.ascontiguousarray(allowed.T)),
+    height, width = question.shape
+    rows, chosen = np.zeros_like(question.ones_down[:1]), np.zeros_like(question.ones[:1])
+    if not height * width or not best_concept(
+        ~question.zeros,
+        question.ones & ~covered,
+        ~question.zeros_down,
         width,
         rows[0],
         chosen[0],
-    )
-    if gain == 0:
+    ):
         return np.zeros(height, np.bool_), np.zeros(width, np.bool_)
     return unpacked(rows, height)[0], unpacked(chosen, width)[0]
 
 
 def _association(matrix: Matrix) -> Shares:
     """In which share of the rows of one column another one is found."""
-    counts = matrix.astype(np.float32)
-    together = counts.T @ counts
+    counts = csr_array(matrix, dtype=np.float32)
+    together = (counts.T @ counts).toarray()
     alone = np.maximum(np.diag(together), 1.0)
-    return (together / alone[:, None]).astype(np.float32)
+    shares: Shares = (together / alone[:, None]).astype(np.float32)
+    return shares
 
 
 def _candidates(shares: Shares, threshold: float) -> Bits:
@@ -188,32 +212,32 @@ def _candidates(shares: Shares, threshold: float) -> Bits:
 def _using(candidates: Bits) -> Finder:
     """Take one of the given sets of columns, for the rows where it pays."""
 
-    def find(question: Question, covered: Matrix) -> tuple[Matrix, Matrix]:
-        height, width = covered.shape
+    def find(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
+        height, width = question.shape
         usage = np.zeros(height, np.bool_)
-        free, zeros = packed(question.ones & ~covered), packed(question.zeros & ~covered)
-        number = best_candidate(free, zeros, candidates, usage)
+        free, zeros = question.ones & ~covered, question.zeros & ~covered
+        bounds = unpacked(candidates, width) @ unpacked(free, width).sum(axis=0)
+        order = np.argsort(-bounds, kind="stable")
+        sets = candidates[order]
+        number = best_candidate(free, zeros, sets, bounds[order], usage)
         if number < 0:
             return usage, np.zeros(width, np.bool_)
-        return usage, unpacked(candidates[number : number + 1], width)[0]
+        return usage, unpacked(sets[number : number + 1], width)[0]
 
     return find
 
 
 def _cleaned(question: Question, found: Rectangles) -> Rectangles:
     """Give each row the rectangles that suit it best, then each column, until nothing changes."""
-    ones, zeros = packed(question.ones), packed(question.zeros)
     if question.symmetric:
-        grown = _cleaned_symmetric(ones, zeros, _squared(found))
-        return _cleaned_symmetric(ones, zeros, _squared(grown))
-    ones_down = packed(np.ascontiguousarray(question.ones.T))
-    zeros_down = packed(np.ascontiguousarray(question.zeros.T))
+        grown = _cleaned_symmetric(question, _squared(found))
+        return _cleaned_symmetric(question, _squared(grown))
     rows, columns = found.rows.copy(), found.columns.copy()
     changed = True
     while changed:
-        changed = improve_rows(ones, zeros, packed(np.ascontiguousarray(columns.T)), rows)
-        sets = packed(np.ascontiguousarray(rows.T))
-        changed = improve_rows(ones_down, zeros_down, sets, columns) or changed
+        changed = improve_rows(question.ones, question.zeros, _packed_down(columns), rows)
+        sets = _packed_down(rows)
+        changed = improve_rows(question.ones_down, question.zeros_down, sets, columns) or changed
     return Rectangles(rows, columns)
 
 
@@ -228,20 +252,20 @@ def _squared(found: Rectangles) -> Rectangles:
     return Rectangles(rows, columns, symmetric=True)
 
 
-def _cleaned_symmetric(ones: Bits, zeros: Bits, found: Rectangles) -> Rectangles:
+def _cleaned_symmetric(question: Question, found: Rectangles) -> Rectangles:
     square = (found.rows == found.columns).all(axis=0)
     rank, oblong = len(square), np.flatnonzero(~square)
     usage = np.ascontiguousarray(np.hstack([found.rows, found.columns[:, oblong]]))
-    sets = packed(np.ascontiguousarray(np.hstack([found.columns, found.rows[:, oblong]]).T))
+    sets = _packed_down(np.hstack([found.columns, found.rows[:, oblong]]))
     partner = np.arange(len(sets))
     partner[oblong], partner[rank:] = partner[rank:].copy(), oblong
-    while improve_members(ones, zeros, sets, partner, usage):
+    while improve_members(question.ones, question.zeros, sets, partner, usage):
         pass
     columns = usage[:, :rank].copy()
     columns[:, oblong] = usage[:, rank:]
     return Rectangles(usage[:, :rank], columns, symmetric=True)
 
 
-def _product(rows: Matrix, columns: Matrix) -> Matrix:
-    covered: Matrix = rows.astype(np.float32) @ columns.T.astype(np.float32) > 0
-    return covered
+def _packed_down(matrix: Matrix) -> Bits:
+    """Pack the columns of a matrix, a row of bits each."""
+    return packed(np.ascontiguousarray(matrix.T))

@@ -13,8 +13,8 @@ from orbitmc.approximate.terms import Terms, energy_of, rebuilt
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 
-MOST_MEMBERS = 20_000
-"""Beyond this many variables the matrix of their links, one byte each, is too large."""
+MOST_MEMBERS = 10_000
+"""Beyond this many variables, matrices with an entry for each pair are too large."""
 
 
 def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
@@ -50,8 +50,8 @@ def _of_rank(kind: Terms, rank: int) -> Terms:
     members, places = np.unique(kind.scopes, return_inverse=True)
     if len(members) > MOST_MEMBERS:
         raise LimitError(
-            f"low-rank links of {len(members)} variables need a matrix of {len(members) ** 2} "
-            f"bytes; the limit is {MOST_MEMBERS} variables"
+            f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
+            f"entries; the limit is {MOST_MEMBERS} variables"
         )
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)
