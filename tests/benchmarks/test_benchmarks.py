@@ -1,0 +1,21 @@
+"""Benchmarks run on tiny settings and write what they measured; how fast is nobody's business."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.mark.parametrize("name", ["gibbs_updates", "accuracy", "startup", "memory"])
+def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
+    script = BENCHMARKS / f"{name}.py"
+    command = [sys.executable, script, "--quick", "--no-peers", "--results", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / f"{name}.json").read_text())
+    assert written["results"]
+    assert {"commit", "processor", "versions", "repetitions"} <= written.keys()
