@@ -7,7 +7,7 @@ READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
 WORKERS ?= 2
 
-.PHONY: help demo test check check-slow format docs picture clean
+.PHONY: help demo test check check-slow format docs picture benchmarks clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,10 @@ docs: $(DOCS_READY)  ## the documentation, in docs/_build
 
 picture: $(READY)  ## draw the picture of the README again
 	$(BIN)/python docs/picture.py
+
+benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about an hour
+	$(BIN)/python benchmarks/peers.py
+	for name in gibbs_updates accuracy startup memory; do $(BIN)/python benchmarks/$$name.py; done
 
 clean:           ## remove the environment and all that was made from sources
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
