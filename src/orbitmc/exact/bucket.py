@@ -6,6 +6,7 @@ logarithms; beliefs are probabilities.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,14 @@ class View:
     low: Offsets
 
 
+class Term(NamedTuple):
+    """A flat table that a bucket adds up, over which variables, and how the bucket sees it."""
+
+    scope: Scope
+    table: Floats
+    view: View
+
+
 class Bucket:
     """Views of tables from the variable that is eliminated and those it is shared with."""
 
@@ -56,24 +65,24 @@ class Bucket:
             low=_offsets(self.shape[self.split :], along[self.split :]),
         )
 
-    def together(self, factors: Sequence[tuple[Scope, Floats]]) -> tuple[Scope, Floats]:
-        """Add up factors of the bucket to one table, its own variable first."""
+    def together(self, pieces: Sequence[tuple[Scope, Floats]]) -> tuple[Scope, Floats]:
+        """Add up small tables (flat or shaped) to one, its own variable first."""
         axes = {member: axis for axis, member in enumerate((self.variable, *self.shared))}
-        read = sorted({member for scope, _ in factors for member in scope}, key=axes.__getitem__)
-        shape = [(self.values, *self.shape)[axes[member]] for member in read]
-        total = np.zeros(shape)
-        for scope, table in factors:
+        size = dict(zip(axes, (self.values, *self.shape), strict=True))
+        read = sorted({member for scope, _ in pieces for member in scope}, key=axes.__getitem__)
+        total = np.zeros([size[member] for member in read])
+        for scope, table in pieces:
             order = sorted(range(len(scope)), key=lambda axis: axes[scope[axis]])
-            full = [size if m in scope else 1 for m, size in zip(read, shape, strict=True)]
-            total += table.transpose(order).reshape(full)
-        return tuple(read), total.reshape(-1)
+            shaped = table.reshape([size[member] for member in scope]).transpose(order)
+            total += shaped.reshape([size[m] if m in scope else 1 for m in read])
+        return tuple(read), total
 
-    def sums(self, terms: Sequence[tuple[Floats, View]]) -> Iterator[tuple[int, Floats]]:
+    def sums(self, terms: Sequence[Term]) -> Iterator[tuple[int, Floats]]:
         """Add up tables; gives (slab, sums[value, place]), overwriting the same memory."""
         slab_sums = np.empty((self.values, self.places))
         for slab in range(self.slabs):
             slab_sums[:] = 0.0
-            for table, view in terms:
+            for _, table, view in terms:
                 add_table(slab_sums, table, view.step, view.high[slab], view.low)
             yield slab, slab_sums
 
@@ -111,6 +120,15 @@ def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Offsets) 
         start = value * step + high
         for place in range(beliefs.shape[1]):
             total[start + low[place]] += beliefs[value, place]
+
+
+def summed_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> Floats:
+    """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order."""
+    shaped = table.reshape([sizes[member] for member in scope])
+    left = [axis for axis, member in enumerate(scope) if member not in onto]
+    kept = [member for member in scope if member in onto]
+    total: Floats = shaped.sum(axis=tuple(left)).transpose([kept.index(member) for member in onto])
+    return total.flatten()
 
 
 def log_sum_exp(sums: Floats) -> Floats:

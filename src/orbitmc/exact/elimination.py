@@ -14,7 +14,7 @@ import numpy as np
 from orbitmc.arrays import Floats, floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.answer import ExactAnswer
-from orbitmc.exact.bucket import Bucket, View, collect, log_sum_exp
+from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
 from orbitmc.exact.cutset import Part, hold, mixed
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.exact.problem import Problem
@@ -98,18 +98,15 @@ class _Passes:
                 found[variable] = self._receive(variable)
         return found
 
-    def _terms(self, bucket: Bucket) -> list[tuple[Floats, View]]:
-        """What is added up in a bucket: its factors, a few at a time, and its messages."""
-        tree, problem, variable = self.tree, self.problem, bucket.variable
+    def _terms(self, bucket: Bucket) -> list[Term]:
+        """What is added up in a bucket: factors and messages, small ones a few at a time."""
+        tree, problem = self.tree, self.problem
         terms = []
-        for group in tree.factors[variable]:
-            own = [(problem.scopes[factor], problem.tables[factor]) for factor in group]
-            scope, table = bucket.together(own)
-            terms.append((table, bucket.view(scope, tree.sizes)))
-        terms += [
-            (self.messages[child], bucket.view(tree.shared[child], tree.sizes))
-            for child in tree.children[variable]
-        ]
+        for factors, children in tree.groups[bucket.variable]:
+            pieces = [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
+            pieces += [(tree.shared[child], self.messages[child]) for child in children]
+            scope, table = pieces[0] if len(pieces) == 1 else bucket.together(pieces)
+            terms.append(Term(scope, table.reshape(-1), bucket.view(scope, tree.sizes)))
         return terms
 
     def _bucket(self, variable: int) -> Bucket:
@@ -131,22 +128,34 @@ class _Passes:
 
     def _receive(self, variable: int) -> Floats:
         """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
-        tree, bucket = self.tree, self._bucket(variable)
+        bucket = self._bucket(variable)
         terms = self._terms(bucket)
-        told = []
-        for child in tree.children[variable]:
-            self.beliefs[child] = np.zeros(tree.message_entries(child))
-            told.append((self.beliefs[child], bucket.view(tree.shared[child], tree.sizes)))
+        told = [
+            (term, np.zeros(len(term.table)), group.children)
+            for term, group in zip(terms, self.tree.groups[variable], strict=True)
+            if group.children
+        ]
         ratio = self._ratio(variable)
         marginal = np.zeros(bucket.values)
         for slab, sums in bucket.sums(terms):
             sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
             np.exp(sums, out=sums)
             marginal += sums.sum(axis=1)
-            for total, view in told:
-                collect(sums, total, view.step, view.high[slab], view.low)
+            for (_, _, view), beliefs, _ in told:
+                collect(sums, beliefs, view.step, view.high[slab], view.low)
+        for term, beliefs, children in told:
+            self._tell(term, beliefs, children)
         marginal /= marginal.sum()
         return marginal
+
+    def _tell(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
+        """Leave every child the probabilities of what it shares; large ones go as they are."""
+        shared, sizes = self.tree.shared, self.tree.sizes
+        if len(children) == 1 and shared[children[0]] == term.scope:
+            self.beliefs[children[0]] = beliefs
+            return
+        for child in children:
+            self.beliefs[child] = summed_onto(beliefs, term.scope, shared[child], sizes)
 
     def _ratio(self, variable: int) -> Floats:
         """Log of how probable the shared values are, over what this bucket had said of them."""

@@ -18,7 +18,7 @@ MEMORY = 4 * 2**30
 COMFORT = 2**29
 """Bytes for which nobody needs to compute messages twice."""
 
-MOST_HELD = 10
+MOST_HELD = 6
 """Binary variables that may be held: each doubles the time."""
 
 FLOPS_PER_SECOND = 6e8
@@ -69,7 +69,7 @@ def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -
     plan = plan_holding(problem, (), memory=memory, seconds=seconds)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, most_relieving(plan.tree))
-        plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 2)
+        plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4)
     return plan
 
 
@@ -104,5 +104,5 @@ def plan_holding(problem: Problem, cutset: tuple[int, ...], *, memory: int, seco
 
 
 def _flops_per_entry(tree: Tree, variable: int) -> int:
-    """Operations per table entry: one per message or group of factors, three for exp and log."""
-    return len(tree.children[variable]) + len(tree.factors[variable]) + 3
+    """One for each table that is added, three for exponential and logarithm."""
+    return len(tree.groups[variable]) + 3

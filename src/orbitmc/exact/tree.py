@@ -3,11 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from orbitmc.exact.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 
+Position = dict[int, int]
+
 SMALL = 2**12  # entries of a table that is cheaper made once than read in parts
+
+
+class Group(NamedTuple):
+    """Factors, and children whose messages, are added up to one table."""
+
+    factors: tuple[int, ...]
+    children: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -16,15 +26,15 @@ class Tree:
 
     `shared[v]` are the variables that bucket `v` shares with its parent, in elimination order:
     its message is a table over them. Children come before parents in `upward`. Factors belong to
-    the bucket of their first variable, in groups that are worth adding up beforehand. A root has
-    parent -1 and shares nothing.
+    the bucket of their first variable; `groups` says which of them, and which small messages, are
+    worth adding up beforehand. A root has parent -1 and shares nothing.
     """
 
     sizes: tuple[int, ...]
     shared: tuple[Scope, ...]
     parent: tuple[int, ...]
     children: tuple[tuple[int, ...], ...]
-    factors: tuple[tuple[tuple[int, ...], ...], ...]
+    groups: tuple[tuple[Group, ...], ...]
     upward: tuple[int, ...]
 
     def message_entries(self, variable: int) -> int:
@@ -59,27 +69,38 @@ def build_tree(problem: Problem, order: Sequence[int]) -> Tree:
         shared=tuple(shared),
         parent=tuple(parent),
         children=tuple(map(tuple, children)),
-        factors=tuple(_groups(problem, own, position) for own in factors),
+        groups=tuple(
+            _groups(
+                {factor: problem.scopes[factor] for factor in factors[variable]},
+                {child: shared[child] for child in children[variable]},
+                problem.sizes,
+                position,
+            )
+            for variable in range(len(order))
+        ),
         upward=_depth_first(parent, children),
     )
 
 
 def _groups(
-    problem: Problem, factors: list[int], position: dict[int, int]
-) -> tuple[tuple[int, ...], ...]:
-    """Put factors of a bucket together, neighbours in the order first, while they stay small."""
-    factors.sort(key=lambda factor: sorted(position[v] for v in problem.scopes[factor]))
-    groups: list[list[int]] = []
+    factors: dict[int, Scope], messages: dict[int, Scope], sizes: Sequence[int], position: Position
+) -> tuple[Group, ...]:
+    """Put what a bucket reads together, neighbours in the order first, while it stays small."""
+    pieces = [(scope, Group((factor,), ())) for factor, scope in factors.items()]
+    pieces += [(scope, Group((), (child,))) for child, scope in messages.items()]
+    pieces.sort(key=lambda piece: sorted(position[variable] for variable in piece[0]))
+    groups: list[Group] = []
     read: set[int] = set()
-    for factor in factors:
-        union = read.union(problem.scopes[factor])
-        if groups and math.prod(problem.sizes[variable] for variable in union) <= SMALL:
-            groups[-1].append(factor)
+    for scope, piece in pieces:
+        union = read.union(scope)
+        if groups and math.prod(sizes[variable] for variable in union) <= SMALL:
+            last = groups.pop()
+            groups.append(Group(last.factors + piece.factors, last.children + piece.children))
             read = union
         else:
-            groups.append([factor])
-            read = set(problem.scopes[factor])
-    return tuple(map(tuple, groups))
+            groups.append(piece)
+            read = set(scope)
+    return tuple(groups)
 
 
 def _depth_first(parent: Sequence[int], children: Sequence[Sequence[int]]) -> tuple[int, ...]:
