@@ -1,6 +1,7 @@
 """The README and the documentation are executed, so they cannot drift."""
 
 import re
+import tomllib
 
 import pytest
 
@@ -50,3 +51,13 @@ def test_the_readme_has_six_lines_of_python_and_a_console():
     found = dict(reversed(blocks(ROOT / "README.md")))
     assert len([line for line in found[PYTHON].splitlines() if line.strip()]) <= 6
     assert found[CONSOLE].startswith("$ orbitmc infer")
+
+
+def test_every_dependency_has_a_row_with_its_reason():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = settings["project"]
+    extras = project["optional-dependencies"].values()
+    lists = [project["dependencies"], *extras, *settings["dependency-groups"].values()]
+    page = (ROOT / "docs/reference/dependencies.md").read_text()
+    for name in {re.match(r"[\w-]+", one)[0] for listed in lists for one in listed}:
+        assert re.search(rf"^\|[^|]*\b{name}\b", page, re.MULTILINE), name
