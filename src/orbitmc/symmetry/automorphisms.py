@@ -1,5 +1,6 @@
 """Find the symmetries of a distribution, as far as time allows."""
 
+import functools
 import math
 import time
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from orbitmc.groups.permutation_group import (
 from orbitmc.symmetry.balls import ball_cells
 from orbitmc.symmetry.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.color_refinement import equitable_cells
-from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
 from orbitmc.symmetry.encoding import value_graph, variable_graph
 from orbitmc.symmetry.energy_check import changes_energy
 from orbitmc.symmetry.energy_form import energy_form
@@ -37,14 +38,17 @@ from orbitmc.symmetry.generators import (
 from orbitmc.symmetry.search import Search, advance, begin
 from orbitmc.symmetry.twins import neighboring_swaps, ranks, twin_classes
 
-SLICE = 5_000_000
-"""Arcs to look at between two looks at the clock: well below a second."""
+SLICE = 1_000_000
+"""Arcs to look at between two looks at the clock: about a tenth of a second."""
 
 PATIENCE = 100
 """How many times one attempt may look at the whole graph before it is left undecided."""
 
 MANY_REFUTED = 64
 """So many failed attempts say that refinement alone sees too little."""
+
+REACHES = (400, 1600, 6400)
+"""How many arcs around each vertex to look at then, and again if that was not enough."""
 
 OWN_SHARE = 0.5
 """The share of the time that our own search may take when BLISS could go on after it."""
@@ -78,12 +82,14 @@ def automorphisms(
     """Permutations of variables (with `values`, also of their values) that change nothing.
 
     Refinement, twins and our own search come first, BLISS (when installed) gets what is left, in
-    a process of its own with `memory` bytes. When `seconds` are over, what was found is reported.
+    a process of its own with `memory` bytes. When `seconds` are over, what was found is reported;
+    compiling, which happens once per installation, is not counted.
 
     >>> from orbitmc.models.ising import ising_grid
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
     8
     """
+    _compile_once()
     started = time.monotonic()
     if values and (graph.cardinality > MOST_VALUES).any():
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
@@ -177,16 +183,26 @@ def _is_discrete(graph: ColoredGraph, cells: Ints) -> bool:
     return len(np.unique(cells[: graph.points])) == graph.points
 
 
+@functools.cache
+def _compile_once() -> None:
+    """Search a triangle, so that time limits are about searching."""
+    drawing = Drawing(np.zeros(3, dtype=np.int64))
+    drawing.join(*np.array([[0, 0, 1], [1, 2, 2], [0, 0, 0], [0, 0, 0]]))
+    graph = drawing.finished()
+    cells = equitable_cells(graph)
+    twin_classes(graph, cells)
+    _searched(graph, cells, until=math.inf)
+
+
 def _searched(graph: ColoredGraph, cells: Ints, *, until: float) -> tuple[Search, Ints]:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
     patience = PATIENCE * (graph.arcs + graph.vertices)
     search = begin(graph, cells, room=room)
-    looked_closely = False
+    reaches = iter(REACHES)
     while not advance(graph, search, patience, SLICE) and time.monotonic() < until:
-        if not looked_closely and search.progress[5] > MANY_REFUTED:
-            looked_closely = True
-            finer = equitable_cells(graph, ball_cells(graph, cells))
+        if search.progress[5] > MANY_REFUTED and (reach := next(reaches, 0)):
+            finer = equitable_cells(graph, ball_cells(graph, cells, reach=reach))
             if finer.max() > cells.max():
                 cells = finer
                 search = begin(graph, cells, room=room)

@@ -31,7 +31,6 @@ def bliss_moves(
     Vertices alone in their cell are left out: the cells must be equitable.
     """
     kept = _in_company(cells)
-    number = np.cumsum(kept) - 1
     edges, colors = plain_graph(graph, cells, kept)
     answer = _ask(edges, colors, seconds=seconds, memory=memory)
     if answer is None:
@@ -42,7 +41,6 @@ def bliss_moves(
     wanted = is_point[point]
     generator = np.repeat(np.arange(len(start) - 1), np.diff(start))
     counts = np.bincount(generator[wanted], minlength=len(start) - 1)
-    assert number[kept][-1:].sum() == max(len(names) - 1, 0)
     return PointMoves(
         np.concatenate([[0], np.cumsum(counts)]), names[point[wanted]], names[image[wanted]]
     )
