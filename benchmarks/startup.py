@@ -62,7 +62,11 @@ def best(command: list[str], turns: int, **environment: str) -> dict[str, float]
 def once(command: list[str], **environment: str) -> dict[str, float]:
     before, begun = _children(), time.perf_counter()
     subprocess.run(
-        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, check=False
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
     )
     return {"cpu": _children() - before, "wall": time.perf_counter() - begun}
 
@@ -84,20 +88,27 @@ def fresh_and_later(command: list[str], turns: int) -> dict[str, dict[str, float
 
 
 COMPILE = """
-import json, sys
+import json, sys, time
 from numba.core import event
 import orbitmc
 
-with event.install_recorder("numba:compile") as compile_, \\
-     event.install_recorder("numba:llvm_lock") as llvm:
-    orbitmc.marginals(orbitmc.read(sys.argv[1]), method="gibbs", samples=100)
-print(json.dumps([[e.data["dispatcher"].py_func.__module__, e.data["dispatcher"].__name__,
-                   e.is_start, when] for when, e in compile_.buffer]))
+class Clock(event.Listener):
+    seen = []
+    def on_start(self, e): self.note(e)
+    def on_end(self, e): self.note(e)
+    def note(self, e):
+        function = e.data["dispatcher"].py_func
+        name = f"{function.__module__}.{function.__name__}"
+        self.seen.append((name, e.is_start, time.process_time()))
+
+event.register("numba:compile", Clock())
+orbitmc.marginals(orbitmc.read(sys.argv[1]), method="gibbs", samples=100)
+print(json.dumps(Clock.seen))
 """
 
 
 def compilations(network: Path) -> dict[str, float]:
-    """Seconds of wall time that each outermost compiled function takes, callees included."""
+    """Seconds of CPU time that each outermost compiled function takes, callees included."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "XDG_CACHE_HOME": folder, "NUMBA_CACHE_DIR": ""}
         command = [sys.executable, "-c", COMPILE, str(network)]
@@ -105,21 +116,21 @@ def compilations(network: Path) -> dict[str, float]:
             command, env=environment, capture_output=True, text=True, check=True
         ).stdout
     found: dict[str, float] = {}
-    open_: list[tuple[str, float]] = []
-    for module, name, is_start, when in json.loads(said):
+    begun: list[float] = []
+    for name, is_start, when in json.loads(said):
         if is_start:
-            open_.append((f"{module}.{name}", when))
-        elif open_:
-            called, begun = open_.pop()
-            if not open_:
-                found[called] = found.get(called, 0.0) + when - begun
+            begun.append(when)
+        else:
+            first = begun.pop()
+            if not begun:
+                found[name] = found.get(name, 0.0) + when - first
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
 def show_functions(functions: dict[str, float]) -> None:
     rows = [[name, seconds] for name, seconds in functions.items()]
     if rows:
-        print_table("Compiled for the first answer", ["function", "seconds"], rows)
+        print_table("Compiled for the first answer", ["function", "CPU seconds"], rows)
 
 
 if __name__ == "__main__":
