@@ -143,6 +143,12 @@ def choose_by_log_weights(
 
 
 @generic("rng")
+def toss(rng: Any, coins: Bytes) -> None:
+    """Set `coins[lane]` to 0 or 1 with equal chances."""
+    raise NotImplementedError
+
+
+@generic("rng")
 def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[np.uint32]) -> None:
     """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
 
@@ -228,6 +234,13 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
         for lane in range(lanes_of(rng)):
             target = np.float64(rng.drawn[lane]) * 2.0**-32 * log_weights[size - 1, lane]
             values[variable, lane] += np.uint8(log_weights[value, lane] <= target)
+
+
+@implementation(toss, Generator)
+def _toss(rng, coins):
+    fill_random(rng.streams, rng.drawn, rng.width)
+    for lane in range(lanes_of(rng)):
+        coins[lane] = np.uint8(rng.drawn[lane] >> np.uint32(31))
 
 
 @implementation(pick_by_weights, Generator)

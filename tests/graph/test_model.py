@@ -79,7 +79,7 @@ def test_observed_variables_are_remembered_in_order():
     assert seen.names == tuple(n for n in graph.names if n not in seen.observed)
     assert seen.domains() == graph.domains()
     assert seen.given({"v1": "a0"}).names == seen.names
-    with pytest.raises(ContradictionError, match="v1.*already observed to be 'a0'"):
+    with pytest.raises(ContradictionError, match=r"v1.*already observed to be 'a0'"):
         seen.given({"v1": "a1"})
 
 

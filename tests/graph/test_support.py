@@ -72,7 +72,12 @@ def test_a_puzzle_that_needs_backtracking_is_solved():
             builder.add_factor([first, second], attack)
     queens = possible_states(builder.build(), 16, SEED)
     for board in queens.T.astype(int):
-        assert len(set(board)) == len(set(board + range(size))) == len(set(board - range(size))) == size
+        assert (
+            len(set(board))
+            == len(set(board + range(size)))
+            == len(set(board - range(size)))
+            == size
+        )
 
 
 def test_unsatisfiable_constraints_are_proved():

@@ -38,8 +38,8 @@ def test_a_cycle_of_three_needs_the_coin(model):
 
     def without_coin(values, rng):
         memory = kernel.memory(graph, 1)
-        _propose(kernel, memory, values, 0, 3, False)
-        settle(graph, prepared, memory, values, counts(), rng, 3)
+        _propose(kernel, memory, values, 0, 3)
+        settle(graph, prepared, memory.proposal, values, counts(), rng, 3)
 
     assert residuals(graph, without_coin)[0] > WRONG
 

@@ -36,10 +36,12 @@ def with_coin(values, rng, packed):
 
 
 def without_coin(values, rng, packed):
-    memory = KERNEL.memory(GRAPH, 1)
     rattle = unpacked(packed)
     rattle_step(rattle, rng)
-    size = _propose(KERNEL.source.pairs, rattle.forward[0], memory.proposal, values)
+    memory = KERNEL.memory(GRAPH, 1)._replace(
+        forward=rattle.forward[0], backward=rattle.backward[0]
+    )
+    size = _propose(KERNEL.source.pairs, memory, values)
     settle(GRAPH, PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
     return key(rattle)
 

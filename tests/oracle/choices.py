@@ -18,6 +18,7 @@ from orbitmc.random import (
     flip_by_table,
     integer,
     pick_by_weights,
+    toss,
 )
 from tests.oracle import brute_force
 
@@ -75,6 +76,11 @@ def _choose_by_table(rng, limit, place, size, values, variable):
 def _choose_by_log_weights(rng, log_weights, size, values, variable):
     weights = np.exp(log_weights[:size, 0] - log_weights[:size, 0].max())
     values[variable, 0] = rng.choose(weights / weights.sum())
+
+
+@implementation(toss, Choices)
+def _toss(rng, coins):
+    coins[0] = rng.choose([0.5, 0.5])
 
 
 @implementation(pick_by_weights, Choices)

@@ -65,9 +65,8 @@ def symmetry(
 def _print(found: "Prospects") -> None:
     report = found.as_dict()
     print(f"order        {_order(report['order'])}")
-    print(
-        f"found        {found.how} in {found.seconds:.2g} s{'' if found.complete else ', maybe not all'}"
-    )
+    rest = "" if found.complete else ", maybe not all"
+    print(f"found        {found.how} in {found.seconds:.2g} s{rest}")
     _print_some("generators", found.cycle_texts)
     _print_some("orbits", [", ".join(orbit) for orbit in report["orbits"]])
     for one in report["approximations"]:

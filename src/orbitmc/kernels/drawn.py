@@ -1,8 +1,8 @@
 """Orbital Metropolis with random elements of a large group.
 
 Elements come from a stabilizer chain (uniform) or from product replacement (nearly so); either
-way a fair coin between the element and its inverse makes the proposal symmetric, whatever the
-source does, as long as it never looks at the state.
+way a fair coin in each lane between the element and its inverse makes the proposal symmetric,
+whatever the source does, as long as it never looks at the state.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from orbitmc.kernels.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.random import bernoulli, lanes_of
+from orbitmc.random import lanes_of, toss
 
 
 class Bag(NamedTuple):
@@ -97,10 +97,8 @@ def _draw_by_replacement(source, memory, rng):
 def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         draw_element(kernel.source, memory, rng)
-        if bernoulli(rng, 0.5):
-            size = _propose(kernel.source.pairs, memory.forward, memory.proposal, values)
-        else:
-            size = _propose(kernel.source.pairs, memory.backward, memory.proposal, values)
+        toss(rng, memory.proposal.coins)
+        size = _propose(kernel.source.pairs, memory, values)
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
@@ -108,26 +106,36 @@ def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _propose(pairs, row, proposal, values):
-    """Each moved point proposes its value to its image; gives how many points move."""
+def _propose(pairs, memory, values):
+    """Each moved point gets the value of its source, by the element where the coin is 0.
+
+    Where it is 1, by the inverse, which moves the same points; gives how many move.
+    """
+    proposal = memory.proposal
     for lane in range(lanes_of(proposal.scratch)):
         proposal.change[lane] = 0.0
     size = 0
     for k in range(len(pairs.point)):
-        image = pairs.owner[row[pairs.start[k]]]
-        if image == k and _keeps_values(pairs, row, k):
+        if _keeps(pairs, memory.forward, k):
             continue
-        proposal.target[size] = pairs.point[image]
-        source = pairs.point[k]
+        proposal.target[size] = pairs.point[k]
+        there = pairs.owner[memory.backward[pairs.start[k]]]
+        back = pairs.owner[memory.forward[pairs.start[k]]]
         for lane in range(lanes_of(proposal.scratch)):
-            value = np.uint32(values[source, lane])
-            proposal.proposed[size, lane] = np.uint8(value_of(pairs, row, k, value))
+            if proposal.coins[lane]:
+                value = np.uint32(values[pairs.point[back], lane])
+                value = value_of(pairs, memory.backward, back, value)
+            else:
+                value = np.uint32(values[pairs.point[there], lane])
+                value = value_of(pairs, memory.forward, there, value)
+            proposal.proposed[size, lane] = np.uint8(value)
         size += 1
     return size
 
 
 @shared
-def _keeps_values(pairs, row, k):
+def _keeps(pairs, row, k):
+    """Whether a point stays where it is, with all its values."""
     kept = True
     for pair in range(pairs.start[k], pairs.start[k + 1]):
         kept = kept and row[pair] == pair

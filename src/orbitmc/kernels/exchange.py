@@ -2,7 +2,8 @@
 
 Every row of a block is a few variables (one, unless whole constants are exchanged); rows may be
 permuted in any way. The block, the rows and their permutation are drawn without looking at the
-state and are the same in all lanes, so the proposal is symmetric in each.
+state and are the same in all lanes; a coin in each lane says whether it or its inverse is used,
+so that lanes stay uncorrelated given what they share.
 """
 
 from typing import NamedTuple
@@ -23,17 +24,18 @@ from orbitmc.kernels.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.random import integer, lanes_of
+from orbitmc.random import integer, lanes_of, toss
 
 ALL_ROWS = 0
 
 
 class ShuffleMemory(NamedTuple):
-    """A proposal, and the rows being permuted with the places they go to."""
+    """A proposal, and the rows being permuted: where each goes to, and what comes there."""
 
     proposal: ProposalMemory
     rows: NDArray[np.int64]
     goals: NDArray[np.int64]
+    origins: NDArray[np.int64]
 
 
 class Shuffle(NamedTuple):
@@ -59,6 +61,7 @@ class Shuffle(NamedTuple):
             proposal_memory(graph, self.conditionals, lanes, most),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
+            np.zeros(most, dtype=np.int64),
         )
 
 
@@ -72,7 +75,8 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         rows = (np.int64(blocks.start[block + 1]) - first) // width
         chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
         _choose_rows(memory.rows, rows, chosen, rng)
-        _choose_goals(memory.goals, chosen, rng)
+        _choose_goals(memory.goals, memory.origins, chosen, rng)
+        toss(rng, memory.proposal.coins)
         _propose(memory, blocks.member, first, width, chosen, values)
         size = chosen * width
         if kernel.symmetric:
@@ -93,30 +97,34 @@ def _choose_rows(rows, total, chosen, rng):
 
 
 @shared
-def _choose_goals(goals, chosen, rng):
-    """Draw a uniform permutation (Fisher & Yates)."""
+def _choose_goals(goals, origins, chosen, rng):
+    """Draw a uniform permutation (Fisher & Yates), and its inverse."""
     for place in range(chosen):
         goals[place] = place
     for place in range(chosen - 1, 0, -1):
         other = integer(rng, place + 1)
         goals[place], goals[other] = goals[other], goals[place]
+    for place in range(chosen):
+        origins[goals[place]] = place
 
 
 @shared
 def _propose(memory, member, first, width, chosen, values):
-    """Row `rows[k]` proposes its values to row `rows[goals[k]]`."""
+    """Row `rows[k]` is offered the values of the row that goes there, or where it goes itself."""
     proposal = memory.proposal
     for lane in range(lanes_of(proposal.scratch)):
         proposal.change[lane] = 0.0
     for place in range(chosen):
-        source = first + memory.rows[place] * width
+        own = first + memory.rows[place] * width
+        origin = first + memory.rows[memory.origins[place]] * width
         goal = first + memory.rows[memory.goals[place]] * width
         for column in range(width):
             slot = place * width + column
-            proposal.target[slot] = member[goal + column]
-            variable = member[source + column]
+            proposal.target[slot] = member[own + column]
+            one, other = member[origin + column], member[goal + column]
             for lane in range(lanes_of(proposal.scratch)):
-                proposal.proposed[slot, lane] = values[variable, lane]
+                turned = values[other, lane] if proposal.coins[lane] else values[one, lane]
+                proposal.proposed[slot, lane] = turned
 
 
 def shuffle(

@@ -1,13 +1,16 @@
 """Orbital Metropolis: jump to an (approximately) symmetric state.
 
 Any list of permutations will do, the generators of a group or all its elements. One is drawn
-without looking at the state, the same for all lanes. A fair coin between it and its inverse makes
-the proposal symmetric for any list, so exactness never depends on where the list came from.
+without looking at the state, the same for all lanes. A fair coin in each lane between it and its
+inverse makes the proposal symmetric for any list, so exactness never depends on where the list
+came from. The coins are not shared: given all that lanes share, each lane then still keeps the
+distribution, so lanes are uncorrelated and their spread is an honest error.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, lengths, sealed
 from orbitmc.compiled import implementation, shared
@@ -23,7 +26,14 @@ from orbitmc.kernels.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.random import bernoulli, integer, lanes_of
+from orbitmc.random import integer, lanes_of, toss
+
+
+class OrbitalMemory(NamedTuple):
+    """A proposal, and where each point stands in the generator being used."""
+
+    proposal: ProposalMemory
+    place_of: NDArray[np.int64]
 
 
 class Orbital(NamedTuple):
@@ -42,9 +52,12 @@ class Orbital(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
+    def memory(self, graph: FactorGraph, lanes: int) -> OrbitalMemory:
         most = int(lengths(self.group.start).max(initial=0))
-        return proposal_memory(graph, self.conditionals, lanes, most)
+        return OrbitalMemory(
+            proposal_memory(graph, self.conditionals, lanes, most),
+            np.zeros(graph.variables, dtype=np.int64),
+        )
 
 
 @implementation(steps, Orbital)
@@ -53,34 +66,43 @@ def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         generator = integer(rng, len(group.start) - 1)
         first, last = group.start[generator], group.start[generator + 1]
-        inverse = bernoulli(rng, 0.5)
-        _propose(kernel, memory, values, np.int64(first), np.int64(last), inverse)
+        toss(rng, memory.proposal.coins)
+        _propose(kernel, memory, values, np.int64(first), np.int64(last))
         size = np.int64(last) - np.int64(first)
         if kernel.symmetric:
-            settle_surely(memory, values, outcomes, size)
+            settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory, values, outcomes, rng, size)
+            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
-def _propose(kernel, memory, values, first, last, inverse):
-    """Each point proposes its value to its image, or each image to its point."""
+def _propose(kernel, memory, values, first, last):
+    """Each point proposes its value to its image where the coin is 0, else the image to it.
+
+    Targets are the images; the inverse of a generator moves the same points.
+    """
     group = kernel.group
-    for lane in range(lanes_of(memory.scratch)):
-        memory.change[lane] = 0.0
     for place in range(first, last):
-        source, target = group.point[place], group.image[place]
-        if inverse:
-            source, target = target, source
-        memory.target[place - first] = target
-        for lane in range(lanes_of(memory.scratch)):
-            memory.proposed[place - first, lane] = values[source, lane]
+        memory.place_of[group.point[place]] = place
+    for lane in range(lanes_of(memory.proposal.scratch)):
+        memory.proposal.change[lane] = 0.0
+    for place in range(first, last):
+        target = group.image[place]
+        back = memory.place_of[target]
+        memory.proposal.target[place - first] = target
+        source, turned = group.point[place], group.image[back]
+        proposed = memory.proposal.proposed
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            inverse = memory.proposal.coins[lane] != 0
+            proposed[place - first, lane] = values[turned if inverse else source, lane]
         if len(group.map_start) > 0:
-            begin = group.map_start[place]
-            for lane in range(lanes_of(memory.scratch)):
-                entry = begin + np.uint32(memory.proposed[place - first, lane])
-                mapped = kernel.inverse_map[entry] if inverse else group.value_map[entry]
-                memory.proposed[place - first, lane] = mapped
+            begin, inverse_begin = group.map_start[place], group.map_start[back]
+            for lane in range(lanes_of(memory.proposal.scratch)):
+                value = np.uint32(proposed[place - first, lane])
+                if memory.proposal.coins[lane]:
+                    proposed[place - first, lane] = kernel.inverse_map[inverse_begin + value]
+                else:
+                    proposed[place - first, lane] = group.value_map[begin + value]
 
 
 def orbital(

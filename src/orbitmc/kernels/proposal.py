@@ -34,6 +34,7 @@ class ProposalMemory(NamedTuple):
     target: NDArray[np.uint32]
     proposed: Bytes
     change: Floats
+    coins: Bytes
     accepted: Bytes
     moved: NDArray[np.uint32]
     affected: NDArray[np.uint32]
@@ -51,6 +52,7 @@ def proposal_memory(
         target=np.zeros(targets, dtype=np.uint32),
         proposed=np.zeros((targets, lanes), dtype=np.uint8),
         change=np.zeros(lanes),
+        coins=np.zeros(lanes, dtype=np.uint8),
         accepted=np.zeros(lanes, dtype=np.uint8),
         moved=np.zeros(lanes, dtype=np.uint32),
         affected=np.zeros(direct, dtype=np.uint32),
