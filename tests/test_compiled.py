@@ -1,19 +1,51 @@
-"""The folder of machine code belongs to the sources that may hold compiled code."""
+"""Machine code belongs to exactly the sources it was made from."""
 
-import re
+import shutil
 from pathlib import Path
 
+import numba
 import pytest
 
 import orbitmc
-from orbitmc.compiled import NEVER_COMPILED
+from orbitmc.compiled import cache_folder, compiled, generic, hash_of_sources, implementation
 
 SOURCES = Path(orbitmc.__file__).parent
 
 
-@pytest.mark.parametrize("room", sorted(NEVER_COMPILED))
-def test_rooms_left_out_of_the_hash_compile_nothing(room):
-    for source in (SOURCES / room).rglob("*.py"):
-        text = source.read_text()
-        assert not re.search(r"^\s*(import|from) numba", text, re.MULTILINE), source
-        assert not re.search(r"^\s*@(compiled|shared|generic|implementation)", text, re.MULTILINE)
+def test_the_cache_is_named_after_all_sources():
+    assert cache_folder().name == f"numba-{hash_of_sources(SOURCES)}"
+
+
+@pytest.mark.parametrize("changed", ["cli/main.py", "graph/conditionals.py", "new.py"])
+def test_any_change_of_any_source_changes_the_hash(tmp_path, changed):
+    copy = tmp_path / "orbitmc"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    assert hash_of_sources(copy) == hash_of_sources(SOURCES)
+    with (copy / changed).open("a") as source:
+        source.write("# one more line\n")
+    assert hash_of_sources(copy) != hash_of_sources(SOURCES)
+
+
+def test_the_caches_of_other_packages_stay_where_they_were():
+    before = numba.config.CACHE_DIR
+
+    @compiled
+    def twice(number):
+        return 2 * number
+
+    assert twice(3) == 6
+    assert before == numba.config.CACHE_DIR
+
+
+def test_a_type_without_implementation_is_an_error():
+    @generic("one")
+    def describe(one):
+        raise NotImplementedError
+
+    @implementation(describe, int)
+    def _describe_integer(one):
+        return "integer"
+
+    assert describe(3) == "integer"
+    with pytest.raises(KeyError):
+        describe("three")

@@ -26,9 +26,6 @@ They never allocate, so they need no reference counts (whose atomic updates woul
 the work), and they are inlined, because passing a tuple of arrays costs one store per field.
 """
 
-NEVER_COMPILED = frozenset({"cli", "formats", "models", "report"})
-"""Rooms without compiled code: a new word in a message must not cost everybody a compilation."""
-
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
@@ -84,16 +81,9 @@ def cache_folder() -> Path:
     """A folder for machine code that belongs to exactly these sources.
 
     Numba looks only at the file of the outermost function when it decides whether cached code is
-    still valid, so the folder is named after a hash of all sources that may hold compiled code.
+    still valid, so the folder is named after a hash of all sources.
     """
-    sources = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted(sources.rglob("*.py")):
-        path = source.relative_to(sources)
-        if path.parts[0] not in NEVER_COMPILED:
-            digest.update(path.as_posix().encode())
-            digest.update(source.read_bytes())
-    name = f"numba-{digest.hexdigest()[:16]}"
+    name = f"numba-{hash_of_sources(Path(__file__).parent)}"
     for base in _writable_places():
         try:
             (base / name).mkdir(parents=True, exist_ok=True)
@@ -102,6 +92,15 @@ def cache_folder() -> Path:
         if os.access(base / name, os.W_OK):
             return base / name
     return Path(tempfile.mkdtemp(prefix="orbitmc-"))
+
+
+def hash_of_sources(folder: Path) -> str:
+    """A short hash of every Python file below a folder, names included."""
+    digest = hashlib.sha256()
+    for source in sorted(folder.rglob("*.py")):
+        digest.update(source.relative_to(folder).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _writable_places() -> list[Path]:
