@@ -9,6 +9,9 @@ from tests.cli.commands import answer_of, rain
 WORD, TRUTH, NUMBER, COUNT = str, bool, numbers.Real, int
 NULL = type(None)
 
+OUTCOMES = {"updates"}
+"""Counts of a Gibbs run; an exact answer has none."""
+
 SCHEMA = {
     "method": WORD,
     "reason": WORD,
@@ -18,6 +21,7 @@ SCHEMA = {
     "chains": COUNT,
     "updates": COUNT,
     "updates_per_second": NUMBER,
+    "outcomes": OUTCOMES,
     "log_z": (NUMBER, NULL),
     "converged": TRUTH,
     "interrupted": TRUTH,
@@ -44,6 +48,9 @@ def require(held, schema, place="answer"):
                     require(variable, inner, f"{place}.{name}")
             else:
                 require(held[key], inner, f"{place}.{key}")
+    elif isinstance(schema, set):
+        assert set(held) <= schema, place
+        assert all(isinstance(count, int) for count in held.values()), place
     elif isinstance(schema, list):
         assert isinstance(held, list), place
         for number, one in enumerate(held):

@@ -20,6 +20,7 @@ def json_object(answer: Marginals) -> dict[str, Any]:
         "chains": about.chains,
         "updates": about.updates,
         "updates_per_second": about.updates_per_second,
+        "outcomes": dict(about.outcomes),
         "log_z": None if about.log_z is None else _finite(about.log_z),
         "converged": answer.converged,
         "interrupted": about.interrupted,

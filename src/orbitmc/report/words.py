@@ -1,6 +1,7 @@
 """What was done, why, and whether to believe it, in sentences."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -35,7 +36,18 @@ def doing(answer: Marginals) -> str:
     return (
         f"{about.method} ({about.reason}): {about.samples:,} samples in each of {about.chains} "
         f"chains, {about.seconds:.1f} s, {rate:,.0f} million updates/s, seed {about.seed}"
+        + _jumps(about.outcomes)
     )
+
+
+def _jumps(outcomes: Mapping[str, int]) -> str:
+    """How the jumps of lifted chains fared; acceptance is of jumps that change something."""
+    tried = outcomes.get("proposals", 0)
+    if not tried:
+        return ""
+    null = outcomes["null proposals"]
+    share = outcomes["accepted"] / max(tried - null, 1)
+    return f"; {tried:,} jumps, {null / tried:.0%} null, {share:.0%} of the others accepted"
 
 
 def verdict(answer: Marginals) -> str:
