@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 from orbitmc.version import __version__
 
 if TYPE_CHECKING:
-    from orbitmc import estimate, exact, formats, graph, kernels, models, run
+    from orbitmc import (
+        approximate,
+        estimate,
+        exact,
+        formats,
+        graph,
+        groups,
+        kernels,
+        models,
+        run,
+        symmetry,
+    )
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.marginals import Marginal, Marginals
     from orbitmc.formats.registry import read, write
@@ -22,7 +33,18 @@ if TYPE_CHECKING:
     from orbitmc.run.sampler import Run, sample
     from orbitmc.run.schedule import Schedule
 
-_ROOMS = ("estimate", "exact", "formats", "graph", "kernels", "models", "run")
+_ROOMS = (
+    "approximate",
+    "estimate",
+    "exact",
+    "formats",
+    "graph",
+    "groups",
+    "kernels",
+    "models",
+    "run",
+    "symmetry",
+)
 
 _HOMES = {
     "ContradictionError": "errors",
@@ -63,11 +85,13 @@ __all__ = [
     "Schedule",
     "Settings",
     "__version__",
+    "approximate",
     "chimera",
     "estimate",
     "exact",
     "formats",
     "graph",
+    "groups",
     "ising",
     "ising_grid",
     "kernels",
@@ -81,6 +105,7 @@ __all__ = [
     "read_chimera",
     "run",
     "sample",
+    "symmetry",
     "write",
 ]
 

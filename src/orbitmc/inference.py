@@ -32,7 +32,7 @@ from orbitmc.lifting import (
     by_approximate_symmetries,
     by_exact_symmetries,
 )
-from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, sample
+from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
 from orbitmc.run.schedule import Schedule
 
 Method = Literal["auto", "exact", "gibbs", "lifted", "lmh"]
@@ -173,6 +173,8 @@ def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lift
 
 def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
+    hasty = run.interrupted and not run.recorded
+    run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     about = About(
         method=method if method in ("lifted", "lmh") else "gibbs",
@@ -185,10 +187,10 @@ def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -
         outcomes=run.outcomes,
         interrupted=run.interrupted,
     )
-    if not run.recorded:
-        raise LimitError("the run was stopped before its first sample; there is no answer yet")
     found = sampled_marginals(model, run.statistics(lifting.pools), domains, about)
-    return replace(found, about=replace(about, warnings=_warnings(found)))
+    early = ("interrupted in the warm-up: the chains may still remember their starts",)
+    said = (early if hasty else ()) + _warnings(found)
+    return replace(found, about=replace(about, warnings=said))
 
 
 def price(plan: Plan) -> str:

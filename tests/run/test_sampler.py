@@ -8,7 +8,7 @@ from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.run.sampler import proceed, sample
+from orbitmc.run.sampler import glimpse, proceed, sample
 from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import next_snapshot
 from tests.oracle import brute_force
@@ -137,6 +137,23 @@ def test_interruption_keeps_what_was_recorded():
         assert pack.outcomes[0] == found.recorded * found.spacing
 
 
+def test_a_glimpse_looks_at_chains_that_have_recorded_nothing():
+    graph = random_graph(8, variables=(5, 6))
+
+    def stop(found):
+        found.interrupted = True
+
+    found = run(graph, Schedule(samples=1000, warm_up=1_000_000), watchers=[stop], packs=2)
+    assert found.recorded == 0
+    before = [pack.values.tobytes() for pack in found.packs]
+    seen = glimpse(found)
+    assert seen.recorded > 0
+    assert seen.interrupted
+    assert np.isfinite(seen.statistics().probability).all()
+    assert found.recorded == 0
+    assert [pack.values.tobytes() for pack in found.packs] == before
+
+
 def test_a_run_can_go_on():
     graph = random_graph(9, variables=(5, 6))
 
@@ -189,7 +206,7 @@ def test_schedules_that_mean_nothing_are_refused(wrong):
 
 @pytest.mark.parametrize("lanes", [0, 16, 33])
 def test_lanes_come_in_units(lanes):
-    with pytest.raises(LimitError, match="multiple of 32"):
+    with pytest.raises(InputError, match="multiple of 32"):
         run(random_graph(1), Schedule(samples=1), lanes=lanes)
 
 

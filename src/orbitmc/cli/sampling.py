@@ -9,7 +9,6 @@ from orbitmc.cli.exits import say
 from orbitmc.cli.progress import Watching
 from orbitmc.cli.stopping import Stopping
 from orbitmc.compiled import cache_folder
-from orbitmc.errors import LimitError
 from orbitmc.run.checkpoint import Checkpoints, save
 from orbitmc.run.sampler import Watcher
 
@@ -49,5 +48,3 @@ class Session:
             save(run, self.checkpoint, self.question)
             if run.interrupted or not self.quiet:
                 say(f"the run is kept in {self.checkpoint}; `orbitmc resume` goes on with it")
-        if isinstance(error, LimitError) and self.stopping.asked:
-            raise KeyboardInterrupt("while warming up, before the first sample") from error

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes
 from orbitmc.compiled import compiled
-from orbitmc.errors import LimitError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import (
     PARTS,
     ChanceTally,
@@ -72,7 +72,7 @@ def empty_pack(graph: FactorGraph, kernel: Kernel, *, lanes: int, kind: str) -> 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:
     if lanes < LANE_UNIT or lanes % LANE_UNIT:
-        raise LimitError(f"a pack has a multiple of {LANE_UNIT} lanes, not {lanes}")
+        raise InputError(f"a pack has a multiple of {LANE_UNIT} lanes, not {lanes}")
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
         raise LimitError(

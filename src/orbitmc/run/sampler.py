@@ -4,7 +4,8 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -97,12 +98,13 @@ def sample(
 ) -> Run:
     """Sample a graph with a kernel; the same seed gives the same samples on any machine.
 
-    `spent` seconds went into finding the kernel and count as the run's own.
+    `spent` seconds went into finding the kernel and count as the run's own, as does finding
+    starts; compiling does not.
     Ctrl-C ends the run early: what was recorded so far is returned, marked `interrupted`.
     """
-    begun = time.perf_counter()
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
+    begun = time.perf_counter()
     started = tuple(
         start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind)
         for number in range(packs)
@@ -115,11 +117,9 @@ def sample(
         seed=seed,
         lanes=lanes,
         packs=started,
+        seconds=spent + time.perf_counter() - begun,
     )
     warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
-    run.seconds = spent
-    if schedule.seconds is None:
-        run.seconds += time.perf_counter() - begun
     return proceed(run, threads=threads, watchers=watchers)
 
 
@@ -138,6 +138,26 @@ def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher]
             for watcher in watchers:
                 watcher(run)
     return run
+
+
+def glimpse(run: Run, *, samples: int = 4) -> Run:
+    """Let copies of the chains record a few samples; the run itself stays as it is.
+
+    For runs that were interrupted in their warm-up: a rough answer instead of none.
+    """
+    seen = replace(run, packs=deepcopy(run.packs))
+    for pack in seen.packs:
+        advance(
+            run.graph,
+            run.kernel,
+            run.prepared,
+            pack,
+            recorded=run.recorded,
+            samples=samples,
+            spacing=run.spacing,
+        )
+    seen.recorded += samples
+    return seen
 
 
 def available_cores() -> int:
