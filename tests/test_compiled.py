@@ -1,13 +1,21 @@
 """Machine code belongs to exactly the sources it was made from."""
 
 import shutil
+import time
 from pathlib import Path
 
 import numba
 import pytest
 
 import orbitmc
-from orbitmc.compiled import cache_folder, compiled, generic, hash_of_sources, implementation
+from orbitmc.compiled import (
+    Stopwatch,
+    cache_folder,
+    compiled,
+    generic,
+    hash_of_sources,
+    implementation,
+)
 
 SOURCES = Path(orbitmc.__file__).parent
 
@@ -49,3 +57,21 @@ def test_a_type_without_implementation_is_an_error():
     assert describe(3) == "integer"
     with pytest.raises(KeyError):
         describe("three")
+
+
+def test_a_stopwatch_leaves_compiling_out():
+    @numba.njit
+    def slow_to_compile(number):
+        total = 0.0
+        for k in range(number):
+            total += k**0.5 if k % 3 else k**1.5
+        return total
+
+    with Stopwatch() as whole:
+        begun = time.perf_counter()
+        slow_to_compile(3)
+        compiling = time.perf_counter() - begun
+    assert whole.seconds < 0.5 * compiling
+    with Stopwatch() as waiting:
+        time.sleep(0.05)
+    assert waiting.seconds >= 0.05

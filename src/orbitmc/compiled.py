@@ -10,11 +10,13 @@ import hashlib
 import inspect
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numba
+from numba.core.event import TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,6 +76,24 @@ def implementation(function: Callable[..., Any], chosen_by: type) -> Callable[[F
         return body
 
     return register
+
+
+class Stopwatch:
+    """Measures the seconds of a `with` block, but for those that went into compiling."""
+
+    seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self._listener = TimingListener()
+        register("numba:compile", self._listener)
+        self._begun = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        spent = time.perf_counter() - self._begun
+        unregister("numba:compile", self._listener)
+        compiling = self._listener.duration if self._listener.done else 0.0
+        self.seconds = max(0.0, spent - compiling)
 
 
 @functools.cache

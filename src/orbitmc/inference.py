@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.marginals import (
     FROZEN,
@@ -136,8 +137,8 @@ def answer_by_sampling(
     """Answer by running chains."""
     require_memory(model.graph, settings)
     prepared = conditionals(model.graph)
-    begun = time.perf_counter()
-    lifting = kernel_for(model, prepared, settings)
+    with Stopwatch() as finding:
+        lifting = kernel_for(model, prepared, settings)
     run = sample(
         model.graph,
         lifting.kernel,
@@ -149,7 +150,7 @@ def answer_by_sampling(
         kind=ChanceTally if settings.estimator == "chances" else ValueTally,
         prepared=prepared,
         watchers=watchers,
-        spent=time.perf_counter() - begun,
+        spent=finding.seconds,
     )
     return answer(model, run, reason, settings.method, lifting)
 

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import ChanceTally
@@ -104,11 +105,11 @@ def sample(
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
-    begun = time.perf_counter()
-    started = tuple(
-        start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind)
-        for number in range(packs)
-    )
+    with Stopwatch() as starting:
+        started = tuple(
+            start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind)
+            for number in range(packs)
+        )
     run = Run(
         graph=graph,
         kernel=kernel,
@@ -117,7 +118,7 @@ def sample(
         seed=seed,
         lanes=lanes,
         packs=started,
-        seconds=spent + time.perf_counter() - begun,
+        seconds=spent + starting.seconds,
     )
     warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
     return proceed(run, threads=threads, watchers=watchers)
