@@ -5,10 +5,10 @@ from typing import Any
 import dimod
 import numpy as np
 from dwave.samplers import SimulatedAnnealingSampler
-from protocol import Turn, serve, two_values
+from protocol import Turn, serve, setting, two_values
 
-SPINS_PER_CALL = 100_000  # enough chains that a call costs little beside its updates
-SWEEPS = 4  # between two read-outs
+CHAINS = setting("DWAVE_CHAINS", 256)
+SWEEPS = setting("DWAVE_SWEEPS", 4)  # between two read-outs
 
 
 class Annealing:
@@ -21,19 +21,18 @@ class Annealing:
         }
         self.model = dimod.BinaryQuadraticModel.from_ising(fields, couplings)
         self.spins = len(fields)
-        self.chains = max(64, SPINS_PER_CALL // self.spins)
 
     def run(self, seconds: float, seed: int) -> tuple[int, list[list[float]]]:
         rng = np.random.default_rng(seed)
-        states = rng.choice(np.array([-1, 1], dtype=np.int8), (self.chains, self.spins))
+        states = rng.choice(np.array([-1, 1], dtype=np.int8), (CHAINS, self.spins))
         up, recorded, updates, turn = np.zeros(self.spins), 0, 0, Turn(seconds)
         while turn.lasts() or not recorded:
             states = self.advance(states, int(rng.integers(2**31)))
-            updates += SWEEPS * self.chains * self.spins
+            updates += SWEEPS * CHAINS * self.spins
             if not turn.warming():
                 up += (states > 0).sum(axis=0)
-                recorded += self.chains
-        return updates, two_values(up / recorded)
+                recorded += CHAINS
+        return updates, two_values(up, recorded)
 
     def advance(self, states: Any, seed: int) -> Any:
         found = SimulatedAnnealingSampler().sample(
@@ -42,7 +41,7 @@ class Annealing:
             beta_schedule=[1.0],
             num_sweeps_per_beta=SWEEPS,
             initial_states=(states, range(self.spins)),
-            num_reads=self.chains,
+            num_reads=CHAINS,
             seed=seed,
         )
         order = np.argsort(np.array(found.variables))

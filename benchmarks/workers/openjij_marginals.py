@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import openjij
-from protocol import Turn, serve, two_values
+from protocol import Turn, serve, setting, two_values
 
-SWEEPS = 8
+SWEEPS = setting("OPENJIJ_SWEEPS", 8)
 UPDATES_PER_CALL = 2e6  # enough reads that a call costs little beside its updates
 
 
@@ -32,7 +32,7 @@ class Annealing:
             if not turn.warming():
                 up += (states > 0).sum(axis=0)
                 recorded += self.reads
-        return updates, two_values(up / recorded)
+        return updates, two_values(up, recorded)
 
     def advance(self) -> Any:
         found = openjij.SASampler().sample_ising(

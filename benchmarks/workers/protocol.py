@@ -5,6 +5,7 @@ the updates made, the CPU and wall time they took, and, if wanted, the estimated
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -52,9 +53,19 @@ class Turn:
         return time.perf_counter() - self.begun < self.seconds
 
 
-def two_values(up: Any) -> list[list[float]]:
-    """Probabilities of both values, given those of the second."""
-    return [[1.0 - float(p), float(p)] for p in up]
+def two_values(up: Any, recorded: int) -> list[list[float]]:
+    """Probabilities of both values, given how often the second was counted.
+
+    Half a count is added to each, so that what was never seen is rare rather than impossible;
+    without it the divergence would only tell of zeros.
+    """
+    chances = [(float(count) + 0.5) / (recorded + 1.0) for count in up]
+    return [[1.0 - p, p] for p in chances]
+
+
+def setting(name: str, default: int) -> int:
+    """A setting of a peer; the default is the best found, the environment may say otherwise."""
+    return int(os.environ.get(name, default))
 
 
 def _say(message: dict[str, Any]) -> None:

@@ -10,13 +10,13 @@ import jax
 import networkx as nx
 import numpy as np
 from jax import numpy as jnp
-from protocol import Turn, serve, two_values
+from protocol import Turn, serve, setting, two_values
 from thrml import Block, MomentAccumulatorObserver, SamplingSchedule, SpinNode
 from thrml.block_sampling import sample_with_observation
 from thrml.models.ising import IsingEBM, IsingSamplingProgram, hinton_init
 
-CHAINS = int(os.environ.get("THRML_CHAINS", "64"))
-UPDATES_PER_CALL = 5e6
+CHAINS = setting("THRML_CHAINS", 64)
+UPDATES_PER_CALL = 2e6  # a call cannot be cut short
 
 
 class BlockGibbs:
@@ -54,7 +54,7 @@ class BlockGibbs:
             if not turn.warming():
                 up += sums.sum(axis=0)
                 recorded += self.samples * CHAINS
-        return updates, two_values(up / recorded)
+        return updates, two_values(up, recorded)
 
 
 class LastState:

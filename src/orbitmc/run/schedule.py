@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from orbitmc.errors import InputError
 
-SWEEPS_PER_SAMPLE = 2  # recording costs less than a sweep; more often adds little
+SWEEPS_PER_SAMPLE = 4  # recording costs most of a sweep; more often adds little
 WARM_UP_SHARE = 0.2
 PILOT_SAMPLES = 400
 SAFETY = 1.2  # the pilot's own error is a few per cent
@@ -14,7 +14,7 @@ SAFETY = 1.2  # the pilot's own error is a few per cent
 class Schedule:
     """Stop after `samples`, after `seconds`, or at a `standard_error`; exactly one is given.
 
-    `spacing` steps lie between samples (two per variable unless set). `warm_up` samples are taken
+    `spacing` steps lie between samples (four per variable unless set). `warm_up` samples are taken
     first and thrown away; unless set, they are a fifth of the run.
 
     A standard error is reached in two stages: a pilot says how many samples are needed, then a
