@@ -56,6 +56,14 @@ def test_another_model_is_refused(tmp_path):
         load(tmp_path / "run.orbit").restore(other, RandomScan(prepared), prepared)
 
 
+def test_other_jumps_are_refused(tmp_path):
+    graph = random_graph(3, variables=(5, 6))
+    save(stopped_run(graph, Schedule(samples=10), 5), tmp_path / "run.orbit", QUESTION)
+    prepared = conditionals(graph)
+    with pytest.raises(InputError, match="other jumps"):
+        load(tmp_path / "run.orbit").restore(graph, SystematicScan(prepared), prepared)
+
+
 def test_digests_see_every_number():
     graph = random_graph(3, variables=(5, 6))
     table = graph.table.copy()

@@ -71,6 +71,12 @@ class Checkpoint:
             raise InputError(
                 "this run belongs to another model or other evidence", source=str(self.path)
             )
+        if self.header["kernel"] != digest(kernel):
+            raise InputError(
+                "this run used other jumps than are found now (a search for symmetries that ran "
+                "out of time finds others the next time); it cannot go on as it was",
+                source=str(self.path),
+            )
         lanes, packs = int(self.header["lanes"]), int(self.header["packs"])
         run = Run(
             graph=graph,
@@ -112,6 +118,7 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     header = {
         "question": dict(question),
         "digest": digest(run.graph),
+        "kernel": digest(run.kernel),
         "schedule": asdict(run.schedule),
         "seed": run.seed,
         "lanes": run.lanes,
@@ -156,12 +163,15 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(path, header["question"], header, _arrays(header["arrays"], body))
 
 
-def digest(graph: FactorGraph) -> str:
-    """A fingerprint of a factor graph."""
-    found = hashlib.sha256()
-    for name, array in zip(graph._fields, graph, strict=True):
+def digest(holder: Any) -> str:
+    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
+    found = hashlib.sha256(type(holder).__name__.encode())
+    for name, value in zip(holder._fields, holder, strict=True):
         found.update(name.encode())
-        found.update(np.ascontiguousarray(array).tobytes())
+        if hasattr(value, "_fields"):
+            found.update(digest(value).encode())
+        else:
+            found.update(np.ascontiguousarray(value).tobytes())
     return found.hexdigest()
 
 
@@ -185,7 +195,17 @@ def _header(path: Path, magic: bytes, line: bytes) -> dict[str, Any]:
         header = json.loads(line)
         for entry in header["arrays"]:
             _bytes(entry)
-        needed = {"question", "digest", "schedule", "seed", "lanes", "packs", "tally", *COUNTS}
+        needed = {
+            "question",
+            "digest",
+            "kernel",
+            "schedule",
+            "seed",
+            "lanes",
+            "packs",
+            "tally",
+            *COUNTS,
+        }
         if not needed <= header.keys():
             raise _damaged(path)
     except (ValueError, KeyError, TypeError, RecursionError):
