@@ -1,5 +1,7 @@
 """What can go wrong, in words a person can act on; each kind has its exit code."""
 
+from collections.abc import Iterable
+
 
 class OrbitError(Exception):
     """The only error that bad input, contradictions or limits may raise."""
@@ -20,6 +22,18 @@ class InputError(OrbitError):
         place = "".join(f":{number}" for number in (line, column) if number)
         super().__init__(f"{source}{place}: {message}" if source else message)
         self.message, self.source, self.line, self.column = message, source, line, column
+
+
+class InputErrors(InputError):
+    """Everything that is wrong with the input, a line each.
+
+    >>> print(InputErrors([InputError("no weight", source="a.mln", line=2)]))
+    a.mln:2: no weight
+    """
+
+    def __init__(self, errors: Iterable[InputError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("\n".join(map(str, self.errors)))
 
 
 class ContradictionError(OrbitError):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from orbitmc.approximate.cluster_weights import with_all_fields
 from orbitmc.approximate.terms import Terms, energy_of, rebuilt
 from orbitmc.errors import InputError
-from orbitmc.graph.evidence import suggestion
 from orbitmc.graph.model import Model
+from orbitmc.text import suggestion
 
 
 def without_fields(model: Model) -> Model:

@@ -39,7 +39,7 @@ def _print(found: "Overview") -> None:
 
 
 def _lines(found: "Overview") -> list[tuple[str, str]]:
-    from orbitmc.formats.text import in_words
+    from orbitmc.text import in_words
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
@@ -57,7 +57,7 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
 
 
 def _exact(found: "Overview") -> str:
-    from orbitmc.formats.text import in_words
+    from orbitmc.text import in_words
 
     cost = found.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:

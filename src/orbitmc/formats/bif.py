@@ -22,11 +22,10 @@ from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.bayes import Conditional, conditionals, find_cycle
 from orbitmc.formats.bif_scanner import Mark, Scanner, written_name
 from orbitmc.formats.bif_tables import BYTES_PER_ENTRY, read_table
-from orbitmc.formats.text import MEMORY, quoted, read_text, require_memory
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
-from orbitmc.graph.evidence import suggestion
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY, quoted, read_text, require_memory, suggestion
 
 BYTES_PER_CHARACTER = 32
 """What a character takes while reading, at most: `1,` is two and makes a number in a list."""

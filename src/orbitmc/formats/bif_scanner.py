@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from orbitmc.errors import InputError
-from orbitmc.formats.text import Text, quoted
+from orbitmc.text import Text, quoted
 
 BARE = r"""(?:[^\s{}()\[\]|,;"/]|/(?![/*]))"""
 WORD = rf"{BARE}+(?:\({BARE}*\))*"  # the parentheses that some names end in touch them

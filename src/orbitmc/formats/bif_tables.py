@@ -8,8 +8,7 @@ import numpy as np
 from orbitmc.arrays import Floats
 from orbitmc.formats.bayes import ROUNDING
 from orbitmc.formats.bif_scanner import Mark, Scanner
-from orbitmc.formats.text import quoted
-from orbitmc.graph.evidence import suggestion
+from orbitmc.text import quoted, suggestion
 
 BYTES_PER_ENTRY = 32
 """What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.formats.evidence_files import Domains, contradiction, evidence_in
-from orbitmc.formats.text import MEMORY, quoted, read_text
-from orbitmc.graph.evidence import Evidence, resolve, suggestion
+from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY, quoted, read_text, suggestion
 
 
 def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> Evidence:

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.formats.fields import items, name, wrong
 from orbitmc.formats.strict_json import parse_json
-from orbitmc.formats.text import Text, quoted
 from orbitmc.formats.words import Words
 from orbitmc.graph.evidence import Evidence, resolve
+from orbitmc.text import Text, quoted
 
 Domains = Mapping[str, Sequence[str]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orbitmc.errors import InputError
-from orbitmc.formats.text import quoted
+from orbitmc.text import quoted
 
 VERSION = 1
 

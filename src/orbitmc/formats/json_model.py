@@ -45,11 +45,11 @@ from orbitmc.formats.fields import (
     wrong,
 )
 from orbitmc.formats.strict_json import read_json
-from orbitmc.formats.text import MEMORY
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model, Observed
+from orbitmc.text import MEMORY
 
 FORMAT = "orbitmc-model"
 ZERO = "-inf"

@@ -16,9 +16,9 @@ from pathlib import Path
 from orbitmc.errors import InputError
 from orbitmc.formats.fields import require_header, variables
 from orbitmc.formats.strict_json import read_json
-from orbitmc.formats.text import MEMORY
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY
 
 FORMAT = "orbitmc-names"
 

@@ -8,11 +8,11 @@ from typing import Protocol
 from orbitmc.errors import InputError
 from orbitmc.formats.bif import read_bif, write_bif
 from orbitmc.formats.json_model import read_json_model, write_json_model
-from orbitmc.formats.text import MEMORY, read_bytes
 from orbitmc.formats.uai import read_uai
 from orbitmc.formats.uai_writing import write_uai
 from orbitmc.formats.xmlbif import read_xmlbif, write_xmlbif
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY, read_bytes
 
 
 class Reader(Protocol):

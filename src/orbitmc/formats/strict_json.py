@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from orbitmc.errors import InputError
-from orbitmc.formats.text import MEMORY, Text, read_text, require_memory
+from orbitmc.text import MEMORY, Text, read_text, require_memory
 
 BYTES_PER_CHARACTER = 24
 """What a character takes as Python values, at most: `[],` is three and makes a list."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from orbitmc.errors import ContradictionError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.names import read_names
-from orbitmc.formats.text import MEMORY, quoted, read_text, require_memory
 from orbitmc.formats.words import Words
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY, quoted, read_text, require_memory
 
 BYTES_PER_NAME = 64
 FEW_VALUES = 256

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from orbitmc.arrays import Floats, floats
 from orbitmc.errors import InputError
-from orbitmc.formats.text import MEMORY, quoted, read_text
 from orbitmc.formats.words import Words
 from orbitmc.formats.writing import write_text
+from orbitmc.text import MEMORY, quoted, read_text
 
 
 def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.formats.text import Text, quoted, require_memory
+from orbitmc.text import Text, quoted, require_memory
 
 BYTES_PER_WORD = 100
 """What a word takes in memory, as text and then as a number in a model."""

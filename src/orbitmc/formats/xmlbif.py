@@ -16,12 +16,11 @@ from orbitmc.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.bayes import Conditional, conditionals, find_cycle
-from orbitmc.formats.text import MEMORY, quoted, read_bytes
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
 from orbitmc.formats.xmlbif_elements import Definition, Elements, parse_elements
-from orbitmc.graph.evidence import suggestion
 from orbitmc.graph.model import Model
+from orbitmc.text import MEMORY, quoted, read_bytes, suggestion
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>\n'

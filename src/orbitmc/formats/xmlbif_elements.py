@@ -5,7 +5,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from orbitmc.errors import InputError
-from orbitmc.formats.text import quoted, require_memory
+from orbitmc.text import quoted, require_memory
 
 BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""

@@ -1,11 +1,11 @@
 """What people say they have seen, checked against the names of a model."""
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
+from orbitmc.text import suggestion
 
 Evidence = Mapping[str, str | int | Mapping[str, float] | Sequence[float]]
 """Per variable: a value (by name, or by number from 0), or weights of its values."""
@@ -43,13 +43,6 @@ def value_number(name: str, value: str | int, values: Sequence[str]) -> int:
         f"unknown value {value!r} of variable {name!r}{suggestion(str(value), values)}; "
         f"its values are {', '.join(values)}"
     )
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Say which known name was probably meant, if one is near."""
-    folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def _weights(

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.formats.text import in_words, read_text
 from orbitmc.formats.writing import write_text
+from orbitmc.text import in_words, read_text
 
 
 def test_gzip_is_told_by_its_first_bytes_not_by_the_suffix(tmp_path):

@@ -1,14 +1,15 @@
 """Read text that may be packed, and know the line and column of whatever is wrong in it."""
 
+import difflib
 import gzip
 import os
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.graph.evidence import suggestion
 
 MEMORY = 4 * 2**30
 """How many bytes reading one file may take, unless the caller says otherwise."""
@@ -119,3 +120,10 @@ def in_words(size: int) -> str:
 def quoted(word: str) -> str:
     """Quote what was found in a file, shortened if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Say which known name was probably meant, if one is near."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""

@@ -1,0 +1,1 @@
+"""Markov logic: programs and databases in text, grounded into models."""

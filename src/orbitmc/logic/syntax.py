@@ -1,0 +1,207 @@
+"""What a Markov logic program says: types, predicates and weighted formulas, as plain values."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Dialect = Literal["alchemy", "pracmln", "tuffy"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands in a file, counted from 1."""
+
+    source: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}"
+
+
+NOWHERE = Place("", 0, 0)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A named individual; integers are constants with the digits as name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A logical variable; its type is in the rule's `types`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """A built-in function of integers or strings.
+
+    `function` is succ, plus, minus, times, dividedBy, mod or concat. A grounding whose result is
+    no constant of the wanted type is dropped.
+    """
+
+    function: str
+    arguments: tuple["Term", ...]
+
+
+Term = Constant | Variable | Arithmetic
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A predicate applied to terms."""
+
+    predicate: str
+    arguments: tuple[Term, ...]
+    place: Place = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A relation of terms that grounding decides: = != < <= > >= or substr."""
+
+    operator: str
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A formula whose truth is known."""
+
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Not:
+    """A negation."""
+
+    body: "Formula"
+
+
+@dataclass(frozen=True)
+class And:
+    """A conjunction."""
+
+    parts: tuple["Formula", ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """A disjunction."""
+
+    parts: tuple["Formula", ...]
+
+
+@dataclass(frozen=True)
+class Implies:
+    """An implication."""
+
+    left: "Formula"
+    right: "Formula"
+
+
+@dataclass(frozen=True)
+class Iff:
+    """An equivalence."""
+
+    left: "Formula"
+    right: "Formula"
+
+
+@dataclass(frozen=True)
+class Exist:
+    """Some binding of the variables satisfies the body."""
+
+    variables: tuple[str, ...]
+    body: "Formula"
+
+
+@dataclass(frozen=True)
+class Forall:
+    """Every binding of the variables satisfies the body."""
+
+    variables: tuple[str, ...]
+    body: "Formula"
+
+
+Formula = Atom | Comparison | Truth | Not | And | Or | Implies | Iff | Exist | Forall
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A relation over typed arguments.
+
+    Arguments marked `exclusive` are mutually exclusive and exhaustive: for every binding of the
+    others, exactly one binding of them is true. `closed` is None unless the program itself says
+    whether unlisted atoms are false.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    exclusive: tuple[bool, ...]
+    closed: bool | None = None
+    place: Place = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_block(self) -> bool:
+        return any(self.exclusive)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A formula with its weight; infinity makes it hard, None leaves it to learning.
+
+    `types` gives the type of every variable, bound ones included; bound variables are renamed
+    so that no name is bound twice. For every combination of constants of the variables in
+    `per_constant` the rule is a copy of its own, with its own weight in learning. A `fixed`
+    weight is not learned.
+    """
+
+    formula: Formula
+    weight: float | None
+    types: Mapping[str, str]
+    per_constant: tuple[str, ...] = ()
+    fixed: bool = False
+    place: Place = field(default=NOWHERE, compare=False)
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A Markov logic program: constants by type, predicates by name, rules in order.
+
+    User functions have become closed predicates named after them (`functions` says which); the
+    first argument of such a predicate is the function's value.
+    """
+
+    constants: Mapping[str, tuple[str, ...]]
+    predicates: Mapping[str, Predicate]
+    rules: tuple[Rule, ...]
+    functions: Mapping[str, str] = field(default_factory=dict)
+    dialect: Dialect = "alchemy"
+    warnings: tuple[str, ...] = ()
+
+
+def atoms(formula: Formula) -> Iterator[Atom]:
+    """Every atom of a formula, from left to right, repetitions included."""
+    if isinstance(formula, Atom):
+        yield formula
+    for part in parts(formula):
+        yield from atoms(part)
+
+
+def parts(formula: Formula) -> tuple[Formula, ...]:
+    """The formulas that a formula is directly made of."""
+    match formula:
+        case And(found) | Or(found):
+            return found
+        case Implies(left, right) | Iff(left, right):
+            return left, right
+        case Not(body) | Exist(_, body) | Forall(_, body):
+            return (body,)
+    return ()
