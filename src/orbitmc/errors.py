@@ -24,10 +24,10 @@ class InputError(OrbitError):
         self.message, self.source, self.line, self.column = message, source, line, column
 
 
-class InputErrors(InputError):
+class ManyInputError(InputError):
     """Everything that is wrong with the input, a line each.
 
-    >>> print(InputErrors([InputError("no weight", source="a.mln", line=2)]))
+    >>> print(ManyInputError([InputError("no weight", source="a.mln", line=2)]))
     a.mln:2: no weight
     """
 
