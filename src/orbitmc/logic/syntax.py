@@ -187,14 +187,6 @@ class Program:
     warnings: tuple[str, ...] = ()
 
 
-def atoms(formula: Formula) -> Iterator[Atom]:
-    """Every atom of a formula, from left to right, repetitions included."""
-    if isinstance(formula, Atom):
-        yield formula
-    for part in parts(formula):
-        yield from atoms(part)
-
-
 def parts(formula: Formula) -> tuple[Formula, ...]:
     """The formulas that a formula is directly made of."""
     match formula:
@@ -205,3 +197,45 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
         case Not(body) | Exist(_, body) | Forall(_, body):
             return (body,)
     return ()
+
+
+def parts_of(formula: Formula) -> Iterator[Atom | Comparison]:
+    """Every atom and comparison of a formula, from left to right, repetitions included."""
+    if isinstance(formula, Atom | Comparison):
+        yield formula
+    for part in parts(formula):
+        yield from parts_of(part)
+
+
+def atoms_of(formula: Formula) -> Iterator[Atom]:
+    """Every atom of a formula, from left to right, repetitions included."""
+    return (part for part in parts_of(formula) if isinstance(part, Atom))
+
+
+def free_variables(formula: Formula) -> tuple[str, ...]:
+    """Names of the variables that no quantifier binds, in order of appearance."""
+    return tuple(dict.fromkeys(_free(formula, frozenset())))
+
+
+def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
+    match formula:
+        case Atom(_, arguments):
+            for term in arguments:
+                yield from _variables(term, bound)
+        case Comparison(_, left, right):
+            yield from _variables(left, bound)
+            yield from _variables(right, bound)
+        case Exist(variables, body) | Forall(variables, body):
+            yield from _free(body, bound | set(variables))
+        case _:
+            for part in parts(formula):
+                yield from _free(part, bound)
+
+
+def _variables(term: Term, bound: frozenset[str]) -> Iterator[str]:
+    match term:
+        case Variable(name) if name not in bound:
+            yield name
+        case Arithmetic(_, arguments):
+            for part in arguments:
+                yield from _variables(part, bound)

@@ -1,0 +1,139 @@
+"""From features and weights to a model: what reads the same variables adds up."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Floats
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.logic.features import ClauseFeatures, TableFeatures
+from orbitmc.logic.grounding import Ground
+from orbitmc.logic.names import value_names, variable_names
+from orbitmc.logic.universe import Ints
+
+
+def model_of(ground: Ground, weights: Floats | None = None) -> Model:
+    """The model that a ground program means, with the written weights or with others."""
+    names: list[str] = []
+    values: list[tuple[str, ...]] = []
+    for atoms in ground.atoms.values():
+        names += variable_names(atoms, ground.universe)
+        values += value_names(atoms, ground.universe)
+    return Model(graph_of(ground, weights), tuple(names), tuple(values))
+
+
+def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
+    """The factor graph that a ground program means."""
+    chosen = ground.weights if weights is None else weights
+    builder = Builder(ground.cardinality)
+    finite = np.isfinite(chosen)
+    builder.constant = float(ground.decided[finite] @ chosen[finite])
+    _add_fields(builder, ground, chosen)
+    wide = [part for part in ground.features if isinstance(part, TableFeatures)]
+    for shape in sorted({part.truth.shape for part in wide if part.truth.ndim > 1}):
+        _add_tables(builder, [part for part in wide if part.truth.shape == shape], chosen)
+    for part in ground.features:
+        if isinstance(part, ClauseFeatures):
+            _add_clauses(builder, part, chosen)
+    return builder.build()
+
+
+def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
+    """Features of single variables, and soft evidence, as one factor for each variable."""
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(ground.cardinality)])
+    fields = np.zeros(start[-1])
+    np.add.at(fields, start[ground.soft.variable] + ground.soft.value, ground.soft.log_odds)
+    for part in ground.features:
+        if isinstance(part, TableFeatures) and part.truth.ndim == 1:
+            for value, gain in enumerate(_gains(weights[part.weight], part.truth)):
+                np.add.at(fields, start[part.scope[:, 0]] + value, gain)
+    for size in np.unique(ground.cardinality):
+        variables = np.flatnonzero(ground.cardinality == size)
+        rows = fields[start[variables][:, None] + np.arange(size)]
+        some = rows.any(axis=1)
+        tables, which = np.unique(rows[some], axis=0, return_inverse=True)
+        if len(tables):
+            numbers = builder.add_tables(tables)
+            builder.add_factors(variables[some][:, None], numbers[which.reshape(-1)])
+
+
+def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Iterable[Floats]:
+    """What each entry of a truth table earns, for every feature."""
+    hard = np.isposinf(weights)
+    earned, lost = np.where(hard, 0.0, weights), np.where(hard, -np.inf, 0.0)
+    return (earned if holds else lost for holds in truth.reshape(-1))
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """Factors of one shape: rows of variables, ascending, and rows of log-potentials."""
+
+    scope: Ints
+    entries: Floats
+    entry_of: Ints
+
+
+def _add_tables(builder: Builder, parts: list[TableFeatures], weights: Floats) -> None:
+    """Features over several variables; those over the same ones become one factor."""
+    stacks: dict[tuple[int, ...], list[_Stack]] = {}
+    for part in parts:
+        for shape, stack in _sorted_scopes(part, weights):
+            stacks.setdefault(shape, []).append(stack)
+    for _, found in sorted(stacks.items()):
+        scope = np.concatenate([stack.scope for stack in found])
+        first = np.cumsum([0] + [len(stack.entries) for stack in found])
+        entry_of = np.concatenate(
+            [stack.entry_of + start for stack, start in zip(found, first[:-1], strict=True)]
+        )
+        entries = np.concatenate([stack.entries for stack in found])
+        _add_merged(builder, scope, entries, entry_of)
+
+
+def _sorted_scopes(
+    part: TableFeatures, weights: Floats
+) -> Iterable[tuple[tuple[int, ...], _Stack]]:
+    """Bring the variables of every feature into ascending order, tables along with them."""
+    orders = np.argsort(part.scope, axis=1, kind="stable")
+    for order in np.unique(orders, axis=0):
+        rows = (orders == order).all(axis=1)
+        truth = part.truth.transpose(order)
+        numbers, entry_of = np.unique(part.weight[rows], return_inverse=True)
+        gains = np.array(list(_gains(weights[numbers], truth))).T
+        scope = part.scope[rows][:, order]
+        yield truth.shape, _Stack(scope, gains, entry_of.reshape(-1))
+
+
+def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) -> None:
+    unique, group, count = np.unique(scope, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    alone = count[group] == 1
+    if alone.any():
+        used, which = np.unique(entry_of[alone], return_inverse=True)
+        numbers = builder.add_tables(entries[used])
+        builder.add_factors(scope[alone], numbers[which.reshape(-1)])
+    shared = np.flatnonzero(count > 1)
+    if len(shared):
+        place = np.cumsum(count > 1) - 1
+        sums = np.zeros((len(shared), entries.shape[1]))
+        np.add.at(sums, place[group[~alone]], entries[entry_of[~alone]])
+        tables, which = np.unique(sums, axis=0, return_inverse=True)
+        numbers = builder.add_tables(tables)
+        builder.add_factors(unique[shared], numbers[which.reshape(-1)])
+
+
+def _add_clauses(builder: Builder, part: ClauseFeatures, weights: Floats) -> None:
+    used, which = np.unique(part.weight, return_inverse=True)
+    tables = [_clause_table(float(weights[number]), part.holds) for number in used]
+    numbers = builder.add_tables(np.array(tables))
+    builder.add_clauses(part.scope, part.satisfying, numbers[which.reshape(-1)])
+
+
+def _clause_table(weight: float, holds: bool) -> list[float]:
+    """Log-potentials of a clause that is not satisfied, and of one that is."""
+    if weight == np.inf:
+        return [-np.inf, 0.0] if holds else [0.0, -np.inf]
+    return [0.0, weight] if holds else [weight, 0.0]
