@@ -5,22 +5,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from orbitmc.cli.answers import deliver, require_output, require_writable
+from orbitmc.cli.answers import deliver, require_output, require_writable, write_results
 from orbitmc.cli.exits import say, verb
 from orbitmc.cli.options import (
     MEMORY,
     CheckpointEvery,
+    Closed,
     Debug,
+    DialectOption,
     EvidenceList,
     Json,
+    MaxGroundings,
+    MeaningOption,
     Memory,
-    ModelFile,
+    Opened,
+    OptionalModelFile,
     Output,
+    Query,
     Quiet,
     Seed,
     Threads,
 )
-from orbitmc.cli.questions import read_question
+from orbitmc.cli.questions import LogicOptions, read_question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,8 +35,9 @@ if TYPE_CHECKING:
 
 @verb
 def infer(
-    model: ModelFile,
+    model: OptionalModelFile = None,
     evidence: EvidenceList = None,
+    query: Query = None,
     method: Annotated[
         Literal["auto", "exact", "gibbs", "lifted", "lmh"],
         typer.Option(
@@ -72,6 +79,25 @@ def infer(
     lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
     memory: Memory = MEMORY,
+    opened: Opened = None,
+    closed: Closed = None,
+    dialect: DialectOption = "alchemy",
+    weights: MeaningOption = "formula",
+    max_groundings: MaxGroundings = None,
+    program: Annotated[
+        Path | None,
+        typer.Option("-i", metavar="PROGRAM", help="The same as MODEL.", hidden=True),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "-r",
+            "--results",
+            metavar="FILE",
+            help="Write lines `Atom probability`, as Alchemy does.",
+            show_default=False,
+        ),
+    ] = None,
     warm_up: Annotated[
         int | None,
         typer.Option(min=0, help="Samples to throw away first.", show_default="a fifth of the run"),
@@ -91,6 +117,8 @@ def infer(
     """Say how probable each value of each variable is, with its error."""
     require_output(output)
     require_writable(checkpoint)
+    require_writable(results)
+    source = _one_of(model, program)
     settings = _settings(
         method=method,
         scan=scan,
@@ -109,20 +137,36 @@ def infer(
         threads=threads,
         memory=memory,
     )
-    asked, seen = read_question(model, evidence, memory)
+    logic = LogicOptions(
+        query=query,
+        opened=tuple(opened or ()),
+        closed=tuple(closed or ()),
+        dialect=dialect,
+        meaning=weights,
+        max_groundings=max_groundings,
+    )
+    asked = read_question(source, evidence, memory, logic)
+    if not quiet:
+        for remark in asked.remarks:
+            say(remark)
     from orbitmc.cli.sampling import Session
     from orbitmc.inference import marginals
 
-    question = {
-        "model": str(model.resolve()),
-        "evidence": dict(seen),
-        "kernel": settings.kernel(),
-    }
+    question = {**asked.record, "kernel": settings.kernel()}
     with Session(quiet, checkpoint, checkpoint_every, question) as session:
-        answer = marginals(asked, seen, settings=settings, watchers=session.watchers)
+        found = marginals(asked.model, settings=settings, watchers=session.watchers)
+    answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")
+    if results is not None:
+        write_results(answer, results)
     return deliver(answer, json=json, output=output, quiet=quiet)
+
+
+def _one_of(model: Path | None, program: Path | None) -> Path:
+    if (model is None) == (program is None):
+        raise InputError("give one model, as an argument or with -i")
+    return model or program  # type: ignore[return-value]
 
 
 def _settings(**options: Any) -> "Settings":

@@ -8,6 +8,7 @@ import typer
 from orbitmc.cli.check import check
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
+from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
 from orbitmc.cli.resume import resume
 from orbitmc.cli.symmetry import symmetry
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, symmetry, check, convert, resume, demo):
+for verb in (infer, symmetry, check, convert, ground, resume, demo):
     app.command()(verb)
 
 

@@ -47,9 +47,9 @@ def symmetry(
     """Show generators, orbits and order of the symmetry group, and what approximations add."""
     from orbitmc.prospects import prospects
 
-    asked, seen = read_question(model, evidence, memory)
+    asked = read_question(model, evidence, memory).model
     found = prospects(
-        asked.given(seen),
+        asked,
         values=values,
         seconds=seconds,
         generators=generators or (),
