@@ -156,7 +156,7 @@ class Conversion:
         predicate = self.vocabulary.predicates.get(name)
         if predicate is None and name in COMPARISONS:
             if self._has(token, len(arguments), 2):
-                return self._comparison(COMPARISONS[name], *arguments, scope)
+                return self._comparison(COMPARISONS[name], arguments[0], arguments[1], scope)
             return Truth(True)
         if predicate is None:
             self._undeclared(token)

@@ -8,10 +8,10 @@ from orbitmc.logic.syntax import Dialect, Place, Predicate
 from orbitmc.text import quoted, require_memory
 
 NAME = r"-?[^\W\d][\w'-]*"
-TYPE = rf"\+?\s*{NAME}(?:\s+{NAME})?\s*[!?]?"
+TYPE = rf"\+?\s*+{NAME}(?:\s++{NAME})?\s*+[!?]?"
 DECLARATION = re.compile(
-    rf"(?P<prefix>\*\*|[*@+])?\s*(?:(?P<value>{NAME})\s+)?(?P<name>{NAME})\s*"
-    rf"(?P<arguments>\((?P<types>\s*(?:{TYPE}\s*,\s*)*(?:{TYPE}\s*)?)\))?"
+    rf"(?P<prefix>\*\*|[*@+])?\s*+(?:(?P<value>{NAME})\s++)?(?P<name>{NAME})\s*+"
+    rf"(?P<arguments>\((?P<types>\s*+(?:{TYPE}\s*+,\s*+)*+(?:{TYPE}\s*+)?)\))?"
 )
 ARGUMENT = re.compile(
     rf"\s*(?P<plus>\+)?\s*(?P<type>{NAME})(?:\s+(?P<named>{NAME}))?\s*(?P<mark>[!?])?\s*"
@@ -41,7 +41,9 @@ class Declaration:
         """Give the predicate that is declared; a function's has its value as first argument."""
         if self.value is not None:
             types = (self.value, *self.types)
-            return Predicate(function_name(self.name), types, (False,) * len(types), True, self.place)
+            return Predicate(
+                function_name(self.name), types, (False,) * len(types), True, self.place
+            )
         exclusive = tuple(mark == "!" for mark in self.marks)
         closed = True if self.prefix.startswith("*") else None
         return Predicate(self.name, self.types, exclusive, closed, self.place)

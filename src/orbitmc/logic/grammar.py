@@ -135,7 +135,7 @@ def _complaint(statement: Statement, error: UnexpectedInput) -> InputError:
 def _expected(error: UnexpectedInput) -> str:
     wanted = set(getattr(error, "accepts", None) or getattr(error, "allowed", None) or ())
     wanted |= set(getattr(error, "expected", None) or ()) if not wanted else set()
-    if STARTS <= wanted:
+    if wanted >= STARTS:
         return "an atom or a term"
     words = ["a connective (^, v, =>, <=>)"] if wanted & CONNECTIVES else []
     words += [word for name, word in WORDS.items() if name in wanted]

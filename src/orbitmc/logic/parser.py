@@ -102,7 +102,9 @@ class _Reading:
         if listed:
             kind, names = listed
             if self.dialect == "tuffy":
-                self._warn(statement.place(0), "lists of constants are Alchemy's; see dialect alchemy")
+                self._warn(
+                    statement.place(0), "lists of constants are Alchemy's; see dialect alchemy"
+                )
             self._mean(kind, "type")
             self.constants.setdefault(kind, {}).update(dict.fromkeys(names))
             return
@@ -159,7 +161,9 @@ class _Reading:
         same = " ^ ".join(
             f"({one} = {other})" for one, other in zip(ones, others, strict=True) if one != other
         )
-        text = f"!{declared.name}({','.join(ones)}) v !{declared.name}({','.join(others)}) v ({same})"
+        text = (
+            f"!{declared.name}({','.join(ones)}) v !{declared.name}({','.join(others)}) v ({same})"
+        )
         formula = Statement(declared.statement.source, declared.statement.start, text)
         self.formulas.append((self.order, Weighing(float("inf"), True, False, formula)))
 

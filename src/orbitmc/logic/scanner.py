@@ -32,6 +32,10 @@ class Source:
         line = bisect_right(self._line_starts, offset)
         return Place(self.name, line, offset - self._line_starts[line - 1] + 1)
 
+    def line_start(self, number: int) -> int:
+        """Give where a line begins; here lines count from 0."""
+        return self._line_starts[number]
+
     def error(self, offset: int, message: str) -> InputError:
         return error_at(self.place(offset), message)
 

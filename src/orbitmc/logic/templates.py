@@ -54,6 +54,6 @@ def remarks(sentence: Sentence, vocabulary: Vocabulary) -> Iterator[tuple[int, s
         elif token.type == "QUANTIFIER" and dialect == "pracmln" and token.upper() == "FORALL":
             yield start, "FORALL is Alchemy's; see dialect alchemy"
     for tree in sentence.tree.find_data("and"):
-        for token in tree.children[1::2]:
-            if isinstance(token, Token) and token.type == "COMMA" and dialect != "tuffy":
-                yield token.start_pos or 0, "commas between atoms are Tuffy's; see dialect tuffy"
+        for between in tree.children[1::2]:
+            if isinstance(between, Token) and between.type == "COMMA" and dialect != "tuffy":
+                yield between.start_pos or 0, "commas between atoms are Tuffy's; see dialect tuffy"
