@@ -14,8 +14,9 @@ from orbitmc.graph.model import Model
 from orbitmc.inference import marginals
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
-from orbitmc.logic.database import Database, merged
+from orbitmc.logic.database import Database
 from orbitmc.logic.evidence import parse_database, read_database
+from orbitmc.logic.fact_tables import merged
 from orbitmc.logic.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground, is_closed
 from orbitmc.logic.parser import read_program
 from orbitmc.logic.query import Pattern, QueryAtoms, query_atoms, read_query
