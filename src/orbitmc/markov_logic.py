@@ -138,7 +138,8 @@ def _closed_by_few(program: Program, known: Database, world: World) -> Iterable[
     """Predicates that a single atom of evidence has closed, though formulas would infer them."""
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
     for name, facts in known.facts.items():
-        few = len(facts.truth) == 1 and program.predicates[name].closed is None
+        predicate = program.predicates[name]
+        few = len(facts.truth) == 1 and predicate.closed is None and not predicate.is_block
         if few and name in used and is_closed(name, program, known, world):
             yield (
                 f"one atom of evidence makes {name} closed: its other atoms are taken as false; "
