@@ -11,8 +11,14 @@ from orbitmc.compiled import shared
 
 @shared
 def prune(graph, ranks, memory):
-    """Strike out values until nothing changes; constraints that are decided get level 0."""
+    """Strike out values until nothing changes; constraints that are decided get level 0.
+
+    Constraints on single variables go first: then few others must be looked at twice.
+    """
     _allow_everything(graph, memory)
+    for factor in ranks.single:
+        if memory.level[factor] > 0:
+            _apply_single(graph, ranks, memory, factor)
     factors = len(graph.table_of)
     reached, waiting = 0, 0
     while waiting > 0 or reached < factors:
@@ -36,6 +42,19 @@ def _allow_everything(graph, memory):
         memory.left[variable] = graph.cardinality[variable]
     for factor in range(len(memory.seen)):
         memory.seen[factor] = 0
+
+
+@shared
+def _apply_single(graph, ranks, memory, factor):
+    """Strike out what a constraint on a single variable forbids."""
+    edge = graph.scope_start[factor]
+    variable, wanted = graph.scope[edge], np.int64(graph.satisfying[edge])
+    start = np.int64(graph.table_start[graph.table_of[factor]])
+    for value in range(np.int64(graph.cardinality[variable])):
+        entry = value if factor < graph.first_clause else np.int64(value == wanted)
+        if np.int64(ranks.rank[start + entry]) < memory.level[factor]:
+            _strike(ranks, memory, variable, value)
+    memory.level[factor] = 0
 
 
 @shared
@@ -118,7 +137,7 @@ def _keep_only(graph, ranks, memory, variable, value):
 
 @shared
 def _strike(ranks, memory, variable, value):
-    place = ranks.value_start[variable] + value
+    place = np.int64(ranks.value_start[variable]) + np.int64(value)
     if memory.allowed[place] == 0:
         return False
     memory.allowed[place] = 0

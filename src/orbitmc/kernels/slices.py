@@ -20,7 +20,7 @@ Integers = NDArray[np.int32]
 
 
 class Ranks(NamedTuple):
-    """The entries of all tables in order, and where each variable's values begin.
+    """The entries of all tables in order, factors of one variable, where its values begin.
 
     `rank` belongs to the graph's `table`: how many distinct smaller entries a table has. `lower`
     belongs to a table's ranks, stored from the table's start on: the chance that a threshold
@@ -29,6 +29,7 @@ class Ranks(NamedTuple):
 
     rank: Indices
     lower: Floats
+    single: Indices
     value_start: Indices
 
 
@@ -66,7 +67,8 @@ def ranks_of(graph: FactorGraph) -> Ranks:
     for first, last in zip(graph.table_start[:-1], graph.table_start[1:], strict=True):
         distinct, rank[first:last] = np.unique(graph.table[first:last], return_inverse=True)
         lower[first + 1 : first + len(distinct)] = np.exp(distinct[:-1] - distinct[1:])
-    return Ranks(indices(rank), sealed(lower), starts(graph.cardinality))
+    single = np.flatnonzero(lengths(graph.scope_start) == 1)
+    return Ranks(indices(rank), sealed(lower), indices(single), starts(graph.cardinality))
 
 
 def slice_memory(graph: FactorGraph) -> SliceMemory:
