@@ -6,6 +6,7 @@ falls into components. Those that a short search can count are drawn exactly, la
 walk within the slice, which is exact too, or by SampleSAT, which is not.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ MOST_NODES = 2**12  # of a search for solutions; about a tenth of a millisecond
 SWEEPS = 4  # proposals for every variable of a component that is walked in
 
 UPDATES, SLICES, FORCED, FREE, COUNTED = range(5)
+BY_SAMPLE_SAT = "components by SampleSAT"
 OUTCOMES = (
     "updates",
     "slices",
@@ -32,8 +34,12 @@ OUTCOMES = (
     "free variables",
     "components counted",
     "components walked",
-    "components by SampleSAT",
+    BY_SAMPLE_SAT,
 )
+
+
+WAYS: dict[str, WithinSlice | SampleSAT] = {"walk": WithinSlice(SWEEPS), "samplesat": SampleSAT()}
+"""How components that are too large to count may be drawn."""
 
 
 class MCSat(NamedTuple):
@@ -97,9 +103,20 @@ def mc_sat(
     graph: FactorGraph,
     *,
     most_nodes: int = MOST_NODES,
-    large: WithinSlice | SampleSAT = WithinSlice(SWEEPS),
+    large: WithinSlice | SampleSAT = WAYS["walk"],
 ) -> MCSat:
     """MC-SAT on a graph: exact, unless large components are drawn by SampleSAT."""
     if most_nodes < 0:
         raise InputError(f"a search has at least 0 nodes, not {most_nodes}")
     return MCSat(ranks_of(graph), most_nodes, large)
+
+
+def slices_in_words(outcomes: Mapping[str, int]) -> str:
+    """How the slices of a run were drawn, and whether that was exact."""
+    counted, walked, sampled = (outcomes[name] for name in OUTCOMES[COUNTED:])
+    large = f"{walked + sampled:,} of {counted + walked + sampled:,} components were too large"
+    if sampled:
+        return f"{large} to count and drawn by SampleSAT, so the answer is approximate"
+    if walked:
+        return f"{large} to count and walked in, which is exact"
+    return "every slice was drawn exactly, by counting"

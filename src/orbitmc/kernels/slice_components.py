@@ -61,7 +61,7 @@ def draw_by_counting(graph, ranks, memory, size, most_nodes, rng):
     """
     target = np.int64(-1)
     for _ in range(2):
-        count = _search(graph, ranks, memory, size, most_nodes, target)
+        count = search(graph, ranks, memory, size, most_nodes, target)
         if count < 0:
             restore(memory, size)
             return False
@@ -78,7 +78,7 @@ def restore(memory, size):
 
 
 @shared
-def _search(graph, ranks, memory, size, most_nodes, target):
+def search(graph, ranks, memory, size, most_nodes, target):
     """Go through the solutions up to number `target`, or all; gives how many were met.
 
     Depth first, one member after the other; -1 if that takes more than `most_nodes` nodes.

@@ -94,6 +94,11 @@ def slice_memory(graph: FactorGraph) -> SliceMemory:
     )
 
 
+def slice_bytes(graph: FactorGraph) -> int:
+    """How much memory that is."""
+    return sum(array.nbytes for array in slice_memory(graph))
+
+
 def _integers(size: int) -> Integers:
     return np.zeros(size, dtype=np.int32)
 
