@@ -63,7 +63,7 @@ class SlowGenerator:
 @implementation(integer, SlowGenerator)
 @implementation(lane_integer, SlowGenerator)
 def _integer(rng, bound):
-    return ((rng.next() >> 32) * bound) >> 32
+    return ((rng.next() >> 32) * int(bound)) >> 32
 
 
 @implementation(bernoulli, SlowGenerator)
