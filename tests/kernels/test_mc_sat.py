@@ -88,6 +88,16 @@ def test_a_metropolis_ratio_on_top_of_a_slice_is_wrong():
     assert residuals(graph, corrected)[0] > WRONG
 
 
+def test_choosing_by_the_state_how_to_draw_a_slice_is_wrong():
+    graph = either_or(1.5)
+    ways = [mc_sat(graph), mc_sat(graph, most_nodes=0, large=WithinSlice(1))]
+
+    def by_state(values, rng):
+        one_step(graph, ways[int(values[0, 0])])(values, rng)
+
+    assert residuals(graph, by_state)[0] > WRONG
+
+
 @pytest.mark.parametrize("weight", [1.5, np.inf])
 def test_sample_sat_is_not_uniform(weight):
     graph = either_or(weight)
