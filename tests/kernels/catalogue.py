@@ -13,9 +13,11 @@ from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.informed import informed_swap
+from orbitmc.kernels.mc_sat import mc_sat
 from orbitmc.kernels.mixture import lifted
 from orbitmc.kernels.orbital import orbital
 from orbitmc.kernels.swap import swap
+from orbitmc.kernels.within_slice import WithinSlice
 
 
 def prepared_on(graph):
@@ -73,6 +75,18 @@ def _orbital(graph, prepared):
         binary = exchange_blocks([alike[0]])
         kernels["informed swap"] = informed_swap(graph, prepared, binary)
     return kernels
+
+
+def slice_kernels_on(graph):
+    """MC-SAT with either exact way to draw a slice, and as base of lifted chains."""
+    prepared = unrounded_conditionals(graph)
+    counting = mc_sat(graph)
+    return {
+        "counting": counting,
+        "walking": mc_sat(graph, most_nodes=0, large=WithinSlice(1)),
+        "counting a little": mc_sat(graph, most_nodes=7, large=WithinSlice(1)),
+        "lifted": lifted(counting, [orbital(graph, prepared, wrong_group(graph))], alpha=0.6),
+    }
 
 
 def wrong_group(graph):

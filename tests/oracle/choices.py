@@ -17,6 +17,8 @@ from orbitmc.random import (
     flip_by_field,
     flip_by_table,
     integer,
+    lane_bernoulli,
+    lane_integer,
     pick_by_weights,
     toss,
 )
@@ -44,11 +46,13 @@ class Choices:
 
 
 @implementation(integer, Choices)
+@implementation(lane_integer, Choices)
 def _integer(rng, bound):
     return rng.choose([1.0 / bound] * bound)
 
 
 @implementation(bernoulli, Choices)
+@implementation(lane_bernoulli, Choices)
 def _bernoulli(rng, chance):
     return bool(rng.choose([1.0 - chance, chance]))
 

@@ -12,6 +12,8 @@ from orbitmc.random import (
     flip_by_table,
     generator,
     integer,
+    lane_bernoulli,
+    lane_integer,
 )
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
@@ -59,11 +61,13 @@ class SlowGenerator:
 
 
 @implementation(integer, SlowGenerator)
+@implementation(lane_integer, SlowGenerator)
 def _integer(rng, bound):
-    return ((rng.next() >> 32) * bound) >> 32
+    return ((rng.next() >> 32) * int(bound)) >> 32
 
 
 @implementation(bernoulli, SlowGenerator)
+@implementation(lane_bernoulli, SlowGenerator)
 def _bernoulli(rng, chance):
     return (rng.next() >> 11) * 2.0**-53 < chance
 
