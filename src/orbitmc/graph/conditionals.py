@@ -114,6 +114,15 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     )
 
 
+def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats, Floats]:
+    """Couplings and biases of the affine variables before rounding, aligned with `prepared`."""
+    coupling, bias = np.zeros(len(prepared.neighbour)), np.zeros(graph.variables)
+    fill_fields(
+        graph, prepared.affine, prepared.neighbour_start, prepared.neighbour, coupling, bias
+    )
+    return sealed(coupling), sealed(bias)
+
+
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
     most = int(graph.cardinality.max(initial=1))
     return Scratch(
