@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.estimate.statistics import effective_size, interval, statistics, values_of
-from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, capacity
+from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, capacity
+from orbitmc.random import COLUMNS
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.run.sampler import sample

@@ -8,6 +8,7 @@ from orbitmc.kernels.flips import Flips, flips
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.relabelling import Relabelling, relabelling
+from orbitmc.kernels.replica import replica_exchange
 from orbitmc.random import generator
 from orbitmc.run.start import start_values
 from tests.kernels.test_compiled_code import compiled_steps
@@ -46,7 +47,11 @@ def groups_by_factors():
     return MIXED, one_hot(MIXED, conditionals(MIXED), [binary])
 
 
-CASES = [flips_of_spins, flips_of_bits, labels, groups_by_fields, groups_by_factors]
+def trades():
+    return MIXED, replica_exchange()
+
+
+CASES = [flips_of_spins, flips_of_bits, labels, groups_by_fields, groups_by_factors, trades]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

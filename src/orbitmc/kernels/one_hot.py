@@ -27,7 +27,7 @@ OUTCOMES = ("block updates", "left alone", "changed groups")
 
 
 class OneHotMemory(NamedTuple):
-    """Arrays of one pack; rows of candidates: none of the members is 1, the first is, …
+    """Arrays of one pack, with a row per candidate: no member is 1, the first is, and so on.
 
     `lost` counts the factors that are impossible when no member is 1 and, from row 1 on, those of
     them that read a member: a candidate saves itself only if it touches every one of them.
