@@ -9,6 +9,7 @@ from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.relabelling import Relabelling, relabelling
 from orbitmc.kernels.replica import replica_exchange
+from orbitmc.kernels.tempering import tempering
 from orbitmc.random import generator
 from orbitmc.run.start import start_values
 from tests.kernels.test_compiled_code import compiled_steps
@@ -51,7 +52,24 @@ def trades():
     return MIXED, replica_exchange()
 
 
-CASES = [flips_of_spins, flips_of_bits, labels, groups_by_fields, groups_by_factors, trades]
+def rungs_of_spins():
+    return GLASS, tempering(GLASS, conditionals(GLASS), [1.0, 0.7, 0.3])
+
+
+def rungs_of_labels():
+    return MIXED, tempering(MIXED, conditionals(MIXED), [1.0, 0.5])
+
+
+CASES = [
+    flips_of_spins,
+    flips_of_bits,
+    labels,
+    groups_by_fields,
+    groups_by_factors,
+    trades,
+    rungs_of_spins,
+    rungs_of_labels,
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
