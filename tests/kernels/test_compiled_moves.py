@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.conditionals import conditionals
+from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.flips import Flips, flips
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot import one_hot
@@ -60,7 +61,12 @@ def rungs_of_labels():
     return MIXED, tempering(MIXED, conditionals(MIXED), [1.0, 0.5])
 
 
+def clusters_of_spins():
+    return GLASS, clusters(GLASS, conditionals(GLASS))
+
+
 CASES = [
+    clusters_of_spins,
     flips_of_spins,
     flips_of_bits,
     labels,
