@@ -9,6 +9,7 @@ from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.flips import flips
@@ -19,6 +20,9 @@ from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.orbital import orbital
 from orbitmc.kernels.relabelling import relabelling
 from orbitmc.kernels.swap import swap
+from orbitmc.kernels.windows import windows
+
+LARGEST_CLUSTER = 3  # bonds branch too much beyond
 
 
 def prepared_on(graph):
@@ -98,6 +102,8 @@ def moves_on(graph):
     found = {}
     for way, prepared in prepared_on(graph).items():
         moves = _moves_of_binary(graph, prepared) | _moves_of_any(graph)
+        if prepared.affine.all() and graph.variables <= LARGEST_CLUSTER:
+            moves["clusters"] = clusters(graph, prepared)
         found |= {f"{name} with {way}": kernel for name, kernel in moves.items()}
     return found
 
@@ -109,6 +115,7 @@ def _moves_of_binary(graph, prepared):
     return {
         "flip of all": flips(graph, prepared),
         "flips of sets": flips(graph, prepared, [binary[:1], binary[1:], binary[::2]]),
+        "windows": windows(graph, prepared, binary[None, :], size=(1, 2)),
         "one-hot group": one_hot(graph, prepared, [binary]),
         "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
     }

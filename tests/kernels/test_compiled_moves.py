@@ -11,6 +11,7 @@ from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.relabelling import Relabelling, relabelling
 from orbitmc.kernels.replica import replica_exchange
 from orbitmc.kernels.tempering import tempering
+from orbitmc.kernels.windows import windows
 from orbitmc.random import generator
 from orbitmc.run.start import start_values
 from tests.kernels.test_compiled_code import compiled_steps
@@ -65,7 +66,12 @@ def clusters_of_spins():
     return GLASS, clusters(GLASS, conditionals(GLASS))
 
 
+def turned_windows():
+    return GLASS, windows(GLASS, conditionals(GLASS), np.arange(12).reshape(3, 4), size=2)
+
+
 CASES = [
+    turned_windows,
     clusters_of_spins,
     flips_of_spins,
     flips_of_bits,
