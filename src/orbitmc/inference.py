@@ -18,7 +18,7 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
 )
 from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, rows_of
+from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, rows_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
@@ -39,6 +39,7 @@ from orbitmc.lifting import (
     by_approximate_symmetries,
     by_exact_symmetries,
 )
+from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
 from orbitmc.run.schedule import Schedule
 

@@ -28,6 +28,7 @@ from orbitmc.vectors import (
 
 STREAMS = 8  # interleaved lane generators, one for each 32-bit number of an AVX2 register
 LANE_UNIT = 32  # lanes come in multiples of this
+COLUMNS = 8  # of lanes (lane modulo eight) are independent: their spread is the error
 
 
 class Generator(NamedTuple):

@@ -84,7 +84,8 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
 
 @implementation(toss, Choices)
 def _toss(rng, coins):
-    coins[0] = rng.choose([0.5, 0.5])
+    for lane in range(len(coins)):
+        coins[lane] = rng.choose([0.5, 0.5])
 
 
 @implementation(pick_by_weights, Choices)

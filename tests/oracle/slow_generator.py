@@ -4,6 +4,7 @@ import numpy as np
 
 from orbitmc.compiled import implementation
 from orbitmc.random import (
+    accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
     choose_by_table,
@@ -14,6 +15,7 @@ from orbitmc.random import (
     integer,
     lane_bernoulli,
     lane_integer,
+    toss,
 )
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
@@ -96,3 +98,14 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
     upto = np.cumsum(weights, axis=0)
     target = rng.draw() * 2.0**-32 * upto[-1]
     values[variable] = (upto[:-1] <= target).sum(axis=0)
+
+
+@implementation(toss, SlowGenerator)
+def _toss(rng, coins):
+    coins[:] = rng.draw() >> 31
+
+
+@implementation(accept_by_log_ratio, SlowGenerator)
+def _accept_by_log_ratio(rng, log_ratio, accepted):
+    chance = np.exp(np.minimum(log_ratio, 0.0))
+    accepted[:] = ((rng.draw() >> 1) < chance * 2147483520.0) | (log_ratio >= 0.0)
