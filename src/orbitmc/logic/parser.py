@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orbitmc.errors import InputError, ManyInputError
-from orbitmc.logic.conversion import Vocabulary
 from orbitmc.logic.declarations import Declaration, constants, declaration
 from orbitmc.logic.grammar import parse_sentence
 from orbitmc.logic.scanner import Statement, statements, without_comments
 from orbitmc.logic.syntax import Dialect, Place, Predicate, Program, Rule
 from orbitmc.logic.templates import conversions, remarks, rule
+from orbitmc.logic.terms import Vocabulary
 from orbitmc.logic.weights import Weighing, weighing
 from orbitmc.text import MEMORY, Text, read_text, suggestion
 
@@ -114,8 +115,10 @@ class _Reading:
             return
         weighed = weighing(statement, self.dialect)
         if self.fix_next:
-            weighed = Weighing(weighed.weight, True, weighed.utility, weighed.formula)
+            weighed = replace(weighed, fixed=True)
             self.fix_next = False
+        if weighed.remark:
+            self._warn(statement.place(0), weighed.remark)
         self.formulas.append((self.order, weighed))
 
     def _is_new(self, declared: Declaration) -> bool:
@@ -183,8 +186,8 @@ class _Reading:
         )
         sentence = parse_sentence(weighed.formula, self.dialect)
         found = conversions(sentence, vocabulary)
-        self.errors += found[0].errors
-        if weighed.weight is None and not self.learning and not found[0].errors:
+        self.errors += found[0].terms.errors
+        if weighed.weight is None and not self.learning and not found[0].terms.errors:
             raise weighed.formula.error(
                 0,
                 "the formula has no weight; put one in front, or a full stop at the end to make it "
@@ -194,7 +197,7 @@ class _Reading:
             self._warn(weighed.formula.place(offset), remark)
         for conversion in found:
             self.rules.append(rule(conversion, weighed))
-            for kind, name in conversion.constants:
+            for kind, name in conversion.terms.constants:
                 self.constants[kind][name] = None
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:

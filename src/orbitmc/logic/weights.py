@@ -12,6 +12,7 @@ from orbitmc.logic.syntax import Dialect
 from orbitmc.text import quoted
 
 NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 WEIGHT = re.compile(rf"(?P<frozen>@)?(?P<weight>{NUMBER})(?P<stop>\.(?!\d))?(?![\w'])")
 UTILITY = re.compile(rf"\s*:\s*(?P<utility>{NUMBER})(?![\w'.])")
 TERM_GOES_ON = re.compile(r"\s*(?:[=<>/%]|!=|\+\s*\d|-\s*\d)")
@@ -40,6 +41,7 @@ class Weighing:
     fixed: bool
     utility: bool
     formula: Statement
+    remark: str = ""
 
 
 def weighing(statement: Statement, dialect: Dialect) -> Weighing:
@@ -82,7 +84,9 @@ def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> 
     utility = UTILITY.match(statement.text, number.end())
     end = utility.end() if utility else number.end()
     fixed = bool(number["frozen"] or number["stop"])
-    return Weighing(weight, fixed, utility is not None, statement.after(end))
+    foreign = dialect == "alchemy" and not PLAIN.fullmatch(number["weight"])
+    remark = f"Alchemy cannot read weights like {number['weight']}" if foreign else ""
+    return Weighing(weight, fixed, utility is not None, statement.after(end), remark)
 
 
 def _refuse(statement: Statement, dialect: Dialect) -> None:
