@@ -57,7 +57,7 @@ class Conversion:
                 return And(self._formulas(tree, scope))
             case "not":
                 if tree_of(children[1]).data == "starred":
-                    self.terms.complain(self.terms.place(tree), "an atom with * cannot be negated")
+                    self.terms.complain(tree, "an atom with * cannot be negated")
                 return Not(self._formula(tree_of(children[1]), scope))
             case "quantified":
                 return self._quantified(tree, scope)
@@ -75,13 +75,11 @@ class Conversion:
                 return self._atom(tree, scope)
             case "product" if tree_of(children[0]).data in ("name", "application"):
                 self.terms.complain(
-                    self.terms.place(token_of(children[1])),
+                    token_of(children[1]),
                     "formulas multiplied with numbers (hybrid features) are not supported",
                 )
             case _:
-                self.terms.complain(
-                    self.terms.place(tree), "expected an atom or a comparison, found a term"
-                )
+                self.terms.complain(tree, "expected an atom or a comparison, found a term")
         return Truth(True)
 
     def _formulas(self, tree: Tree[Token], scope: Scope) -> tuple[Formula, ...]:
@@ -91,9 +89,7 @@ class Conversion:
         connective = Iff if tree.data == "iff" else Implies
         first, *others = self._formulas(tree, scope)
         if len(others) > 1 and self.vocabulary.dialect == "pracmln":
-            self.terms.complain(
-                self.terms.place(token_of(tree.children[3])), "put one of them in parentheses"
-            )
+            self.terms.complain(token_of(tree.children[3]), "put one of them in parentheses")
         for other in others:
             first = connective(first, other)
         return first
@@ -135,7 +131,7 @@ class Conversion:
         else:
             message = f"the predicate {quoted(name)} is not declared"
             message += suggestion(name, known.predicates)
-        self.terms.complain(self.terms.place(token), message)
+        self.terms.complain(token, message)
 
     def _comparison(
         self, operator: str, left: Tree[Token], right: Tree[Token], scope: Scope

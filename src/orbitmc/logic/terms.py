@@ -54,7 +54,8 @@ class Terms:
         for name, kind in types.items():
             if not kind and not self.errors:
                 place = self._homes[name][1]
-                self.complain(place, f"the variable {name} stands in no atom, so it has no type")
+                message = f"the variable {name} stands in no atom, so it has no type"
+                self.errors.append(error_at(place, message))
         return types
 
     def term(self, tree: Tree[Token], scope: Scope, kind: str = "") -> Term:
@@ -78,12 +79,12 @@ class Terms:
                 for operator, right in zip(children[1::2], terms[1:], strict=True):
                     term = Arithmetic(INFIX[str(operator)], (term, right))
                 return self._calculated(term, kind)
-        self.complain(self.place(tree), "expected a term, found a formula")
+        self.complain(tree, "expected a term, found a formula")
         return Constant("")
 
     def _constant(self, token: Token, kind: str) -> Constant:
         if token.type == "NUMBER" and not token.lstrip("-").isdigit():
-            self.complain(self.place(token), f"the constant {token} is not a whole number")
+            self.complain(token, f"the constant {token} is not a whole number")
         name = unquoted(str(token))
         if kind:
             self.constants.append((kind, name))
@@ -113,11 +114,11 @@ class Terms:
 
     def check_variable(self, token: Token) -> None:
         if token[0].isupper() or token[0].isdigit():
-            self.complain(self.place(token), f"expected a variable, found the constant {token}")
+            self.complain(token, f"expected a variable, found the constant {token}")
         meaning = self.vocabulary.reserved.get(str(token))
         if meaning and self.vocabulary.dialect != "tuffy":
             self.complain(
-                self.place(token),
+                token,
                 f"{token} is the name of a {meaning}, so no variable can have it; constants start "
                 "with a capital",
             )
@@ -134,7 +135,7 @@ class Terms:
     def _marked(self, token: Token, scope: Scope, kind: str) -> Term:
         variable = self._variable(token, scope, kind)
         if scope.holder(str(token)).outer:
-            self.complain(self.place(token), f"+{token}: a quantified variable cannot have +")
+            self.complain(token, f"+{token}: a quantified variable cannot have +")
         self.per_constant[variable.name] = None
         return variable
 
@@ -153,7 +154,7 @@ class Terms:
         else:
             message = f"the function {quoted(name)} is not declared"
             message += suggestion(name, [*known.functions, *FUNCTIONS])
-        self.complain(self.place(token), message)
+        self.complain(token, message)
         return Constant("")
 
     def _value(
@@ -178,11 +179,11 @@ class Terms:
     def has(self, token: Token, found: int, wanted: int) -> bool:
         if found != wanted:
             count = f"{wanted} argument{'s' if wanted != 1 else ''}"
-            self.complain(self.place(token), f"{token} takes {count}, found {found}")
+            self.complain(token, f"{token} takes {count}, found {found}")
         return found == wanted
 
-    def complain(self, place: Place, message: str) -> None:
-        self.errors.append(error_at(place, message))
+    def complain(self, piece: Tree[Token] | Token, message: str) -> None:
+        self.errors.append(error_at(self.place(piece), message))
 
     def place(self, piece: Tree[Token] | Token) -> Place:
         start = piece.start_pos if isinstance(piece, Token) else piece.meta.start_pos

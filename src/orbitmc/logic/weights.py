@@ -4,6 +4,7 @@ import ast
 import math
 import operator
 import re
+import warnings
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
@@ -64,12 +65,13 @@ def weighing(statement: Statement, dialect: Dialect) -> Weighing:
 def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
     text = statement.text
     number = WEIGHT.match(text)
-    if number and not TERM_GOES_ON.match(text, number.end()):
+    calculated = dialect == "pracmln" and not (number and text[number.end() :][:1].isspace())
+    if number and not calculated and not TERM_GOES_ON.match(text, number.end()):
         return _numbered(statement, number, dialect)
     utility = UTILITY.match(text)
     if utility:
         return Weighing(None, False, True, statement.after(utility.end()))
-    if dialect == "pracmln":
+    if calculated:
         return _calculated(statement)
     _refuse(statement, dialect)
     return Weighing(None, False, False, statement)
@@ -116,7 +118,9 @@ def _try(expression: str) -> float | None:
     if len(expression) > MOST_CHARACTERS:
         return None
     try:
-        return _evaluate(ast.parse(expression, mode="eval").body)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what looks odd in Python is no one's concern here
+            return _evaluate(ast.parse(expression, mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, InputError, RecursionError, MemoryError):
         return None
 
