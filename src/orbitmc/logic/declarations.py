@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from orbitmc.logic.scanner import STRING, Statement, unquoted
 from orbitmc.logic.syntax import Dialect, Place, Predicate
@@ -118,6 +119,7 @@ def constant(statement: Statement, word: re.Match[str], dialect: Dialect) -> str
     return text
 
 
+@lru_cache(maxsize=2**16)
 def complaint_about(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
     if not CONSTANT.fullmatch(word):

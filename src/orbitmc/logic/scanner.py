@@ -111,4 +111,6 @@ def unquoted(word: str) -> str:
     """Give the name that a constant in the text stands for: without quotes and escapes."""
     if not word.startswith('"'):
         return word
+    if "\\" not in word:
+        return word[1:-1]
     return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), word[1:-1])

@@ -7,7 +7,7 @@ from lark import Token, Tree
 
 from orbitmc.errors import InputError
 from orbitmc.logic.checking import Typing, variables
-from orbitmc.logic.grammar import Sentence, token_of, trees_of
+from orbitmc.logic.grammar import Sentence, start_of, token_of, trees_of
 from orbitmc.logic.scanner import error_at, unquoted
 from orbitmc.logic.scopes import Scope, free_names
 from orbitmc.logic.syntax import (
@@ -186,5 +186,4 @@ class Terms:
         self.errors.append(error_at(self.place(piece), message))
 
     def place(self, piece: Tree[Token] | Token) -> Place:
-        start = piece.start_pos if isinstance(piece, Token) else piece.meta.start_pos
-        return self.statement.place(start or 0)
+        return self.statement.place(start_of(piece))
