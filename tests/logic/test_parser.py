@@ -224,6 +224,14 @@ def test_lines_comments_and_blanks():
     assert [rule.place.line for rule in program.rules] == [6, 10]
 
 
+def test_long_lists_over_many_lines():
+    program = parse("w = {\n" + "".join(f"W{k},\n" for k in range(20000)) + "\n}\nX(w)\n1 X(x)")
+    assert len(program.constants["w"]) == 20000
+    assert program.rules[0].place.line == 20005
+    unclosed = places("w = { A,\n B,\nX(w)\n1 X(x)\n")
+    assert [(line, column) for line, column, _ in unclosed] == [(2, 4)]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [

@@ -14,8 +14,7 @@ from orbitmc.logic.scanner import Source, Statement, without_comments
 from orbitmc.logic.syntax import Dialect, Program
 from orbitmc.text import MEMORY, Text, quoted, read_text, require_memory, suggestion
 
-# Every line gives a match: either the probability, sign, predicate and arguments of a plain atom, or
-# all of it.
+# Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
 LINE = re.compile(
     r"^[ \t]*+(?:([01]?\.?\d++)[ \t]++)?+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
     r"[ \t]*+([\w'-]++(?:[ \t]*+,[ \t]*+[\w'-]++)*+)[ \t]*+\)[ \t\r]*+$|^(.*)$",

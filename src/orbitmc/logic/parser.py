@@ -178,12 +178,7 @@ class _Reading:
             self._warn(weighed.formula.place(0), "utilities are ignored")
             if weighed.weight is None:
                 return
-        vocabulary = Vocabulary(
-            self.predicates,
-            self.functions,
-            {name: meaning for name, (meaning, since) in self.meanings.items() if since < order},
-            self.dialect,
-        )
+        vocabulary = Vocabulary(self.predicates, self.functions, self.meanings, order, self.dialect)
         sentence = parse_sentence(weighed.formula, self.dialect)
         found = conversions(sentence, vocabulary)
         self.errors += found[0].terms.errors

@@ -28,12 +28,18 @@ INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names that formulas may use; `reserved` says what a name means that no variable has."""
+    """The names that a formula may use; `meanings` says what names mean, and from when on."""
 
     predicates: Mapping[str, Predicate]
     functions: Mapping[str, str]
-    reserved: Mapping[str, str]
+    meanings: Mapping[str, tuple[str, int]]
+    order: int
     dialect: Dialect
+
+    def reserved(self, name: str) -> str:
+        """Say what a name means that no variable of the formula can have, or nothing."""
+        meaning, since = self.meanings.get(name, ("", 0))
+        return meaning if since < self.order and self.dialect != "tuffy" else ""
 
 
 class Terms:
@@ -115,8 +121,8 @@ class Terms:
     def check_variable(self, token: Token) -> None:
         if token[0].isupper() or token[0].isdigit():
             self.complain(token, f"expected a variable, found the constant {token}")
-        meaning = self.vocabulary.reserved.get(str(token))
-        if meaning and self.vocabulary.dialect != "tuffy":
+        meaning = self.vocabulary.reserved(str(token))
+        if meaning:
             self.complain(
                 token,
                 f"{token} is the name of a {meaning}, so no variable can have it; constants start "
