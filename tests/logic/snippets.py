@@ -1,8 +1,7 @@
 """Small programs that show one trait of the language each, with evidence and exact marginals.
 
-The probabilities hold when a ground formula earns its weight where it is true. `open` names
-name predicates whose unlisted atoms are false or unknown, where that differs from the habit that
-evidence closes a predicate.
+The probabilities hold when a ground formula earns its weight where it is true. Evidence on a
+predicate makes its other atoms false, except for the predicates in `open`, where they are unknown.
 """
 
 import math

@@ -236,6 +236,7 @@ def test_long_lists_over_many_lines():
     ("text", "line", "column", "words"),
     [
         ("q = {anna}", 7, 6, "small letter"),
+        ("W(p,)", 7, 5, "expected an atom or a term"),
         ("1 X(x).", 7, 7, "full stop"),
         ("1 W(x)", 7, 3, "not declared"),
         ("1 X(x) ^ Xx(x)", 7, 10, "did you mean 'X'?"),
@@ -290,9 +291,10 @@ def test_errors_say_where_and_why(text, line, column, words):
 
 
 def test_all_errors_are_collected_in_order():
-    text = "p = {anna}\nX(p)\n1 X(x).\n1 W(x) ^ V(x)\nX(x)\n1 X(x) &\n1 X(x)"
+    text = "p = {anna, B, bob}\nX(p)\n1 X(x).\n1 W(x) ^ V(x)\nX(x)\n1 X(x) &\n1 X(x)"
     assert [(line, column) for line, column, _ in places(text)] == [
         (1, 6),
+        (1, 15),
         (3, 7),
         (4, 3),
         (4, 10),

@@ -149,11 +149,16 @@ class _Reading:
         line = self._statement(number, text)
         try:
             listed = "{" in text and constants(line, self.program.dialect, self.memory)
+            if listed and listed[0] not in self.program.constants:
+                near = suggestion(listed[0], self.program.constants)
+                raise line.error(0, f"the program has no type {quoted(listed[0])}{near}")
             if listed:
                 self.constants.setdefault(listed[0], {}).update(dict.fromkeys(listed[1]))
                 return
             for known in read_line(line, self.program):
                 self._note(known, number)
+        except ManyInputError as error:
+            self.errors.extend(error.errors)
         except InputError as error:
             self.errors.append(error)
 

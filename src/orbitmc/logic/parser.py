@@ -1,5 +1,6 @@
 """Read Markov logic programs: every statement by itself, all errors together."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,6 +139,8 @@ class _Reading:
         predicate = declared.predicate()
         if declared.value and any(declared.marks):
             raise declared.statement.error(0, "! has no meaning in the declaration of a function")
+        if "?" in declared.marks and self.dialect != "pracmln":
+            raise declared.statement.error(0, "? after a type is pracmln's; see dialect pracmln")
         for remark in declared.remarks:
             self._warn(declared.place, remark)
         self.predicates[predicate.name] = predicate
@@ -148,27 +151,8 @@ class _Reading:
             self._mean(kind, "type")
             self.constants.setdefault(kind, {})
         if "?" in declared.marks:
-            self._at_most_one(declared)
-
-    def _at_most_one(self, declared: Declaration) -> None:
-        """Turn a mark ? into the hard formula that it stands for."""
-        if self.dialect != "pracmln":
-            raise declared.statement.error(
-                declared.offset, "? after a type is pracmln's; see dialect pracmln"
-            )
-        ones = [f"first_{place}" for place in range(len(declared.types))]
-        others = [
-            f"other_{place}" if mark == "?" else ones[place]
-            for place, mark in enumerate(declared.marks)
-        ]
-        same = " ^ ".join(
-            f"({one} = {other})" for one, other in zip(ones, others, strict=True) if one != other
-        )
-        text = (
-            f"!{declared.name}({','.join(ones)}) v !{declared.name}({','.join(others)}) v ({same})"
-        )
-        formula = Statement(declared.statement.source, declared.statement.start, text)
-        self.formulas.append((self.order, Weighing(float("inf"), True, False, formula)))
+            hard = Weighing(math.inf, True, False, declared.at_most_one())
+            self.formulas.append((self.order, hard))
 
     def _mean(self, name: str, meaning: str) -> None:
         self.meanings.setdefault(name, (meaning, self.order))
