@@ -142,6 +142,16 @@ def warm_up(
     )
 
 
+def walk(graph: FactorGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
+    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
+    _walk(graph, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
+
+
+@compiled
+def _walk(graph, kernel, memory, values, outcomes, rng, count):
+    steps(graph, kernel, memory, values, outcomes, rng, count)
+
+
 NOWHERE = -1
 
 
