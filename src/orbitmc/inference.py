@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from orbitmc.compiled import Stopwatch
-from orbitmc.errors import InputError, LimitError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import (
     FROZEN,
     UNMIXED,
@@ -22,6 +22,7 @@ from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, rows_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -113,6 +114,13 @@ def marginals(
     seen = model.given(evidence or {})
     if chosen.method not in METHODS:
         raise InputError(f"unknown method {chosen.method!r}; there are {', '.join(METHODS)}")
+    try:
+        return _answer(seen, chosen, watchers)
+    except ContradictionError as error:
+        raise explained(seen, error) from None
+
+
+def _answer(seen: Model, chosen: Settings, watchers: Iterable[Watcher]) -> Marginals:
     if chosen.method not in ("auto", "exact"):
         return answer_by_sampling(seen, chosen, f"{chosen.method} was asked for", watchers)
     try:

@@ -158,12 +158,11 @@ def _mark_supported(graph, ranks, memory, factor):
     level = np.int64(memory.level[factor])
     undecided = False
     for entry in range(end - start):
-        allowed = np.int64(ranks.rank[start + entry]) >= level
-        if allowed or not undecided:
-            if _is_left(graph, ranks, memory, first, last, entry):
-                undecided |= not allowed
-                if allowed:
-                    _support(graph, memory, first, last, entry)
+        if _is_left(graph, ranks, memory, first, last, entry):
+            if np.int64(ranks.rank[start + entry]) < level:
+                undecided = True
+            else:
+                _support(graph, memory, first, last, entry)
     if not undecided:
         memory.level[factor] = 0
 
