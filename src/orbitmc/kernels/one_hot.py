@@ -30,8 +30,8 @@ from orbitmc.random import choose_by_log_weights, choose_by_table, integer, lane
 MOST_MEMBERS = 255  # which of them is 1, or none, fits a byte
 
 TABLE, FIELDS, FACTORS = range(3)
-BLOCK_UPDATES, LEFT_ALONE, CHANGED = range(3)
-OUTCOMES = ("block updates", "left alone", "changed groups")
+BLOCK_UPDATES, LEFT_ALONE, MOVED = range(3)
+OUTCOMES = ("block updates", "left alone", "moved variables")
 
 
 class OneHotMemory(NamedTuple):
@@ -136,7 +136,7 @@ def _clear_group(kernel, memory, values, first, size):
         for lane in range(lanes_of(memory.scratch)):
             value = values[variable, lane]
             memory.before[place, lane] = value
-            memory.ones[lane] = min(memory.ones[lane] + value, 2)
+            memory.ones[lane] = min(memory.ones[lane] + value, np.uint8(2))
             values[variable, lane] = 0
 
 
@@ -234,20 +234,21 @@ def _add_change(graph, memory, candidate, lane, after):
 @shared
 def _fill_group(kernel, memory, values, outcomes, first, size):
     """Give the members their new values, or in lanes left alone their old ones."""
-    changed, alone = 0, 0
+    moved, alone = 0, 0
     for place in range(size):
         variable = np.uint64(kernel.member[first + place])
+        wanted = np.uint8(place + 1)
         for lane in range(lanes_of(memory.scratch)):
             old = memory.before[place, lane]
-            new = np.uint8(memory.picked[0, lane] == place + 1)
-            values[variable, lane] = old if memory.ones[lane] > 1 else new
-            changed += (memory.ones[lane] < 2) & (old == 1) & (new == 0)
-            changed += (memory.ones[lane] == 0) & (new == 1)
+            drawn = np.uint8(memory.picked[0, lane] == wanted)
+            new = old if memory.ones[lane] > 1 else drawn
+            values[variable, lane] = new
+            moved += np.int64(old ^ new)
     for lane in range(lanes_of(memory.scratch)):
-        alone += memory.ones[lane] > 1
+        alone += np.int64(memory.ones[lane] > 1)
     outcomes[BLOCK_UPDATES] += lanes_of(memory.scratch)
     outcomes[LEFT_ALONE] += alone
-    outcomes[CHANGED] += changed
+    outcomes[MOVED] += moved
 
 
 def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLike]) -> OneHot:
