@@ -1,0 +1,142 @@
+"""Declarations of types, predicates and functions, as they stand in a program."""
+
+import re
+from dataclasses import dataclass
+
+from orbitmc.logic.scanner import STRING, Statement, unquoted
+from orbitmc.logic.syntax import Dialect, Place, Predicate
+from orbitmc.text import quoted, require_memory
+
+NAME = r"-?[^\W\d][\w'-]*"
+TYPE = rf"\+?\s*+{NAME}(?:\s++{NAME})?\s*+[!?]?"
+DECLARATION = re.compile(
+    rf"(?P<prefix>\*\*|[*@+])?\s*+(?:(?P<value>{NAME})\s++)?(?P<name>{NAME})\s*+"
+    rf"(?P<arguments>\((?P<types>\s*+(?:{TYPE}\s*+,\s*+)*+(?:{TYPE}\s*+)?)\))?"
+)
+ARGUMENT = re.compile(
+    rf"\s*(?P<plus>\+)?\s*(?P<type>{NAME})(?:\s+(?P<named>{NAME}))?\s*(?P<mark>[!?])?\s*"
+)
+KEYWORDS = {"exist", "forall"}
+CONSTANTS = re.compile(rf"(?P<type>{NAME})\s*=\s*\{{")
+PIECE = re.compile(rf"{STRING}|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
+WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
+CONSTANT = re.compile(r"-?\d+|[^\W_][\w'-]*")
+BYTES_PER_CONSTANT = 120
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A predicate, or a function if it has a type of values; `marks` holds ! or ? or nothing."""
+
+    name: str
+    types: tuple[str, ...]
+    marks: tuple[str, ...]
+    prefix: str
+    value: str | None
+    remarks: tuple[str, ...]
+    statement: Statement
+    offset: int
+
+    def predicate(self) -> Predicate:
+        """Give the predicate that is declared; a function's has its value as first argument."""
+        if self.value is not None:
+            types = (self.value, *self.types)
+            return Predicate(
+                function_name(self.name), types, (False,) * len(types), True, self.place
+            )
+        exclusive = tuple(mark == "!" for mark in self.marks)
+        closed = True if self.prefix.startswith("*") else None
+        return Predicate(self.name, self.types, exclusive, closed, self.place)
+
+    @property
+    def place(self) -> Place:
+        return self.statement.place(self.offset)
+
+
+def function_name(function: str) -> str:
+    """Name the predicate that a function becomes, as no predicate in a file can be named."""
+    return f"{function}="
+
+
+def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
+    """Read a statement as a declaration if it has the looks of one."""
+    found = DECLARATION.fullmatch(statement.text)
+    if not found or {found["name"].lower(), (found["value"] or "").lower()} & KEYWORDS:
+        return None
+    if found["value"] and not found["arguments"]:
+        return None
+    arguments = [ARGUMENT.fullmatch(piece) for piece in (found["types"] or "").split(",")]
+    matched = [argument for argument in arguments if argument]
+    if dialect != "tuffy" and any(argument["named"] for argument in matched):
+        return None
+    remarks = ["+ before a type has no meaning"] if any(one["plus"] for one in matched) else []
+    if dialect != "tuffy" and found["prefix"]:
+        remarks.append(f"{found['prefix']} before a declaration is Tuffy's; see dialect tuffy")
+    if found["prefix"] in ("@", "+") and dialect != "tuffy":
+        return None
+    return Declaration(
+        found["name"],
+        tuple(argument["type"] for argument in matched),
+        tuple(argument["mark"] or "" for argument in matched),
+        found["prefix"] or "",
+        found["value"],
+        tuple(remarks),
+        statement,
+        found.start("name"),
+    )
+
+
+def constants(
+    statement: Statement, dialect: Dialect, memory: int
+) -> tuple[str, tuple[str, ...]] | None:
+    """Read a statement as a list of a type's constants if it has the looks of one."""
+    found = CONSTANTS.match(statement.text)
+    if not found:
+        return None
+    pieces = [piece for piece in PIECE.finditer(statement.text, found.end()) if piece[0].strip()]
+    if not pieces or pieces[-1][0] != "}":
+        raise statement.error(len(statement.text), "expected '}' at the end of the constants")
+    names: dict[str, None] = {}
+    words = [piece for piece in pieces[:-1] if piece[0] != ","]
+    for index, word in enumerate(words):
+        if word[0] == "...":
+            ends = words[index - 1 : index] + words[index + 1 : index + 2]
+            names.update(dict.fromkeys(_range(statement, word.start(), ends, memory)))
+        else:
+            names[constant(statement, word, dialect)] = None
+    return found["type"], tuple(names)
+
+
+def constant(statement: Statement, word: re.Match[str], dialect: Dialect) -> str:
+    """Read a constant: a string, a whole number, or a name with a capital."""
+    text = word[0]
+    if text.startswith('"') and len(text) > 1:
+        return unquoted(text)
+    complaint = complaint_about(text, dialect)
+    if complaint:
+        raise statement.error(word.start(), complaint)
+    return text
+
+
+def complaint_about(word: str, dialect: Dialect) -> str:
+    """Say why a word without quotes cannot be a constant, or nothing."""
+    if not CONSTANT.fullmatch(word):
+        return f"expected a constant, found {quoted(word)}; quote names with other characters"
+    if dialect != "tuffy" and not (word[0].isupper() or word[0].isdigit() or word[0] == "-"):
+        return (
+            f"the constant {quoted(word)} starts with a small letter, as only variables do; "
+            f'write {word[0].upper() + word[1:]} or "{word}"'
+        )
+    return ""
+
+
+def _range(
+    statement: Statement, offset: int, ends: list[re.Match[str]], memory: int
+) -> tuple[str, ...]:
+    if len(ends) != 2 or not all(WHOLE_NUMBER.fullmatch(end[0]) for end in ends):
+        raise statement.error(offset, "... stands between two whole numbers, as in {1, ..., 20}")
+    low, high = (int(end[0]) for end in ends)
+    if low > high:
+        raise statement.error(offset, f"the range from {low} to {high} is empty")
+    require_memory(statement.source.name, BYTES_PER_CONSTANT * (high - low + 1), memory)
+    return tuple(map(str, range(low, high + 1)))

@@ -1,0 +1,114 @@
+"""Cut the text of a program into statements, without comments, every character at its place."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from orbitmc.errors import InputError
+from orbitmc.logic.syntax import Place
+from orbitmc.text import Text
+
+STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
+COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
+UNFINISHED = re.compile(r"(?:=>|\^|\||,|(?:(?<=\s)|(?<=[)\]]))v)\s*\Z")
+STATEMENT_LIKE = re.compile(r"[=(]")
+ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text whose comments are blanks, and where its characters stand."""
+
+    name: str
+    content: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0] + [match.end() for match in re.finditer("\n", self.content)]
+
+    def place(self, offset: int) -> Place:
+        line = bisect_right(self._line_starts, offset)
+        return Place(self.name, line, offset - self._line_starts[line - 1] + 1)
+
+    def line_start(self, number: int) -> int:
+        """Give where a line begins; here lines count from 0."""
+        return self._line_starts[number]
+
+    def error(self, offset: int, message: str) -> InputError:
+        return error_at(self.place(offset), message)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A piece of a source: a declaration, a directive or a formula."""
+
+    source: Source
+    start: int
+    text: str
+
+    def place(self, offset: int) -> Place:
+        return self.source.place(self.start + offset)
+
+    def error(self, offset: int, message: str) -> InputError:
+        return self.source.error(self.start + offset, message)
+
+    def after(self, offset: int) -> "Statement":
+        """Leave out what stands before a character, and the blanks that follow."""
+        kept = self.text[offset:].lstrip()
+        return Statement(self.source, self.start + len(self.text) - len(kept), kept)
+
+    def before(self, offset: int) -> "Statement":
+        return Statement(self.source, self.start, self.text[:offset].rstrip())
+
+
+def error_at(place: Place, message: str) -> InputError:
+    return InputError(message, source=place.source, line=place.line, column=place.column)
+
+
+def without_comments(text: Text) -> Source:
+    """Put blanks where comments are, so that all else keeps its line and column."""
+    content = text.content
+    if "/" in content:
+        content = COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), content)
+    return Source(text.source, content)
+
+
+def statements(source: Source) -> Iterator[Statement]:
+    """Give the statements in order: a line each, or several lines if they are unfinished."""
+    start, gathered = 0, ""
+    offset = 0
+    for line in source.content.splitlines(keepends=True):
+        if gathered and not _goes_on(gathered, line):
+            yield _trimmed(source, start, gathered)
+            gathered = ""
+        if not gathered:
+            start = offset
+        gathered += line
+        if not gathered.strip():
+            gathered = ""
+        offset += len(line)
+    if gathered:
+        yield _trimmed(source, start, gathered)
+
+
+def _goes_on(before: str, line: str) -> bool:
+    if not line.strip():
+        return True
+    bare = re.sub(STRING, "", before)
+    if "{" in bare and "}" not in bare:
+        return not STATEMENT_LIKE.search(re.sub(STRING, "", line))
+    return bool(UNFINISHED.search(bare))
+
+
+def _trimmed(source: Source, start: int, text: str) -> Statement:
+    kept = text.lstrip()
+    return Statement(source, start + len(text) - len(kept), kept.rstrip())
+
+
+def unquoted(word: str) -> str:
+    """Give the name that a constant in the text stands for: without quotes and escapes."""
+    if not word.startswith('"'):
+        return word
+    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), word[1:-1])
