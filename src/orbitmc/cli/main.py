@@ -9,6 +9,7 @@ from orbitmc.cli.check import check
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
 from orbitmc.cli.infer import infer
+from orbitmc.cli.learn import learn
 from orbitmc.cli.resume import resume
 from orbitmc.cli.symmetry import symmetry
 from orbitmc.version import __version__
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, symmetry, check, convert, resume, demo):
+for verb in (infer, symmetry, check, convert, learn, resume, demo):
     app.command()(verb)
 
 

@@ -107,8 +107,10 @@ class Task:
 
     def _beginning(self) -> Step:
         """Where the pseudo-likelihood is largest, which is near already."""
-        *_, last = first_step(self.pseudo_likelihood), *maximise(self.pseudo_likelihood)
-        return replace(last, iteration=0, finished=False)
+        step = first_step(self.pseudo_likelihood)
+        for step in maximise(self.pseudo_likelihood, step):
+            pass
+        return replace(step, iteration=0, finished=False)
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,13 @@ class Learned:
     """A program's weights, numbered as in `ground`, and how learning went."""
 
     ground: Ground
-    weights: Floats
     step: Step
     seconds: float
     interrupted: bool = False
+
+    @property
+    def weights(self) -> Floats:
+        return self.step.weights
 
 
 Watch = Callable[[Step], None]
@@ -150,4 +155,4 @@ def learn(
                 break
     except KeyboardInterrupt:
         interrupted = True
-    return Learned(task.ground, step.weights, step, time.perf_counter() - begun, interrupted)
+    return Learned(task.ground, step, time.perf_counter() - begun, interrupted)

@@ -25,13 +25,14 @@ class Prior:
 
     def log_density(self, weights: Floats) -> float:
         """The logarithm, but for a constant."""
-        away = (weights - self.mean)[self.learned] / self.deviation
+        away = (weights[self.learned] - self.mean[self.learned]) / self.deviation
         return float(-0.5 * (away @ away))
 
     def slope(self, weights: Floats) -> Floats:
         """The gradient of the log-density; 0 for weights that are not learned."""
         slope = np.zeros(len(weights))
-        slope[self.learned] = (self.mean - weights)[self.learned] / self.deviation**2
+        away = self.mean[self.learned] - weights[self.learned]
+        slope[self.learned] = away / self.deviation**2
         return slope
 
     def complete(self, learned: Floats) -> Floats:
