@@ -69,17 +69,17 @@ def climb(
     iterations: int = ITERATIONS,
 ) -> Iterator[Step]:
     """Take noisy steps; each keeps what another climb needs to go on from it."""
-    step, weights = start, start.weights
+    step, weights, prior = start, start.weights, objective.prior
     if start.kept:
         weights = _restored(objective, optimiser, start)
     while step.iteration < iterations:
         number = step.iteration + 1
         sweeps = SWEEPS if step.iteration else FIRST_SWEEPS
         slope, worlds = objective.slope(weights, sweeps=sweeps)
-        weights = weights + optimiser.move(number, slope, worlds, objective.prior)
+        weights = weights + optimiser.move(number, slope, worlds, prior)
         share = (LATENESS + 1) / (number + LATENESS)
-        learned = ((1 - share) * step.weights + share * weights)[objective.prior.learned]
-        average = objective.prior.complete(learned)
+        before, now = step.weights[prior.learned], weights[prior.learned]
+        average = prior.complete((1 - share) * before + share * now)
         step = Step(
             number,
             average,
