@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import ValueTally
+from orbitmc.estimate.tallies import ChanceTally
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.gibbs import SystematicScan
@@ -17,7 +17,7 @@ from orbitmc.logic.assembly import graph_of
 from orbitmc.logic.grounding import Ground
 from orbitmc.run.pack import Pack, empty_pack, start_pack, warm_up
 
-LANES = 128
+LANES = 64  # as in other runs, so that one compiled program serves all
 
 
 class Chains:
@@ -53,14 +53,9 @@ class Chains:
         """A pack for these weights, in the state in which the last one was left."""
         if not self.kept:
             return start_pack(
-                graph,
-                kernel,
-                seed=self.seed,
-                number=self.number,
-                lanes=self.lanes,
-                kind=ValueTally,
+                graph, kernel, seed=self.seed, number=self.number, lanes=self.lanes
             )
-        pack = empty_pack(graph, kernel, lanes=self.lanes, kind=ValueTally.__name__)
+        pack = empty_pack(graph, kernel, lanes=self.lanes, kind=ChanceTally.__name__)
         for name, array in _arrays(pack).items():
             array[...] = self.kept[name]
         return pack
