@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.marginals import (
@@ -15,7 +17,8 @@ from orbitmc.estimate.marginals import (
     exact_marginals,
     sampled_marginals,
 )
-from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, rows_of
+from orbitmc.estimate.statistics import Statistics
+from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, rows_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
@@ -24,7 +27,10 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, WAYS, MCSat, mc_sat, slices_in_words
 from orbitmc.kernels.mixture import PAPER_WEIGHT
+from orbitmc.kernels.slice_reach import surely_reached
+from orbitmc.kernels.slices import slice_bytes
 from orbitmc.lifting import (
     CLUSTERS,
     MAX_MOVED,
@@ -33,10 +39,12 @@ from orbitmc.lifting import (
     by_approximate_symmetries,
     by_exact_symmetries,
 )
+from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
 from orbitmc.run.schedule import Schedule
 
-Method = Literal["auto", "exact", "gibbs", "lifted", "lmh"]
+Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
+Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
 Estimator = Literal["chances", "values"]
 
@@ -52,6 +60,7 @@ class Settings:
 
     method: Method = "auto"
     scan: Scan = "systematic"
+    slices: Slices = "walk"
     estimator: Estimator = "chances"
     samples: int | None = None
     seconds: float | None = None
@@ -71,7 +80,7 @@ class Settings:
 
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
-        names = ("method", "scan", "alpha", "clusters", "rank", "max_moved")
+        names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
         return {name: getattr(self, name) for name in names}
 
     def schedule(self) -> Schedule:
@@ -168,6 +177,10 @@ def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lift
             rank=settings.rank,
             max_moved=settings.max_moved,
         )
+    if settings.method == "mcsat":
+        if settings.slices not in WAYS:
+            raise InputError(f"unknown slices {settings.slices!r}; there are {', '.join(WAYS)}")
+        return Lifting(mc_sat(model.graph, large=WAYS[settings.slices]), "")
     kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
     return Lifting(kernel, "")
 
@@ -177,9 +190,10 @@ def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
+    slices = slices_in_words(run.outcomes) if isinstance(run.kernel, MCSat) else ""
     about = About(
-        method=method if method in ("lifted", "lmh") else "gibbs",
-        reason="; ".join(part for part in (reason, lifting.about) if part),
+        method=method if method in ("mcsat", "lifted", "lmh") else "gibbs",
+        reason="; ".join(part for part in (reason, lifting.about, slices) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
@@ -188,10 +202,21 @@ def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -
         outcomes=run.outcomes,
         interrupted=run.interrupted,
     )
-    found = sampled_marginals(model, run.statistics(lifting.pools), domains, about)
+    found = sampled_marginals(model, _statistics(run, lifting), domains, about)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     said = (early if hasty else ()) + _warnings(found)
+    if about.outcomes.get(BY_SAMPLE_SAT):
+        said += (f"{slices}; slices by walk are exact",)
     return replace(found, about=replace(about, warnings=said))
+
+
+def _statistics(run: Run, lifting: Lifting) -> Statistics:
+    """What a run knows; a variable that MC-SAT surely reaches is not frozen."""
+    known = run.statistics(lifting.pools)
+    if not isinstance(run.kernel, MCSat) or not run.graph.has_zeros():
+        return known
+    reached = surely_reached(run.graph, run.kernel)
+    return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
 
 
 def price(plan: Plan) -> str:
@@ -222,6 +247,8 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     rows = int(rows_of(graph.cardinality).sum())
     zeros = graph.variables if graph.has_zeros() else 0
     pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    if settings.method == "mcsat":
+        pack += slice_bytes(graph)
     return settings.packs * pack
 
 
@@ -231,7 +258,7 @@ def _warnings(found: Marginals) -> tuple[str, ...]:
     if frozen:
         said.append(
             f"{len(frozen)} variables are frozen in some chains ({_some(frozen)}): zeros in the "
-            "model keep Gibbs from changing them one at a time, so the numbers of everything "
+            "model keep the chains from changing them one at a time, so the numbers of everything "
             "connected to them may be wrong"
         )
     unmixed = [name for name, marginal in found.items() if marginal.verdict == UNMIXED]

@@ -14,8 +14,9 @@ from orbitmc.graph.model import Model
 from orbitmc.inference import marginals
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
-from orbitmc.logic.database import Database, merged
+from orbitmc.logic.database import Database
 from orbitmc.logic.evidence import parse_database, read_database
+from orbitmc.logic.fact_tables import merged
 from orbitmc.logic.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground, is_closed
 from orbitmc.logic.parser import read_program
 from orbitmc.logic.query import Pattern, QueryAtoms, query_atoms, read_query
@@ -137,7 +138,8 @@ def _closed_by_few(program: Program, known: Database, world: World) -> Iterable[
     """Predicates that a single atom of evidence has closed, though formulas would infer them."""
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
     for name, facts in known.facts.items():
-        few = len(facts.truth) == 1 and program.predicates[name].closed is None
+        predicate = program.predicates[name]
+        few = len(facts.truth) == 1 and predicate.closed is None and not predicate.is_block
         if few and name in used and is_closed(name, program, known, world):
             yield (
                 f"one atom of evidence makes {name} closed: its other atoms are taken as false; "

@@ -9,13 +9,22 @@ from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.flips import flips
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.informed import informed_swap
+from orbitmc.kernels.mc_sat import mc_sat
 from orbitmc.kernels.mixture import lifted
+from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.orbital import orbital
+from orbitmc.kernels.relabelling import relabelling
 from orbitmc.kernels.swap import swap
+from orbitmc.kernels.windows import windows
+from orbitmc.kernels.within_slice import WithinSlice
+
+LARGEST_CLUSTER = 3  # bonds branch too much beyond
 
 
 def prepared_on(graph):
@@ -75,6 +84,18 @@ def _orbital(graph, prepared):
     return kernels
 
 
+def slice_kernels_on(graph):
+    """MC-SAT with either exact way to draw a slice, and as base of lifted chains."""
+    prepared = unrounded_conditionals(graph)
+    counting = mc_sat(graph)
+    return {
+        "counting": counting,
+        "walking": mc_sat(graph, most_nodes=0, large=WithinSlice(1)),
+        "counting a little": mc_sat(graph, most_nodes=7, large=WithinSlice(1)),
+        "lifted": lifted(counting, [orbital(graph, prepared, wrong_group(graph))], alpha=0.6),
+    }
+
+
 def wrong_group(graph):
     """A cycle over all variables of one size, and value maps on the way."""
     generators = []
@@ -88,3 +109,38 @@ def wrong_group(graph):
         generators.append(from_images(graph.variables, points, image, kept))
         generators.append(from_images(graph.variables, points, image, turned))
     return permutation_group(graph.variables, generators)
+
+
+def moves_on(graph):
+    """Kernels that move many variables at once, chosen without regard to the graph."""
+    found = {}
+    for way, prepared in prepared_on(graph).items():
+        moves = _moves_of_binary(graph, prepared) | _moves_of_any(graph)
+        if prepared.affine.all() and graph.variables <= LARGEST_CLUSTER:
+            moves["clusters"] = clusters(graph, prepared)
+        found |= {f"{name} with {way}": kernel for name, kernel in moves.items()}
+    return found
+
+
+def _moves_of_binary(graph, prepared):
+    binary = np.flatnonzero(graph.cardinality == 2)
+    if len(binary) < 2:
+        return {}
+    return {
+        "flip of all": flips(graph, prepared),
+        "flips of sets": flips(graph, prepared, [binary[:1], binary[1:], binary[::2]]),
+        "windows": windows(graph, prepared, binary[None, :], size=(1, 2)),
+        "one-hot group": one_hot(graph, prepared, [binary]),
+        "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
+    }
+
+
+def _moves_of_any(graph):
+    every = np.arange(graph.variables)
+    sets, labels = [every, every[1::2]], [(0, 1), (1, 0)]
+    largest = np.flatnonzero(graph.cardinality == graph.cardinality.max())
+    last = int(graph.cardinality.max()) - 1
+    return {
+        "relabelling": relabelling(graph, sets[: graph.variables], labels[: graph.variables]),
+        "relabelling of last": relabelling(graph, [largest], [(0, last)]),
+    }

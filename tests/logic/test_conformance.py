@@ -3,10 +3,10 @@
 from math import exp
 
 import pytest
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
 
 from orbitmc.errors import ContradictionError
+from orbitmc.logic.evidence import parse_database
+from orbitmc.logic.parser import parse
 from orbitmc.markov_logic import logic
 
 e = exp(1)

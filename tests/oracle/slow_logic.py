@@ -31,7 +31,7 @@ World = Mapping[tuple[str, ...], bool]
 def slow_marginals(
     program: Program, database: Database, closed: set[str] = frozenset()
 ) -> dict[tuple[str, ...], float]:
-    """Probability of every ground atom, by adding up the weights of all possible worlds."""
+    """Probability of every ground atom by enumerating worlds; nothing if none is possible."""
     constants = _constants(program, database)
     atoms = [
         (name, *arguments)
@@ -44,6 +44,8 @@ def slow_marginals(
         total += weight
         for atom in atoms:
             sums[atom] += weight * world[atom]
+    if total == 0.0:
+        return {}
     return {atom: part / total for atom, part in sums.items()}
 
 

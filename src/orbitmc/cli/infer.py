@@ -39,10 +39,11 @@ def infer(
     evidence: EvidenceList = None,
     query: Query = None,
     method: Annotated[
-        Literal["auto", "exact", "gibbs", "lifted", "lmh"],
+        Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"],
         typer.Option(
-            help="auto is exact where that is affordable, and samples elsewhere; lifted jumps "
-            "along exact symmetries, lmh along approximate ones."
+            help="auto is exact where that is affordable, and samples elsewhere; mcsat suits hard "
+            "and heavy constraints; lifted jumps along exact symmetries, lmh along approximate "
+            "ones."
         ),
     ] = "auto",
     seconds: Annotated[
@@ -59,6 +60,12 @@ def infer(
     scan: Annotated[
         Literal["systematic", "random"], typer.Option(help="In which order to update variables.")
     ] = "systematic",
+    slices: Annotated[
+        Literal["walk", "samplesat"],
+        typer.Option(
+            help="How mcsat draws what is too large to count: walk is exact, samplesat is not."
+        ),
+    ] = "walk",
     estimator: Annotated[
         Literal["chances", "values"],
         typer.Option(help="Average conditional probabilities, or count values."),
@@ -122,6 +129,7 @@ def infer(
     settings = _settings(
         method=method,
         scan=scan,
+        slices=slices,
         estimator=estimator,
         samples=samples,
         seconds=seconds,

@@ -114,6 +114,15 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     )
 
 
+def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats, Floats]:
+    """Couplings and biases of the affine variables before rounding, aligned with `prepared`."""
+    coupling, bias = np.zeros(len(prepared.neighbour)), np.zeros(graph.variables)
+    fill_fields(
+        graph, prepared.affine, prepared.neighbour_start, prepared.neighbour, coupling, bias
+    )
+    return sealed(coupling), sealed(bias)
+
+
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
     most = int(graph.cardinality.max(initial=1))
     return Scratch(
@@ -126,13 +135,17 @@ def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratc
 
 
 def _rounded(exact: Conditionals) -> Conditionals:
-    even = 2.0 * np.rint(exact.limit * 2.0**31)  # as the numbers it is compared with
-    limit = np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),
-        limit=sealed(limit),
+        limit=sealed(rounded_limits(exact.limit)),
     )
+
+
+def rounded_limits(chances: Floats) -> Indices:
+    """Probabilities times 2^32, even as the numbers that they are compared with."""
+    even = 2.0 * np.rint(chances * 2.0**31)
+    return np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
 
 
 @shared

@@ -2,7 +2,7 @@
 
 Only zeros matter here (log-potentials of minus infinity): a value is pruned when some factor
 supports it with no remaining values of its other variables. States are found by a randomised
-search that prunes after every decision.
+search that prunes after every decision; where it loses its way, by WalkSAT.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,9 @@ from orbitmc.arrays import Bytes, Indices, lengths, sealed, starts
 from orbitmc.compiled import compiled, shared
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.walk_sat import mend
 
+FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
 ATTEMPTS = 8
 
@@ -58,33 +60,53 @@ def possible_states(graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
     pruned = possible_values(graph)
     rng = np.random.default_rng(seed)
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
+    easy = True
     for lane in range(lanes):
-        values[:, lane] = _possible_state(graph, pruned, rng)
+        found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False) if easy else None
+        easy = found is not None
+        if found is None:
+            found = _walked(graph, pruned, rng)
+        if found is None:
+            found = _searched_long(graph, pruned, rng)
+        values[:, lane] = found
     return values
 
 
-def _possible_state(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
+def _searched(
+    graph: FactorGraph,
+    pruned: Domains,
+    rng: np.random.Generator,
+    backtracks: int,
+    smallest_first: bool,
+) -> Bytes | None:
+    """Search for a possible state; None if that takes more backtracks."""
+    domains = Domains(pruned.value_start, pruned.allowed.copy())
+    order, preference = rng.permutation(graph.variables), rng.random(len(domains.allowed))
     found = np.zeros(graph.variables, dtype=np.uint8)
+    search = _search_memory(graph, domains)
+    outcome = _find(graph, domains, search, order, preference, smallest_first, backtracks, found)
+    if outcome == NONE:
+        raise ContradictionError("no state satisfies the hard constraints of the model")
+    return found if outcome == FOUND else None
+
+
+def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+    """Mend a random state; None if that takes too long."""
+    found = np.zeros(graph.variables, dtype=np.uint8)
+    _set_preferred_once(pruned, rng.random(len(pruned.allowed)), found)
+    hard = _search_memory(graph, pruned).hard
+    return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+
+
+def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
     for attempt in range(ATTEMPTS):
-        domains = Domains(pruned.value_start, pruned.allowed.copy())
-        search = _search_memory(graph, domains)
-        outcome = _find(
-            graph,
-            domains,
-            search,
-            rng.permutation(graph.variables),
-            rng.random(len(domains.allowed)),
-            attempt % 2 == 1,
-            MOST_BACKTRACKS,
-            found,
-        )
-        if outcome == FOUND:
+        found = _searched(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
+        if found is not None:
             return found
-        if outcome == NONE:
-            raise ContradictionError("no state satisfies the hard constraints of the model")
     raise ContradictionError(
-        f"no possible starting state was found in {ATTEMPTS} searches of {MOST_BACKTRACKS} "
-        "backtracks each; the hard constraints may contradict each other (this is no proof)"
+        "no possible starting state was found, neither by WalkSAT nor in "
+        f"{ATTEMPTS} searches of {MOST_BACKTRACKS} backtracks each; the hard constraints may "
+        "contradict each other (this is no proof)"
     )
 
 
@@ -247,8 +269,7 @@ def _find(graph, domains, search, order, preference, smallest_first, limit, foun
     while True:
         variable = _next_variable(order, domains, smallest_first)
         if variable < 0:
-            for each in range(variables):
-                found[each] = _preferred(domains, each, preference)
+            _set_preferred(domains, preference, found)
             return FOUND
         value = _preferred(domains, variable, preference)
         chosen[depth], tried[depth], marks[depth] = variable, value, search.ends[2]
@@ -282,6 +303,17 @@ def _next_variable(order, domains, smallest_first):
             if not smallest_first:
                 return best
     return best
+
+
+@compiled
+def _set_preferred_once(domains, preference, found):
+    _set_preferred(domains, preference, found)
+
+
+@shared
+def _set_preferred(domains, preference, found):
+    for variable in range(len(found)):
+        found[variable] = _preferred(domains, variable, preference)
 
 
 @shared

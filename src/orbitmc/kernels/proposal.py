@@ -186,11 +186,11 @@ def _list_affected(graph, memory, count):
 @shared
 def _add_affected(graph, memory, values, sign):
     for place in range(memory.listed[COUNT]):
-        _add_potentials(graph, memory, values, memory.affected[place], sign)
+        add_potentials(graph, memory, values, memory.affected[place], sign)
 
 
 @shared
-def _add_potentials(graph, memory, values, factor, sign):
+def add_potentials(graph, memory, values, factor, sign):
     """Add or subtract one factor's log-potentials; a present state's are always finite."""
     place, satisfied = memory.scratch.place, memory.scratch.pattern
     start = graph.table_start[graph.table_of[factor]]
