@@ -31,9 +31,7 @@ def variable_cells(ground: Ground, classes: Classes) -> Ints:
     offset = 0
     for atoms in ground.atoms.values():
         if atoms.variables:
-            in_blocks = atoms.in_blocks
-            codes = np.flatnonzero(atoms.fixed < 0) * atoms.width if in_blocks else atoms.unknown()
-            cells = atom_cells(ground, atoms, codes, classes)
+            cells = atom_cells(ground, atoms, atoms.variable_codes(), classes)
             found[atoms.first : atoms.first + atoms.variables] = offset + cells
             offset += int(cells.max()) + 1
     return _finer(found, ground.cardinality)

@@ -40,12 +40,10 @@ def constant_swaps(ground: Ground, classes: Classes) -> ConstantSwaps:
     kind = np.repeat(np.arange(len(kinds)), sizes)
     digit = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
     families = [
-        family
-        for atoms in ground.atoms.values()
-        for family in _families(atoms, universe, kinds)
+        family for atoms in ground.atoms.values() for family in _families(atoms, universe, kinds)
     ]
     constant, variable = _mentions(families, np.cumsum(sizes) - sizes)
-    members, which, count = _members(_row_of(classes, universe, _value_kinds(ground)), constant)
+    members, which, count = _members(_row_of(classes, universe, value_kinds(ground)), constant)
     wanted = np.isin(constant, members)
     return ConstantSwaps(
         start=starts(count),
@@ -59,7 +57,7 @@ def constant_swaps(ground: Ground, classes: Classes) -> ConstantSwaps:
     )
 
 
-def _value_kinds(ground: Ground) -> set[str]:
+def value_kinds(ground: Ground) -> set[str]:
     """Types whose constants are values of some variable."""
     return {
         kind
@@ -104,7 +102,7 @@ def _families(atoms: Atoms, universe: Universe, kinds: list[str]) -> Iterator[_F
     places = [place for place, mark in enumerate(predicate.exclusive) if not mark]
     own = [predicate.types[place] for place in places]
     variable = atoms.first + np.arange(atoms.variables)
-    code = np.flatnonzero(atoms.fixed < 0) * atoms.width if atoms.in_blocks else atoms.unknown()
+    code = atoms.variable_codes()
     alike = _same_values(atoms, code)
     for number in np.unique(alike):
         yield _Family(

@@ -90,4 +90,3 @@ def _told(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     log_odds = np.zeros(len(codes))
     log_odds[np.searchsorted(codes, doubted)] = doubts
     return codes, log_odds
-

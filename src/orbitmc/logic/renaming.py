@@ -86,4 +86,3 @@ def _permutation(
     if kept.all():
         return normal(len(cardinality), moved, goal)
     return normal(len(cardinality), moved, goal, starts(sizes), value_map)
-

@@ -63,7 +63,9 @@ def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
     sizes = {kind: ground.universe.size(kind) for kind in first}
     return Renamings(
         classes={kind: catch.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
-        others=tuple(_images(catch.moves, number, first, sizes) for number in _numbers(catch.moves)),
+        others=tuple(
+            _images(catch.moves, number, first, sizes) for number in _numbers(catch.moves)
+        ),
         order=catch.order,
         complete=catch.complete,
         seconds=time.monotonic() - started,
