@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from orbitmc.arrays import sealed
+from orbitmc.arrays import indices, sealed, starts
 from orbitmc.graph.conditional_tables import FACTORS, FIELD
 from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.groups.constant_swaps import ConstantSwaps
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
@@ -21,6 +22,7 @@ from orbitmc.kernels.mc_sat import mc_sat
 from orbitmc.kernels.mixture import lifted
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.orbital import orbital
+from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.relabelling import relabelling
 from orbitmc.kernels.swap import swap
 from orbitmc.kernels.windows import windows
@@ -75,6 +77,7 @@ def _orbital(graph, prepared):
         "swap": swaps,
         "orbital": jumps,
         "drawn": drawn_orbital(graph, prepared, stabilizer_chain(group), group),
+        "renaming": renaming(graph, prepared, swaps_on(graph)),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }
     if len(alike[0]) >= 4:
@@ -154,3 +157,29 @@ def _moves_of_any(graph):
         "relabelling": relabelling(graph, sets[: graph.variables], labels[: graph.variables]),
         "relabelling of last": relabelling(graph, [largest], [(0, last)]),
     }
+
+
+def swaps_on(graph):
+    """Three constants; variables of one size are pairs of them, in order, as far as they go."""
+    sizes, family = np.unique(graph.cardinality, return_inverse=True)
+    code = np.array([np.sum(family[:k] == family[k]) for k in range(graph.variables)])
+    order = np.lexsort((code, family))
+    speaks = [np.flatnonzero((code // 3 == c) | (code % 3 == c)) for c in range(3)]
+    return ConstantSwaps(
+        start=indices([0, 3]),
+        member=indices([2, 0, 1]),
+        class_of=indices([0, 0, 0]),
+        digit=sealed(np.arange(3)),
+        kind=indices([0, 0, 0]),
+        mention_start=starts(np.array([len(some) for some in speaks])),
+        mention=indices(np.concatenate(speaks)),
+        family=indices(family),
+        code=sealed(code),
+        place_start=indices(2 * np.arange(len(sizes) + 1)),
+        place_kind=indices(np.zeros(2 * len(sizes))),
+        radix=sealed(np.tile([3, 1], len(sizes))),
+        size=sealed(np.full(2 * len(sizes), 3)),
+        code_start=starts(np.bincount(family)),
+        known_code=sealed(code[order]),
+        owner=indices(order),
+    )

@@ -1,0 +1,103 @@
+"""From a ground program to a lifted kernel: jump by renaming constants, alike or nearly alike."""
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.estimate.orbit_tally import rows_of_orbits
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.groups.constant_swaps import ConstantSwaps
+from orbitmc.groups.orbits import connected
+from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.kernels.gibbs import RandomScan
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.lifting import orbital_kernels
+from orbitmc.kernels.mixture import PAPER_WEIGHT, lifted
+from orbitmc.kernels.renaming import renaming
+from orbitmc.lifting import SECONDS, Lifting
+from orbitmc.logic.atom_cells import variable_cells
+from orbitmc.logic.constant_classes import Classes, constant_swaps, value_kinds
+from orbitmc.logic.grounding import Ground
+from orbitmc.logic.renaming import induced
+from orbitmc.symmetry.energy_check import changes_energy
+from orbitmc.symmetry.generators import chosen
+from orbitmc.symmetry.renaming import Renamings, renamings
+
+
+def by_renaming(
+    ground: Ground,
+    model: Model,
+    prepared: Conditionals,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    seconds: float = SECONDS,
+) -> Lifting:
+    """Lifted MCMC: mix Gibbs with renamings of constants that change nothing, never rejected.
+
+    `model` is the one that `ground` means. Without interchangeable constants it is Gibbs.
+    """
+    _require_fit(ground, model)
+    base = RandomScan(prepared)
+    found = renamings(ground, seconds=seconds)
+    swaps = constant_swaps(ground, found.classes)
+    rest = _rest(ground, model, found)
+    kernels: list[Kernel] = []
+    if swaps.classes:
+        kernels.append(renaming(model.graph, prepared, swaps, symmetric=True))
+    kernels += orbital_kernels(model.graph, prepared, rest, symmetric=True)
+    if not kernels:
+        return Lifting(base, "no constants are interchangeable: Gibbs alone")
+    about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
+    return Lifting(lifted(base, kernels, alpha=alpha), about, _pools(ground, found, rest))
+
+
+def by_approximate_renaming(
+    ground: Ground,
+    model: Model,
+    prepared: Conditionals,
+    classes: Classes,
+    *,
+    alpha: float = PAPER_WEIGHT,
+) -> Lifting:
+    """Lifted Metropolis-Hastings: swap constants that an approximation cannot tell apart.
+
+    The classes only propose; acceptance is by the model itself.
+    """
+    _require_fit(ground, model)
+    base = RandomScan(prepared)
+    swaps = constant_swaps(ground, classes)
+    if not swaps.classes:
+        return Lifting(base, "no two constants share a class: Gibbs alone")
+    kernel = lifted(base, [renaming(model.graph, prepared, swaps)], alpha=alpha)
+    return Lifting(kernel, f"{_in_words(swaps)}, in {1 - alpha:.0%} of the steps")
+
+
+def _require_fit(ground: Ground, model: Model) -> None:
+    if not np.array_equal(ground.cardinality, model.graph.cardinality):
+        raise InputError("the model is not the one that the ground program means")
+
+
+def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
+    """Renamings that are no swaps of variables: those of values, and those of many at once."""
+    values = value_kinds(ground)
+    generators = [
+        *(images for images in found.swaps() if values & set(images)),
+        *found.others,
+    ]
+    cardinality = model.graph.cardinality
+    elements = [induced(ground, images) for images in generators]
+    group = permutation_group(len(cardinality), elements, cardinality=cardinality)
+    return chosen(group, ~changes_energy(model.graph, group))
+
+
+def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarray | None:
+    """Tally rows that are equal for sure; none are pooled when values move."""
+    if rest.maps_values:
+        return None
+    cells = variable_cells(ground, found.classes)
+    labels = connected(int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image])
+    return np.asarray(rows_of_orbits(ground.cardinality, labels[cells]))
+
+
+def _in_words(swaps: ConstantSwaps) -> str:
+    return f"{len(swaps.member)} constants in {swaps.classes} classes are swapped"
