@@ -40,6 +40,18 @@ EvidenceList = Annotated[
         show_default=False,
     ),
 ]
+Generators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-g",
+        "--generators",
+        "--generator",
+        metavar="CYCLES",
+        help="Your own, as '(A B)(C D)', or a file with one in each line; may be repeated. Any "
+        "permutation is safe to jump by.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
 Threads = Annotated[
     int | None,
