@@ -1,7 +1,7 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -34,11 +34,11 @@ from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.kernels.slices import slice_bytes
 from orbitmc.lifting import (
     CLUSTERS,
-    MAX_MOVED,
     RANK,
     Lifting,
     by_approximate_symmetries,
     by_exact_symmetries,
+    by_generators,
 )
 from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
@@ -72,7 +72,9 @@ class Settings:
     alpha: float = PAPER_WEIGHT
     clusters: int = CLUSTERS
     rank: int | None = RANK
-    max_moved: int = MAX_MOVED
+    max_moved: int | None = None
+    min_acceptance: float | None = None
+    generators: Sequence[str] = ()
     seed: int = 0
     packs: int = PACKS
     lanes: int = LANES
@@ -82,7 +84,8 @@ class Settings:
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
         names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in (*names, "min_acceptance")}
+        return {**found, "generators": list(self.generators)}
 
     def schedule(self) -> Schedule:
         ends = (self.samples, self.seconds, self.standard_error)
@@ -114,6 +117,8 @@ def marginals(
     seen = model.given(evidence or {})
     if chosen.method not in METHODS:
         raise InputError(f"unknown method {chosen.method!r}; there are {', '.join(METHODS)}")
+    if chosen.generators and chosen.method != "lmh":
+        raise InputError(f"generators are for the method lmh, not {chosen.method}")
     try:
         return _answer(seen, chosen, watchers)
     except ContradictionError as error:
@@ -176,6 +181,8 @@ def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lift
     """The kernel that a method means; the same settings give the same kernel."""
     if settings.method == "lifted":
         return by_exact_symmetries(model, prepared, alpha=settings.alpha)
+    if settings.method == "lmh" and settings.generators:
+        return by_generators(model, prepared, settings.generators, alpha=settings.alpha)
     if settings.method == "lmh":
         return by_approximate_symmetries(
             model,
@@ -184,6 +191,7 @@ def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lift
             clusters=settings.clusters,
             rank=settings.rank,
             max_moved=settings.max_moved,
+            min_acceptance=settings.min_acceptance,
         )
     if settings.method == "mcsat":
         if settings.slices not in WAYS:

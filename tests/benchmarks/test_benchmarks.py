@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.mark.parametrize(
-    "name", ["gibbs_updates", "accuracy", "startup", "memory", "orbital_moves"]
+    "name", ["gibbs_updates", "accuracy", "startup", "memory", "orbital_moves", "webkb_like"]
 )
 def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
     script = BENCHMARKS / f"{name}.py"

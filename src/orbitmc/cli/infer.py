@@ -14,6 +14,7 @@ from orbitmc.cli.options import (
     Debug,
     DialectOption,
     EvidenceList,
+    Generators,
     Json,
     MaxGroundings,
     MeaningOption,
@@ -26,7 +27,7 @@ from orbitmc.cli.options import (
     Seed,
     Threads,
 )
-from orbitmc.cli.questions import LogicOptions, read_question
+from orbitmc.cli.questions import LogicOptions, read_generators, read_question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,8 +81,22 @@ def infer(
         int, typer.Option(min=0, help="Boolean rank of its links; 0 leaves links as they are.")
     ] = 5,
     max_moved: Annotated[
-        int, typer.Option(min=1, help="How many factors a jump of lmh may touch.")
-    ] = 200,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many factors a jump of lmh may move.",
+            show_default="enough for 20 variables",
+        ),
+    ] = None,
+    min_acceptance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Let lmh exchange only variables whose fields would let so many jumps succeed.",
+            show_default=False,
+        ),
+    ] = None,
+    generators: Generators = None,
     packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
     lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
@@ -139,6 +154,8 @@ def infer(
         clusters=clusters,
         rank=rank or None,
         max_moved=max_moved,
+        min_acceptance=min_acceptance,
+        generators=read_generators(generators),
         seed=seed,
         packs=packs,
         lanes=lanes,

@@ -1,4 +1,4 @@
-"""Read what a command is asked about: a model and evidence, or a program and databases."""
+"""Read what a command is asked about: a model or a program, evidence, generators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -59,9 +59,8 @@ def read_question(
     from orbitmc.formats.registry import read
 
     model = read(path, memory=memory)
-    seen = merged_evidence(
-        [read_evidence(one, model, memory=memory) for one in pieces or ()], model
-    )
+    found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = merged_evidence(found, model)
     return Question(model.given(seen), {"model": str(path.resolve()), "evidence": dict(seen)})
 
 
@@ -123,3 +122,27 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
         else:
             files += [Path(part) for part in piece.split(",") if part]
     return files, texts
+
+
+def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
+    """Give all generators in cycle notation: what begins with a bracket is one, the rest files."""
+    found: list[str] = []
+    for piece in pieces or ():
+        if piece.lstrip().startswith("("):
+            found.append(piece.strip())
+        else:
+            found.extend(_lines(Path(piece)))
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[str]:
+    from orbitmc.text import read_text
+
+    text = read_text(path)
+    lines = [line.strip() for line in text.content.splitlines()]
+    wrong = [number for number, line in enumerate(lines, 1) if line and line[0] != "("]
+    if wrong:
+        raise InputError(
+            "expected one generator in each line, as (A B)(C D)", source=str(path), line=wrong[0]
+        )
+    return [line for line in lines if line]
