@@ -124,6 +124,23 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     return files, texts
 
 
+def read_moves(piece: str | None) -> Mapping[str, Any] | None:
+    """Read recorded moves: JSON text, or a file of an answer that holds them."""
+    if piece is None:
+        return None
+    from orbitmc.formats.strict_json import parse_json
+    from orbitmc.text import MEMORY, Text, read_text
+
+    text = Text("--moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
+    found = parse_json(text, memory=MEMORY)
+    moves = found.get("moves", found) if isinstance(found, dict) else None
+    if not isinstance(moves, dict):
+        raise InputError(
+            "it holds no moves: an object with families and period", source=text.source
+        )
+    return moves
+
+
 def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
     """Give all generators in cycle notation: what begins with a bracket is one, the rest files."""
     found: list[str] = []
