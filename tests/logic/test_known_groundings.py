@@ -25,7 +25,7 @@ def test_groundings_are_those_of_alchemy(number):
 def test_a_clause_more_or_less_would_be_noticed():
     known = case(4)
     found = _clauses(known)
-    changed = [found[0][:-1] + [found[0][0]], *found[1:]]
+    changed = [[*found[0][:-1], found[0][0]], *found[1:]]
     truth = _true_atoms(known)
     assert not _same(_drawn(found, truth), _drawn(changed, truth))
 
