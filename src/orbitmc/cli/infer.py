@@ -28,7 +28,7 @@ from orbitmc.cli.options import (
     Threads,
 )
 from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, read_question
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc.inference import Settings
@@ -203,9 +203,12 @@ def infer(
     from orbitmc.inference import carry_out, decide
 
     with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
-        decision = decide(asked.model, settings)
-        session.remember(kernel=decision.settings.kernel())
-        found = carry_out(asked.model, decision, session.watchers)
+        try:
+            decision = decide(asked.model, settings)
+            session.remember(kernel=decision.settings.kernel())
+            found = carry_out(asked.model, decision, session.watchers)
+        except ContradictionError as error:
+            raise asked.explained(error) from None
     answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -36,6 +36,7 @@ class Question:
     model: "Model"
     record: Mapping[str, Any]
     in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
+    explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
     remarks: Sequence[str] = field(default=())
 
 
@@ -107,7 +108,7 @@ def _logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(options),
     }
-    return Question(asked.model, record, asked.in_atoms, asked.remarks)
+    return Question(asked.model, record, asked.in_atoms, asked.explained, asked.remarks)
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
