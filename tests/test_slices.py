@@ -73,7 +73,7 @@ def test_sample_sat_is_biased_and_the_answer_says_so(row):
     found = marginals(row, method="mcsat", slices="samplesat", samples=200, seed=3)
     assert found.about.outcomes["components by SampleSAT"] > 1000
     assert any("approximate" in warning for warning in found.about.warnings)
-    assert in_errors(row, found).max() > 12
+    assert in_errors(row, found).max() > 8
 
 
 def test_equal_variables_are_frozen_for_gibbs_but_not_for_slices(tmp_path):
