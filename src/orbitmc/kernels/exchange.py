@@ -137,8 +137,8 @@ def _propose(memory, member, first, width, chosen, values):
             proposal.target[slot] = member[own + column]
             one, other = member[origin + column], member[goal + column]
             for lane in range(lanes_of(proposal.scratch)):
-                turned = values[other, lane] if proposal.coins[lane] else values[one, lane]
-                proposal.proposed[slot, lane] = turned
+                come, gone = values[one, lane], values[other, lane]  # both, so that no lane jumps
+                proposal.proposed[slot, lane] = gone if proposal.coins[lane] else come
 
 
 def shuffle(

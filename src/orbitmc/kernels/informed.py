@@ -11,8 +11,10 @@ import numpy as np
 
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import Conditionals, local_field, local_log_weights
+from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
+from orbitmc.graph.local_weights import local_log_weights
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.exchange import random_block
 from orbitmc.kernels.kernel import steps
