@@ -35,7 +35,9 @@ def test_several_databases_and_a_query(tmp_path):
     paths = [tmp_path / "one.db", tmp_path / "two.db"]
     for path, text in zip(paths, (FIRST_PAGES, SECOND_PAGES), strict=True):
         path.write_text(text)
-    done = orbitmc("learn", program, *paths, "-o", output, "--query", "Topic", "--prior", "0.5", "-q")
+    done = orbitmc(
+        "learn", program, *paths, "-o", output, "--query", "Topic", "--prior", "0.5", "-q"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     read = parse(PAGES, learning=True)
     databases = [parse_database(text, read) for text in (FIRST_PAGES, SECOND_PAGES)]

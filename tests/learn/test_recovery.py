@@ -50,7 +50,10 @@ def test_known_weights_are_recovered_within_their_errors(method):
     unlearned = parse(PROGRAM.replace("1.2 ", "").replace("-0.6 ", ""), learning=True)
     query = frozenset({"Smokes", "Likes"})
     settings = Settings(
-        method=method, query=query, deviation=10.0, iterations=40 if method != "conditional" else None
+        method=method,
+        query=query,
+        deviation=10.0,
+        iterations=40 if method != "conditional" else None,
     )
     found = np.array(
         [

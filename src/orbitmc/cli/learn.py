@@ -68,18 +68,14 @@ def learn(
     ] = None,
     prior: Annotated[
         float,
-        typer.Option(
-            metavar="STD", help="How far weights may be from those written, or from 0."
-        ),
+        typer.Option(metavar="STD", help="How far weights may be from those written, or from 0."),
     ] = 2.0,
     optimiser: Annotated[
         Literal["newton", "adam"], typer.Option(help="How discriminative climbs.")
     ] = "newton",
     iterations: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Stop after so many.", show_default="1000; discriminative 200"
-        ),
+        typer.Option(min=1, help="Stop after so many.", show_default="1000; discriminative 200"),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Stop after so long.", show_default=False)
@@ -88,9 +84,8 @@ def learn(
     dialect: Annotated[
         Literal["alchemy", "pracmln", "tuffy"], typer.Option(help="How the program is written.")
     ] = "alchemy",
-    max_groundings: Annotated[
-        int, typer.Option(min=1, help="Refuse to make more groundings.")
-    ] = 10**8,
+    max_groundings: Annotated[int, typer.Option(min=1, help="Refuse to make more groundings.")] = 10
+    ** 8,
     memory: Memory = MEMORY,
     checkpoint: Annotated[
         Path | None,

@@ -52,9 +52,7 @@ class Chains:
     def _pack(self, graph: FactorGraph, kernel: SystematicScan) -> Pack:
         """A pack for these weights, in the state in which the last one was left."""
         if not self.kept:
-            return start_pack(
-                graph, kernel, seed=self.seed, number=self.number, lanes=self.lanes
-            )
+            return start_pack(graph, kernel, seed=self.seed, number=self.number, lanes=self.lanes)
         pack = empty_pack(graph, kernel, lanes=self.lanes, kind=ChanceTally.__name__)
         for name, array in _arrays(pack).items():
             array[...] = self.kept[name]

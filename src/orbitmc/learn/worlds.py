@@ -108,7 +108,9 @@ def _data_values(found: Ground, database: Database, explained: frozenset[str]) -
     values = np.zeros(len(found.cardinality), dtype=np.int64)
     for name in sorted(explained):
         atoms = found.atoms[name]
-        variable, value = atoms.literals(_true_codes(atoms, database.facts.get(name), found.universe))
+        variable, value = atoms.literals(
+            _true_codes(atoms, database.facts.get(name), found.universe)
+        )
         if atoms.in_blocks:
             _require_one_each(atoms, variable, found.universe)
         values[variable] = value
