@@ -11,10 +11,8 @@ from tests.oracle.brute_force import states
 class Enumerated:
     """All states of a world with their chances; some state must satisfy all hard formulas."""
 
-    kept = {}
-
     def __init__(self, ground):
-        self.ground = ground
+        self.ground, self.kept = ground, {}
         graph = graph_of(ground, np.zeros(len(ground.weights)))
         self.counts = TrueCounts(ground)(np.array(states(graph)).T)
 

@@ -107,10 +107,8 @@ class Task:
 
     def _beginning(self) -> Step:
         """Where the pseudo-likelihood is largest, which is near already."""
-        step = first_step(self.pseudo_likelihood)
-        for step in maximise(self.pseudo_likelihood, step):
-            pass
-        return replace(step, iteration=0, finished=False)
+        *_, last = maximise(self.pseudo_likelihood)
+        return replace(last, iteration=0, finished=False)
 
 
 @dataclass(frozen=True)
