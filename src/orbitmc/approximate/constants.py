@@ -1,7 +1,7 @@
 """Constants that are nearly alike: classes of them, type by type.
 
 Like every approximation, classes only say where to jump. Constants that formulas name have no
-class.
+class, nor have those for which copies of a rule have weights of their own.
 """
 
 from collections.abc import Iterator
@@ -73,8 +73,14 @@ def by_messages(
 
 
 def free_constants(ground: Ground) -> dict[str, np.ndarray]:
-    """For each type, which constants no formula names."""
-    return {kind: ~mark for kind, mark in fixed_constants(ground.program, ground.universe).items()}
+    """For each type, which constants no formula names, and no copy of a rule has its weight for."""
+    marks = fixed_constants(ground.program, ground.universe)
+    for number, rule in enumerate(ground.program.rules):
+        own = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
+        if len(np.unique(own)) > 1:
+            for name in rule.per_constant:
+                marks[rule.types[name]][:] = True
+    return {kind: ~mark for kind, mark in marks.items()}
 
 
 def _numbered(words: np.ndarray, free: np.ndarray) -> Ints:
