@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from orbitmc.arrays import indices
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals import Conditionals
@@ -108,7 +109,7 @@ def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarr
         return None
     cells = variable_cells(ground, found.classes)
     labels = connected(int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image])
-    return np.asarray(rows_of_orbits(ground.cardinality, labels[cells]))
+    return np.asarray(rows_of_orbits(indices(ground.cardinality), labels[cells]))
 
 
 def _in_words(swaps: ConstantSwaps) -> str:

@@ -20,8 +20,8 @@ from orbitmc.kernels.mc_sat import mc_sat
 from orbitmc.kernels.mixture import lifted
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.orbital import orbital
-from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.relabelling import relabelling
+from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.swap import swap
 from orbitmc.kernels.windows import windows
 from orbitmc.kernels.within_slice import WithinSlice
