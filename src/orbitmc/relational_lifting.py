@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from orbitmc.arrays import indices
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals import Conditionals
@@ -34,7 +35,9 @@ def by_renaming(
 ) -> Lifting:
     """Lifted MCMC: mix Gibbs with renamings of constants that change nothing, never rejected.
 
-    `model` is the one that `ground` means. Without interchangeable constants it is Gibbs.
+    `model` is the one that `ground` means. The share `alpha` of all changes of variables is by
+    Gibbs: a swap of two constants changes many at once. Without interchangeable constants it is
+    Gibbs alone.
     """
     _require_fit(ground, model)
     base = RandomScan(prepared)
@@ -48,7 +51,8 @@ def by_renaming(
     if not kernels:
         return Lifting(base, "no constants are interchangeable: Gibbs alone")
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
-    return Lifting(lifted(base, kernels, alpha=alpha), about, _pools(ground, found, rest))
+    kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
+    return Lifting(kernel, about, _pools(ground, found, rest))
 
 
 def by_approximate_renaming(
@@ -61,20 +65,29 @@ def by_approximate_renaming(
 ) -> Lifting:
     """Lifted Metropolis-Hastings: swap constants that an approximation cannot tell apart.
 
-    The classes only propose; acceptance is by the model itself.
+    The classes only propose; acceptance is by the model itself. `alpha` as in `by_renaming`.
     """
     _require_fit(ground, model)
     base = RandomScan(prepared)
     swaps = constant_swaps(ground, classes)
     if not swaps.classes:
         return Lifting(base, "no two constants share a class: Gibbs alone")
-    kernel = lifted(base, [renaming(model.graph, prepared, swaps)], alpha=alpha)
-    return Lifting(kernel, f"{_in_words(swaps)}, in {1 - alpha:.0%} of the steps")
+    jumps = renaming(model.graph, prepared, swaps)
+    kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
+    return Lifting(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
 
 
 def _require_fit(ground: Ground, model: Model) -> None:
     if not np.array_equal(ground.cardinality, model.graph.cardinality):
         raise InputError("the model is not the one that the ground program means")
+
+
+def _steps(alpha: float, swaps: ConstantSwaps) -> float:
+    """The share of steps that gives the base chain its share of changes."""
+    if not 0 < alpha < 1:
+        raise InputError(f"the weight of a mixture lies between 0 and 1, not at {alpha}")
+    each = max(1.0, swaps.mean_moved)
+    return alpha * each / (alpha * each + 1 - alpha)
 
 
 def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
@@ -96,7 +109,7 @@ def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarr
         return None
     cells = variable_cells(ground, found.classes)
     labels = connected(int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image])
-    return np.asarray(rows_of_orbits(ground.cardinality, labels[cells]))
+    return np.asarray(rows_of_orbits(indices(ground.cardinality), labels[cells]))
 
 
 def _in_words(swaps: ConstantSwaps) -> str:

@@ -1,7 +1,7 @@
 """Constants that are nearly alike: classes of them, type by type.
 
 Like every approximation, classes only say where to jump. Constants that formulas name have no
-class.
+class, nor have those for which copies of a rule have weights of their own.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from orbitmc.approximate.cluster_weights import require_clusters
 from orbitmc.approximate.colours import cells
 from orbitmc.approximate.kmeans import clusters_of_vectors
+from orbitmc.approximate.numbers import row_classes, snapped
 from orbitmc.arrays import Floats
 from orbitmc.graph.model import Model
 from orbitmc.logic.constant_classes import Classes
@@ -73,8 +74,14 @@ def by_messages(
 
 
 def free_constants(ground: Ground) -> dict[str, np.ndarray]:
-    """For each type, which constants no formula names."""
-    return {kind: ~mark for kind, mark in fixed_constants(ground.program, ground.universe).items()}
+    """For each type, which constants no formula names, and no copy of a rule has its weight for."""
+    marks = fixed_constants(ground.program, ground.universe)
+    for number, rule in enumerate(ground.program.rules):
+        own = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
+        if len(np.unique(own)) > 1:
+            for name in rule.per_constant:
+                marks[rule.types[name]][:] = True
+    return {kind: ~mark for kind, mark in marks.items()}
 
 
 def _numbered(words: np.ndarray, free: np.ndarray) -> Ints:
@@ -92,7 +99,7 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
 
     Atoms that say a constant twice count apart; soft evidence is added up.
     """
-    columns = [np.zeros(size)]
+    columns: list[Floats] = [np.zeros(size)]
     for relation in known:
         rows = relation.arguments
         again = (rows[:, :1] == rows).all(axis=1) & relation.is_among_equals
@@ -102,7 +109,7 @@ def _counts(known: list[Relation], kind: str, size: int) -> Floats:
                 for mark in (again, ~again):
                     chosen = column[mark & (relation.truth == truth)]
                     columns.append(np.bincount(chosen, minlength=size).astype(np.float64))
-            columns.append(np.bincount(column, relation.log_odds, minlength=size))
+            columns.append(np.bincount(column, relation.log_odds, size).astype(np.float64))
     return np.stack(columns, axis=1)
 
 
@@ -156,7 +163,8 @@ def _standardised(vectors: Floats) -> Floats:
     if not varied.any():
         return np.zeros((len(vectors), 1))
     scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / spread[varied]
+    first, which = row_classes(snapped(scaled))
     if scaled.shape[1] > len(scaled):  # distances stay the same
         left, lengths, _ = np.linalg.svd(scaled, full_matrices=False)
         scaled = left * lengths
-    return scaled
+    return scaled[first][which]  # equal rows stay equal, whatever rounding did

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Indices
+from orbitmc.arrays import Indices, lengths
 from orbitmc.compiled import shared
 
 NOBODY = -1
@@ -51,10 +51,14 @@ class ConstantSwaps(NamedTuple):
         return len(self.start) - 1
 
     @property
+    def mean_moved(self) -> float:
+        """How many variables a swap moves on average, or somewhat fewer."""
+        return 2.0 * len(self.mention) / max(1, len(self.member))
+
+    @property
     def most_moved(self) -> int:
         """How many variables a swap moves at most."""
-        mentions = np.diff(self.mention_start.astype(np.int64))
-        return int(2 * mentions.max(initial=0))
+        return 2 * int(lengths(self.mention_start).max(initial=0))
 
 
 @shared

@@ -40,11 +40,12 @@ def variable_cells(ground: Ground, classes: Classes) -> Ints:
 def _own_classes(ground: Ground, kind: str, classes: Classes) -> Ints:
     size = ground.universe.size(kind)
     own = classes.get(kind, np.full(size, -1))
-    return np.where(own < 0, -1 - np.arange(size), own)
+    return np.asarray(np.where(own < 0, -1 - np.arange(size), own))
 
 
 def _finer(cell: Ints, column: Ints) -> Ints:
     """Tell apart what differs in either, numbered from 0."""
     _, marks = np.unique(column, return_inverse=True)
     keys = cell * (int(marks.max(initial=0)) + 1) + marks.reshape(-1)
-    return np.unique(keys, return_inverse=True)[1].reshape(-1)
+    _, numbers = np.unique(keys, return_inverse=True)
+    return np.asarray(numbers.reshape(-1))

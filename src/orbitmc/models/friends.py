@@ -38,7 +38,7 @@ def friends(
     influence: float = 1.1,
     seed: int = 0,
 ) -> tuple[Program, Database]:
-    """A program and what is known of so many people, called P0, P1, …
+    """A program, and what is known of so many people: P0, P1 and so on.
 
     Friendships are mutual; everybody has `friendships` known ones on average. In an open world
     others are possible, in a closed one they are not. The share `smokers` of the people is known

@@ -5,6 +5,7 @@ leaves every constant alone that a formula names is a symmetry of the ground mod
 far fewer than atoms, so these symmetries are cheap to find.
 """
 
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Renamings:
         """Swaps of neighbours that generate all permutations within classes."""
         for kind, classes in self.classes.items():
             order = np.argsort(classes, kind="stable")
-            for one, other in zip(order[:-1], order[1:], strict=True):
+            for one, other in itertools.pairwise(order):
                 if classes[one] == classes[other]:
                     images = np.arange(len(classes))
                     images[[one, other]] = other, one
@@ -123,8 +124,8 @@ def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
         kinds = [rule.types[name] for name in rule.per_constant]
         begin, end = ground.first_weight[number], ground.first_weight[number + 1]
         weights = _weight_classes(ground.weights[begin:end])
-        unusual = np.flatnonzero(weights != np.bincount(weights).argmax()) if kinds else []
-        if len(unusual):
+        unusual = np.flatnonzero(weights != np.bincount(weights).argmax())
+        if kinds and len(unusual):
             shape = [ground.universe.size(kind) for kind in kinds]
             rows = np.stack(np.unravel_index(unusual, shape), axis=1)
             yield _Fact(rows + np.array([first[kind] for kind in kinds]), weights[unusual])
