@@ -21,6 +21,7 @@ from orbitmc.graph.conditionals import (
     scratch,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
 from orbitmc.graph.potentials import factors_around
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot_tables import cumulative_chances, fits, surroundings
