@@ -46,7 +46,7 @@ def learn(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write the learned program.",
+            help="Where to write the learned program; .gz packs it.",
             show_default=False,
         ),
     ],
@@ -101,10 +101,11 @@ def learn(
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
     require_writable(checkpoint)
+    from orbitmc.formats.writing import write_text
     from orbitmc.learn.checkpoint import load, question
     from orbitmc.learn.learning import Settings
     from orbitmc.learn.learning import learn as learn_weights
-    from orbitmc.learn.writing import write_program
+    from orbitmc.learn.writing import program_text
     from orbitmc.logic.evidence import read_databases
     from orbitmc.logic.parser import read_program
 
@@ -132,7 +133,8 @@ def learn(
     with _stopped_by_signals():
         learned = learn_weights(read, worlds, settings, start=start, watch=watching)
     watching.keep(learned.step)
-    write_program(output, learned.ground, learned.weights, remarks=_remarks(learned, settings))
+    text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
+    write_text(output, text)
     return _end(learned, settings, output, quiet)
 
 
