@@ -1,7 +1,8 @@
 """Random numbers for chains in lock-step: a narrow door through which kernels draw.
 
 Kernels call only the generic functions below. Draws that all lanes share (which variable, which
-group element) come from one generator (xoshiro256++); draws per lane from eight interleaved ones
+group element) come from one generator (xoshiro256++), and so do those of kernels that go through
+the lanes one by one; draws for all lanes at once from eight interleaved ones
 (xoshiro128+, Blackman & Vigna 2018), dealt out to the lanes in turn. All state is in arrays, so
 a checkpoint is complete. Tests pass through the same door with an object that enumerates every
 outcome, and so get a kernel's exact transition matrix.
@@ -27,6 +28,7 @@ from orbitmc.vectors import (
 
 STREAMS = 8  # interleaved lane generators, one for each 32-bit number of an AVX2 register
 LANE_UNIT = 32  # lanes come in multiples of this
+COLUMNS = 8  # of lanes (lane modulo eight) are independent: their spread is the error
 
 
 class Generator(NamedTuple):
@@ -83,6 +85,18 @@ def integer(rng: Any, bound: int) -> int:
 @generic("rng")
 def bernoulli(rng: Any, chance: float) -> bool:
     """Draw true with the given chance, the same for all lanes."""
+    raise NotImplementedError
+
+
+@generic("rng")
+def lane_integer(rng: Any, bound: int) -> int:
+    """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
+    raise NotImplementedError
+
+
+@generic("rng")
+def lane_bernoulli(rng: Any, chance: float) -> bool:
+    """Draw true with the given chance for one lane."""
     raise NotImplementedError
 
 
@@ -181,12 +195,14 @@ def _next(state):
 
 
 @implementation(integer, Generator)
+@implementation(lane_integer, Generator)
 def _integer(rng, bound):
     high = _next(rng.common) >> np.uint64(32)
     return np.int64((high * np.uint64(bound)) >> np.uint64(32))
 
 
 @implementation(bernoulli, Generator)
+@implementation(lane_bernoulli, Generator)
 def _bernoulli(rng, chance):
     return np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance
 

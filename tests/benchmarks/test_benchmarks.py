@@ -12,9 +12,18 @@ from tests.shared_data import shared
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize(
-    "name", ["gibbs_updates", "accuracy", "startup", "memory", "orbital_moves"]
+NAMES = (
+    "gibbs_updates",
+    "accuracy",
+    "startup",
+    "memory",
+    "orbital_moves",
+    "symmetry_detection",
+    "webkb_like",
 )
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
     run_and_look(name, tmp_path)
 

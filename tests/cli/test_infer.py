@@ -70,7 +70,7 @@ def test_answers_go_to_standard_output_and_remarks_to_standard_error(model):
 
 
 def test_quiet_says_nothing_when_all_is_well(model):
-    assert orbitmc("infer", model, *FEW, "-q").stderr == ""
+    assert orbitmc("infer", model, *FEW, "--quiet").stderr == ""
 
 
 def test_a_log_gets_lines_of_progress(tmp_path):

@@ -95,7 +95,7 @@ def test_a_tiny_file_that_announces_a_lot_is_refused_at_once(tmp_path):
 def test_frozen_chains_are_never_called_converged(tmp_path):
     same = [(["a", "b"], [[1, 0], [0, 1]])]
     om.write(om.model({"a": ["0", "1"], "b": ["0", "1"]}, same), tmp_path / "x.json")
-    done = orbitmc("infer", tmp_path / "x.json", "--method", "gibbs", "--samples", "100", "-q")
+    done = orbitmc("infer", tmp_path / "x.json", "--method", "gibbs", "--samples", "100", "--quiet")
     assert done.returncode == 3
     assert "not converged: 2 variables are frozen" in done.stderr
     assert "warning: " in done.stderr
@@ -103,7 +103,7 @@ def test_frozen_chains_are_never_called_converged(tmp_path):
 
 def test_a_reader_that_leaves_early_is_no_mishap(tmp_path):
     path = grid(tmp_path, side=8)
-    words = " ".join(command("infer", path, "-q"))
+    words = " ".join(command("infer", path, "--quiet"))
     done = subprocess.run(
         ["bash", "-c", f"{words} | head -1; exit ${{PIPESTATUS[0]}}"],
         capture_output=True,

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc.estimate.statistics import effective_size, interval, statistics, values_of
-from orbitmc.estimate.tallies import COLUMNS, PARTS, ChanceTally, ValueTally, capacity
+from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, capacity
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle import brute_force

@@ -7,7 +7,8 @@ from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
 from orbitmc.graph.potentials import log_weight
-from orbitmc.graph.support import possible_states, possible_values
+from orbitmc.graph.state_search import MOST_BACKTRACKS, _searched, _walked, possible_states
+from orbitmc.graph.support import possible_values
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 
@@ -98,3 +99,35 @@ def test_components_are_numbered_from_the_first_variable():
     assert found[0] == found[2]
     assert found[1] == found[4]
     assert len(set(found.tolist())) == 3
+
+
+def random_clauses(variables, clauses, seed):
+    """Random hard clauses of three variables each."""
+    rng = np.random.default_rng(seed)
+    scopes = [rng.choice(variables, 3, replace=False) for _ in range(clauses)]
+    builder = Builder(np.full(variables, 2))
+    wanted = rng.integers(0, 2, (clauses, 3))
+    builder.add_clauses(scopes, wanted, builder.add_table([-np.inf, 0.0]))
+    return builder.build()
+
+
+def test_walking_finds_states_where_a_search_loses_its_way():
+    graph = random_clauses(400, 1500, seed=2)
+    pruned, rng = possible_values(graph), np.random.default_rng(1)
+    assert _searched(graph, pruned, rng, MOST_BACKTRACKS, False) is None
+    states = possible_states(graph, 3, SEED)
+    assert np.isfinite(log_weight(graph, states)).all()
+    assert len(np.unique(states, axis=1).T) == 3
+
+
+def test_walking_mends_tables_and_variables_of_many_values():
+    for seed in range(20):
+        graph = random_graph([seed, 6], variables=(4, 7), cardinalities=(2, 3, 4), zeros=0.4)
+        found = _walked(graph, possible_values(graph), np.random.default_rng(seed))
+        assert found is not None
+        assert np.isfinite(brute_force.log_weight(graph, found))
+
+
+def test_too_many_clauses_end_in_words_not_in_a_hang():
+    with pytest.raises(ContradictionError, match="hard constraints"):
+        possible_states(random_clauses(60, 360, seed=1), 1, SEED)

@@ -1,21 +1,34 @@
 """Every kernel of the package on a graph, as exact as it was before rounding."""
 
 import numpy as np
+import pytest
 
-from orbitmc.arrays import sealed
+from orbitmc.arrays import indices, sealed, starts
 from orbitmc.graph.conditional_tables import FACTORS, FIELD
 from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.groups.constant_swaps import ConstantSwaps
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.kernels import one_hot as one_hot_module
+from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.flips import flips
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.informed import informed_swap
+from orbitmc.kernels.mc_sat import mc_sat
 from orbitmc.kernels.mixture import lifted
+from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.orbital import orbital
+from orbitmc.kernels.relabelling import relabelling
+from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.swap import swap
+from orbitmc.kernels.windows import windows
+from orbitmc.kernels.within_slice import WithinSlice
+
+LARGEST_CLUSTER = 3  # bonds branch too much beyond
 
 
 def prepared_on(graph):
@@ -64,6 +77,7 @@ def _orbital(graph, prepared):
         "swap": swaps,
         "orbital": jumps,
         "drawn": drawn_orbital(graph, prepared, stabilizer_chain(group), group),
+        "renaming": renaming(graph, prepared, swaps_on(graph)),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }
     if len(alike[0]) >= 4:
@@ -73,6 +87,18 @@ def _orbital(graph, prepared):
         binary = exchange_blocks([alike[0]])
         kernels["informed swap"] = informed_swap(graph, prepared, binary)
     return kernels
+
+
+def slice_kernels_on(graph):
+    """MC-SAT with either exact way to draw a slice, and as base of lifted chains."""
+    prepared = unrounded_conditionals(graph)
+    counting = mc_sat(graph)
+    return {
+        "counting": counting,
+        "walking": mc_sat(graph, most_nodes=0, large=WithinSlice(1)),
+        "counting a little": mc_sat(graph, most_nodes=7, large=WithinSlice(1)),
+        "lifted": lifted(counting, [orbital(graph, prepared, wrong_group(graph))], alpha=0.6),
+    }
 
 
 def wrong_group(graph):
@@ -88,3 +114,72 @@ def wrong_group(graph):
         generators.append(from_images(graph.variables, points, image, kept))
         generators.append(from_images(graph.variables, points, image, turned))
     return permutation_group(graph.variables, generators)
+
+
+def moves_on(graph):
+    """Kernels that move many variables at once, chosen without regard to the graph."""
+    found = {}
+    for way, prepared in prepared_on(graph).items():
+        moves = _moves_of_binary(graph, prepared) | _moves_of_any(graph)
+        if prepared.affine.all() and graph.variables <= LARGEST_CLUSTER:
+            moves["clusters"] = clusters(graph, prepared)
+        found |= {f"{name} with {way}": kernel for name, kernel in moves.items()}
+    return found
+
+
+def _moves_of_binary(graph, prepared):
+    binary = np.flatnonzero(graph.cardinality == 2)
+    if len(binary) < 2:
+        return {}
+    return {
+        "flip of all": flips(graph, prepared),
+        "flips of sets": flips(graph, prepared, [binary[:1], binary[1:], binary[::2]]),
+        "windows": windows(graph, prepared, binary[None, :], size=(1, 2)),
+        "one-hot group": one_hot(graph, prepared, [binary]),
+        "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
+        "one-hot without tables": without_tables(graph, prepared, [binary[1:], binary[:1]]),
+    }
+
+
+def without_tables(graph, prepared, groups):
+    """One-hot groups as if too many variables surrounded each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_hot_module, "fits", lambda *arguments: False)
+        return one_hot(graph, prepared, groups)
+
+
+def _moves_of_any(graph):
+    every = np.arange(graph.variables)
+    sets, labels = [every, every[1::2]], [(0, 1), (1, 0)]
+    largest = np.flatnonzero(graph.cardinality == graph.cardinality.max())
+    last = int(graph.cardinality.max()) - 1
+    return {
+        "relabelling": relabelling(graph, sets[: graph.variables], labels[: graph.variables]),
+        "relabelling of last": relabelling(graph, [largest], [(0, last)]),
+    }
+
+
+def swaps_on(graph):
+    """Three constants; variables of one size are pairs of them, in order, as far as they go."""
+    sizes, family = np.unique(graph.cardinality, return_inverse=True)
+    code = np.array([np.sum(family[:k] == family[k]) for k in range(graph.variables)])
+    order = np.lexsort((code, family))
+    speaks = [np.flatnonzero((code // 3 == c) | (code % 3 == c)) for c in range(3)]
+    return ConstantSwaps(
+        start=indices([0, 3]),
+        member=indices([2, 0, 1]),
+        class_of=indices([0, 0, 0]),
+        digit=sealed(np.arange(3)),
+        kind=indices([0, 0, 0]),
+        mention_start=starts(np.array([len(some) for some in speaks])),
+        mention=indices(np.concatenate(speaks)),
+        family=indices(family),
+        code=sealed(code),
+        place_start=indices(2 * np.arange(len(sizes) + 1)),
+        place_kind=indices(np.zeros(2 * len(sizes))),
+        radix=sealed(np.tile([3, 1], len(sizes))),
+        size=sealed(np.full(2 * len(sizes), 3)),
+        code_start=starts(np.bincount(family)),
+        known_code=sealed(code[order]),
+        owner=indices(order),
+    )

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.graph.conditionals import draw, unrounded_conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from tests.kernels.catalogue import kernels_on, orbital_kernels_on
+from tests.kernels.catalogue import kernels_on, moves_on, orbital_kernels_on
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step, outcomes, transition_matrix
 from tests.oracle.random_models import random_graph, random_ising
@@ -52,6 +52,27 @@ def test_orbital_kernels_along_wrong_groups_keep_the_distribution(flavour, block
             assert balance <= EXACT, (flavour, seed, name)
             seen.add(name)
     assert seen
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_moves_of_many_variables_keep_the_distribution(flavour):
+    seen = set()
+    for seed in range(12):
+        graph = random_graph([seed, 80, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
+        for name, kernel in moves_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert max(stationary, balance) <= EXACT, (flavour, seed, name)
+            seen.add(name)
+    assert seen
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_moves_on_ising_models_keep_the_distribution(equal):
+    for seed in range(4):
+        graph = random_ising(seed, variables=4, degree=2, equal=equal)
+        for name, kernel in moves_on(graph).items():
+            stationary, balance = residuals(graph, one_step(graph, kernel))
+            assert max(stationary, balance) <= EXACT, (seed, name)
 
 
 @pytest.mark.parametrize("equal", [True, False])

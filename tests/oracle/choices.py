@@ -17,6 +17,8 @@ from orbitmc.random import (
     flip_by_field,
     flip_by_table,
     integer,
+    lane_bernoulli,
+    lane_integer,
     pick_by_weights,
     toss,
 )
@@ -44,11 +46,13 @@ class Choices:
 
 
 @implementation(integer, Choices)
+@implementation(lane_integer, Choices)
 def _integer(rng, bound):
     return rng.choose([1.0 / bound] * bound)
 
 
 @implementation(bernoulli, Choices)
+@implementation(lane_bernoulli, Choices)
 def _bernoulli(rng, chance):
     return bool(rng.choose([1.0 - chance, chance]))
 
@@ -80,7 +84,8 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
 
 @implementation(toss, Choices)
 def _toss(rng, coins):
-    coins[0] = rng.choose([0.5, 0.5])
+    for lane in range(len(coins)):
+        coins[lane] = rng.choose([0.5, 0.5])
 
 
 @implementation(pick_by_weights, Choices)

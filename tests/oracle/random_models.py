@@ -41,6 +41,28 @@ def random_ising(seed, *, variables, degree, equal):
     return builder.build()
 
 
+def random_clauses(seed, *, variables=3, cardinalities=(2, 3), zeros=0.0):
+    """Draw a table of one variable, one of a pair, and clauses of either sign: few factors.
+
+    With zeros there are forbidden entries and a hard clause. Kernels that draw something for
+    every factor have few enough outcomes here to go through them all.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice(cardinalities, size=variables)
+    hidden = rng.integers(0, sizes)
+    builder = Builder(sizes)
+    for scope in ([0], [0, 1]):
+        rounded = np.round(_table(rng, sizes, scope, hidden, zeros))
+        builder.add_factor(scope, rounded)
+    for weight in (rng.normal(), -1.3, np.inf if zeros else 2.0):
+        scope = rng.permutation(variables)[: rng.integers(1, variables + 1)]
+        wanted = rng.integers(0, sizes[scope])
+        if np.isposinf(weight):
+            wanted[0] = hidden[scope[0]]
+        builder.add_clause(scope.tolist(), wanted.tolist(), weight)
+    return builder.build()
+
+
 def _table(rng, sizes, scope, hidden, zeros):
     table = rng.normal(size=sizes[scope])
     table[rng.random(table.shape) < zeros] = -np.inf

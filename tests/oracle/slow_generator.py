@@ -4,6 +4,7 @@ import numpy as np
 
 from orbitmc.compiled import implementation
 from orbitmc.random import (
+    accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
     choose_by_table,
@@ -12,6 +13,9 @@ from orbitmc.random import (
     flip_by_table,
     generator,
     integer,
+    lane_bernoulli,
+    lane_integer,
+    toss,
 )
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
@@ -59,11 +63,13 @@ class SlowGenerator:
 
 
 @implementation(integer, SlowGenerator)
+@implementation(lane_integer, SlowGenerator)
 def _integer(rng, bound):
-    return ((rng.next() >> 32) * bound) >> 32
+    return ((rng.next() >> 32) * int(bound)) >> 32
 
 
 @implementation(bernoulli, SlowGenerator)
+@implementation(lane_bernoulli, SlowGenerator)
 def _bernoulli(rng, chance):
     return (rng.next() >> 11) * 2.0**-53 < chance
 
@@ -92,3 +98,14 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
     upto = np.cumsum(weights, axis=0)
     target = rng.draw() * 2.0**-32 * upto[-1]
     values[variable] = (upto[:-1] <= target).sum(axis=0)
+
+
+@implementation(toss, SlowGenerator)
+def _toss(rng, coins):
+    coins[:] = rng.draw() >> 31
+
+
+@implementation(accept_by_log_ratio, SlowGenerator)
+def _accept_by_log_ratio(rng, log_ratio, accepted):
+    chance = np.exp(np.minimum(log_ratio, 0.0))
+    accepted[:] = ((rng.draw() >> 1) < chance * 2147483520.0) | (log_ratio >= 0.0)

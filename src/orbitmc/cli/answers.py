@@ -50,6 +50,14 @@ def require_output(path: Path | None) -> None:
         _writer(path)
 
 
+def write_results(answer: "Marginals", path: Path) -> None:
+    """Write a line `Atom probability` for everything that was asked about."""
+    from orbitmc.formats.writing import write_text
+
+    lines = [f"{name} {marginal.probability[-1]:.6g}\n" for name, marginal in answer.items()]
+    write_text(path, "".join(lines))
+
+
 def _print(answer: "Marginals", json: bool) -> None:
     if json:
         from orbitmc.report.json_answer import json_text

@@ -22,8 +22,8 @@ def check(
     """Say what is in a model, what an answer will cost, and what looks wrong."""
     from orbitmc.inspection import overview
 
-    asked, seen = read_question(model, evidence, memory)
-    found = overview(asked.given(seen), memory=memory)
+    asked = read_question(model, evidence, memory).model
+    found = overview(asked, memory=memory)
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

@@ -31,8 +31,8 @@ def convert(
     require_writable(output)
     from orbitmc.formats.registry import write
 
-    asked, seen = read_question(model, evidence, memory)
-    write(asked.given(seen), output)
+    asked = read_question(model, evidence, memory).model
+    write(asked, output)
     if not quiet:
         say(f"the model of {len(asked.order):,} variables is in {output}")
     return 0

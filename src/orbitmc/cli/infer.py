@@ -5,23 +5,30 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from orbitmc.cli.answers import deliver, require_output, require_writable
+from orbitmc.cli.answers import deliver, require_output, require_writable, write_results
 from orbitmc.cli.exits import say, verb
 from orbitmc.cli.options import (
     MEMORY,
     CheckpointEvery,
+    Closed,
     Debug,
+    DialectOption,
     EvidenceList,
+    Generators,
     Json,
+    MaxGroundings,
+    MeaningOption,
     Memory,
-    ModelFile,
+    Opened,
+    OptionalModelFile,
     Output,
+    Query,
     Quiet,
     Seed,
     Threads,
 )
-from orbitmc.cli.questions import read_question
-from orbitmc.errors import InputError
+from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, read_question
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc.inference import Settings
@@ -29,13 +36,15 @@ if TYPE_CHECKING:
 
 @verb
 def infer(
-    model: ModelFile,
+    model: OptionalModelFile = None,
     evidence: EvidenceList = None,
+    query: Query = None,
     method: Annotated[
-        Literal["auto", "exact", "gibbs", "lifted", "lmh"],
+        Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"],
         typer.Option(
-            help="auto is exact where that is affordable, and samples elsewhere; lifted jumps "
-            "along exact symmetries, lmh along approximate ones."
+            help="auto is exact where that is affordable, and samples elsewhere; mcsat suits hard "
+            "and heavy constraints; lifted jumps along exact symmetries, lmh along approximate "
+            "ones."
         ),
     ] = "auto",
     seconds: Annotated[
@@ -52,26 +61,89 @@ def infer(
     scan: Annotated[
         Literal["systematic", "random"], typer.Option(help="In which order to update variables.")
     ] = "systematic",
+    slices: Annotated[
+        Literal["walk", "samplesat"],
+        typer.Option(
+            help="How mcsat draws what is too large to count: walk is exact, samplesat is not."
+        ),
+    ] = "walk",
     estimator: Annotated[
         Literal["chances", "values"],
         typer.Option(help="Average conditional probabilities, or count values."),
     ] = "chances",
     alpha: Annotated[
-        float, typer.Option(help="Share of Gibbs steps among the jumps of lifted and lmh.")
-    ] = 0.8,
+        float | None,
+        typer.Option(
+            help="Share of Gibbs steps among the jumps of lifted and lmh; any of the next options "
+            "makes lmh jump as in the paper, without a race.",
+            show_default="0.8",
+        ),
+    ] = None,
     clusters: Annotated[
-        int, typer.Option(min=1, help="How many different weights lmh leaves in its approximation.")
-    ] = 6,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many different weights lmh leaves in its approximation.",
+            show_default="6",
+        ),
+    ] = None,
     rank: Annotated[
-        int, typer.Option(min=0, help="Boolean rank of its links; 0 leaves links as they are.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=0,
+            help="Boolean rank of its links; 0 leaves links as they are.",
+            show_default="5",
+        ),
+    ] = None,
     max_moved: Annotated[
-        int, typer.Option(min=1, help="How many factors a jump of lmh may touch.")
-    ] = 200,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many factors a jump of lmh may move.",
+            show_default="enough for 20 variables",
+        ),
+    ] = None,
+    min_acceptance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Let lmh exchange only variables whose fields would let so many jumps succeed.",
+            show_default=False,
+        ),
+    ] = None,
+    generators: Generators = None,
+    moves: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="Jumps that an earlier answer has recorded, instead of a race: its file, or the "
+            "text of its `moves`.",
+            show_default="a race decides",
+        ),
+    ] = None,
     packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
     lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
     memory: Memory = MEMORY,
+    opened: Opened = None,
+    closed: Closed = None,
+    dialect: DialectOption = "alchemy",
+    weights: MeaningOption = "formula",
+    max_groundings: MaxGroundings = None,
+    program: Annotated[
+        Path | None,
+        typer.Option("-i", metavar="PROGRAM", help="The same as MODEL.", hidden=True),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "-r",
+            "--results",
+            metavar="FILE",
+            help="Write lines `Atom probability`, as Alchemy does.",
+            show_default=False,
+        ),
+    ] = None,
     warm_up: Annotated[
         int | None,
         typer.Option(min=0, help="Samples to throw away first.", show_default="a fifth of the run"),
@@ -91,9 +163,12 @@ def infer(
     """Say how probable each value of each variable is, with its error."""
     require_output(output)
     require_writable(checkpoint)
+    require_writable(results)
+    source = _one_of(model, program)
     settings = _settings(
         method=method,
         scan=scan,
+        slices=slices,
         estimator=estimator,
         samples=samples,
         seconds=seconds,
@@ -101,28 +176,51 @@ def infer(
         warm_up=warm_up,
         alpha=alpha,
         clusters=clusters,
-        rank=rank or None,
+        rank=rank,
         max_moved=max_moved,
+        min_acceptance=min_acceptance,
+        generators=read_generators(generators),
+        moves=read_moves(moves),
         seed=seed,
         packs=packs,
         lanes=lanes,
         threads=threads,
         memory=memory,
     )
-    asked, seen = read_question(model, evidence, memory)
+    logic = LogicOptions(
+        query=query,
+        opened=tuple(opened or ()),
+        closed=tuple(closed or ()),
+        dialect=dialect,
+        meaning=weights,
+        max_groundings=max_groundings,
+    )
+    asked = read_question(source, evidence, memory, logic)
+    if not quiet:
+        for remark in asked.remarks:
+            say(remark)
     from orbitmc.cli.sampling import Session
-    from orbitmc.inference import marginals
+    from orbitmc.inference import carry_out, decide
 
-    question = {
-        "model": str(model.resolve()),
-        "evidence": dict(seen),
-        "kernel": settings.kernel(),
-    }
-    with Session(quiet, checkpoint, checkpoint_every, question) as session:
-        answer = marginals(asked, seen, settings=settings, watchers=session.watchers)
+    with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
+        try:
+            decision = decide(asked.model, settings)
+            session.remember(kernel=decision.settings.kernel())
+            found = carry_out(asked.model, decision, session.watchers)
+        except ContradictionError as error:
+            raise asked.explained(error) from None
+    answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")
+    if results is not None:
+        write_results(answer, results)
     return deliver(answer, json=json, output=output, quiet=quiet)
+
+
+def _one_of(model: Path | None, program: Path | None) -> Path:
+    if (model is None) == (program is None):
+        raise InputError("give one model, as an argument or with -i")
+    return model or program  # type: ignore[return-value]
 
 
 def _settings(**options: Any) -> "Settings":

@@ -8,6 +8,7 @@ import typer
 from orbitmc.cli.check import check
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
+from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
 from orbitmc.cli.learn import learn
 from orbitmc.cli.resume import resume
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, symmetry, check, convert, learn, resume, demo):
+for verb in (infer, symmetry, check, convert, ground, learn, resume, demo):
     app.command()(verb)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,7 +26,15 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A model: .uai, .bif, .xmlbif or .json, also with .gz.",
+        help="A model: .uai, .bif, .xmlbif, .json, or a program: .mln; also with .gz.",
+        show_default=False,
+    ),
+]
+OptionalModelFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model: .uai, .bif, .xmlbif, .json, or a program: .mln; also with .gz.",
         show_default=False,
     ),
 ]
@@ -36,7 +44,62 @@ EvidenceList = Annotated[
         "-e",
         "--evidence",
         metavar="EVIDENCE",
-        help="NAME=VALUE, a .evid file or a JSON file; may be repeated.",
+        help="NAME=VALUE, a .evid or JSON file; for programs a .db file or an atom. May be "
+        "repeated.",
+        show_default=False,
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "-q",
+        "--query",
+        metavar="ATOMS",
+        help="Atoms to ask a program about: Smokes,Friends(Anna,x).",
+        show_default="all that are not known",
+    ),
+]
+Opened = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--open",
+        metavar="PREDICATE",
+        help="Unlisted atoms are unknown; may be repeated.",
+        show_default=False,
+    ),
+]
+Closed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--closed",
+        metavar="PREDICATE",
+        help="Unlisted atoms are false; may be repeated.",
+        show_default=False,
+    ),
+]
+DialectOption = Annotated[
+    Literal["alchemy", "pracmln", "tuffy"],
+    typer.Option("--dialect", help="How the program is written."),
+]
+MeaningOption = Annotated[
+    Literal["formula", "alchemy"],
+    typer.Option(
+        "--weights", help="What a program's weights are paid for: formulas, or their clauses."
+    ),
+]
+MaxGroundings = Annotated[
+    int | None,
+    typer.Option(min=1, help="Refuse a program with more groundings.", show_default="100 million"),
+]
+Generators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-g",
+        "--generators",
+        "--generator",
+        metavar="CYCLES",
+        help="Your own, as '(A B)(C D)', or a file with one in each line; may be repeated. Any "
+        "permutation is safe to jump by.",
         show_default=False,
     ),
 ]
@@ -65,7 +128,7 @@ Output = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no remarks.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where a bug struck.", hidden=True)]
 CheckpointEvery = Annotated[
     float | None,

@@ -18,10 +18,10 @@ from orbitmc.cli.options import (
     Quiet,
     Threads,
 )
+from orbitmc.cli.questions import ask_again
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.graph.model import Model
     from orbitmc.inference import Settings
 
 
@@ -53,15 +53,16 @@ def resume(
 
     kept = load(run)
     question = dict(kept.question)
-    asked = _model(run, question, model, memory)
+    again = ask_again(question, model, memory, str(run))
+    asked = again.model
     prepared = conditionals(asked.graph)
     settings = _settings(run, question)
     lifting = kernel_for(asked, prepared, settings)
     going = kept.restore(asked.graph, lifting.kernel, prepared)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
-        found = answer(asked, done, f"a run resumed from {run.name}", settings.method, lifting)
-    return deliver(found, json=json, output=output, quiet=quiet)
+        found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
+    return deliver(again.in_words(found), json=json, output=output, quiet=quiet)
 
 
 def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":
@@ -72,17 +73,3 @@ def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":
         return Settings(**question["kernel"])
     except (KeyError, TypeError):
         raise InputError("this run does not say how it was sampled", source=str(run)) from None
-
-
-def _model(run: Path, question: Mapping[str, Any], moved: Path | None, memory: int) -> "Model":
-    """Read the model of a run again, and condition it on the same evidence."""
-    from orbitmc.formats.registry import read
-
-    path, evidence = moved or question.get("model"), question.get("evidence")
-    if not isinstance(path, str | Path) or not isinstance(evidence, dict):
-        raise InputError("this run does not say which model it belongs to", source=str(run))
-    if moved is None and not Path(path).exists():
-        raise InputError(
-            f"its model is no longer at {path}; say --model where it is now", source=str(run)
-        )
-    return read(path, memory=memory).given(evidence)

@@ -12,14 +12,14 @@ import numpy as np
 from orbitmc.arrays import Bytes, Floats, Indices
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import LimitError
-from orbitmc.estimate.tallies import COLUMNS, record, tally
+from orbitmc.estimate.tallies import record, tally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_potential
 from orbitmc.groups.element_table import ElementTable, element_table
 from orbitmc.groups.pairs import value_of
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
-from orbitmc.random import lanes_of
+from orbitmc.random import COLUMNS, lanes_of
 
 MOST_IMAGES = 64  # every sample costs as many log-weights
 

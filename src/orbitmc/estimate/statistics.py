@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
-from orbitmc.estimate.tallies import COLUMNS, PARTS, Tally, capacity, rows_of
+from orbitmc.estimate.tallies import PARTS, Tally, capacity, rows_of
+from orbitmc.random import COLUMNS
 
 LEVEL = 0.95
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains

@@ -14,9 +14,8 @@ from orbitmc.arrays import Bytes, Floats, Indices, starts
 from orbitmc.compiled import generic, implementation, shared
 from orbitmc.graph.conditionals import add_limits, cumulative_chances, has_limits
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.random import lanes_of
+from orbitmc.random import COLUMNS, lanes_of
 
-COLUMNS = 8  # eight float64 fill a cache line
 PARTS = 4
 
 

@@ -115,6 +115,12 @@ class Atoms:
         codes = np.arange(self.size)
         return np.asarray(codes[self.status(codes) == UNKNOWN])
 
+    def variable_codes(self) -> Ints:
+        """The code of each variable, ascending; of a block, its first."""
+        if self.in_blocks:
+            return np.flatnonzero(self.fixed < 0) * self.width
+        return self.unknown()
+
     def cardinality(self) -> Ints:
         """How many values each variable of this predicate has."""
         if not self.in_blocks:

@@ -75,9 +75,8 @@ class Bindings:
         """How many rows the join has."""
         if not self.query:
             return 1
-        found = self.tables.connection.execute(f"SELECT count(*) {self.query}").fetchone()
-        assert found is not None
-        return int(found[0])
+        found = self.tables.connection.execute(f"SELECT count(*) {self.query}").fetchall()
+        return int(found[0][0])
 
     @cached_property
     def count(self) -> int:

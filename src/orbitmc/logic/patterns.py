@@ -37,12 +37,16 @@ SHORT = 2  # clauses up to this length become tables, which add up when they mee
 
 @dataclass(frozen=True)
 class Columns:
-    """The atoms of some groundings: truth, and for unknown ones a variable and its value."""
+    """The atoms of some groundings: truth, and for unknown ones a variable and its value.
+
+    `size` says how many values the variable has, 0 where there is none.
+    """
 
     parts: tuple[Part, ...]
     status: NDArray[np.int8]
     variable: Ints
     value: Ints
+    size: Ints
     weight: Ints
 
     def take(self, rows: Bools) -> "Columns":
@@ -51,6 +55,7 @@ class Columns:
             self.status[rows],
             self.variable[rows],
             self.value[rows],
+            self.size[rows],
             self.weight[rows],
         )
 
@@ -86,10 +91,10 @@ def _literal(formula: Formula) -> tuple[Part, bool] | None:
 
 
 def clause_features(
-    columns: Columns, signs: Sequence[bool], holds: bool, cardinality: Ints
+    columns: Columns, signs: Sequence[bool], holds: bool
 ) -> Iterator[Features | Decided]:
     """Features of clauses: one column for each literal."""
-    columns = _without_repeats(columns, np.asarray(signs), cardinality)
+    columns = _without_repeats(columns, np.asarray(signs))
     wanted = np.where(signs, TRUE, FALSE)
     satisfied = (columns.status == wanted).any(axis=1)
     yield Decided(holds, columns.weight[satisfied])
@@ -106,22 +111,24 @@ def clause_features(
         scope = np.take_along_axis(some.variable, order, axis=1)
         value = np.take_along_axis(some.value, order, axis=1)
         sign = np.asarray(signs)[order]
-        odd = _needs_table(scope, sign, cardinality) | (count <= SHORT)
+        odd = _needs_table(scope, sign, np.take_along_axis(some.size, order, axis=1)) | (
+            count <= SHORT
+        )
         whole = formula if holds else Not(formula)
-        yield from table_features(some.take(odd), whole, cardinality)
+        yield from table_features(some.take(odd), whole)
         satisfying = np.where(sign, value, 1 - value)
         if not odd.all():
             yield ClauseFeatures(scope[~odd], satisfying[~odd], holds, some.weight[~odd])
 
 
-def _without_repeats(columns: Columns, signs: Bools, cardinality: Ints) -> Columns:
+def _without_repeats(columns: Columns, signs: Bools) -> Columns:
     """Settle repeated literals of binary variables: the second of two equal ones adds nothing.
 
     A literal beside its negation makes the clause true.
     """
     if len(signs) < 2 or not len(columns.weight):
         return columns
-    binary = (columns.status == UNKNOWN) & (cardinality[columns.variable] == 2)
+    binary = columns.size == 2
     satisfying = np.where(signs, columns.value, 1 - columns.value)
     alone = -1 - np.arange(len(signs))  # differ from each other and from all variables
     order = np.argsort(np.where(binary, 2 * columns.variable + satisfying, alone), axis=1)
@@ -137,29 +144,25 @@ def _without_repeats(columns: Columns, signs: Bools, cardinality: Ints) -> Colum
     return replace(columns, status=status)
 
 
-def _needs_table(scope: Ints, sign: Bools, cardinality: Ints) -> Bools:
+def _needs_table(scope: Ints, sign: Bools, size: Ints) -> Bools:
     """Rows that read a variable twice, or want "not this value" of one with several."""
     ordered = np.sort(scope, axis=1)
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    several = cardinality[scope] > 2
-    return np.asarray(repeated | (several & ~sign).any(axis=1))
+    return np.asarray(repeated | ((size > 2) & ~sign).any(axis=1))
 
 
-def table_features(
-    columns: Columns, formula: Formula, cardinality: Ints
-) -> Iterator[Features | Decided]:
+def table_features(columns: Columns, formula: Formula) -> Iterator[Features | Decided]:
     """Features of any formula: rows whose atoms look alike share a truth table."""
     if not len(columns.weight):
         return
     slot = _slots(columns)
-    size = np.where(slot >= 0, cardinality[columns.variable], 0)
     value = np.where(slot >= 0, columns.value, 0)
     status = columns.status.astype(np.int64)
-    labels, first = _classes(np.concatenate([status, slot, value, size], axis=1))
+    labels, first = _classes(np.concatenate([status, slot, value, columns.size], axis=1))
     for label, row in enumerate(first):
         same = columns.take(labels == label)
         places = np.unique(slot[row][slot[row] >= 0])
-        truth = _truth_table(columns, int(row), slot[row], places, formula, cardinality)
+        truth = _truth_table(columns, int(row), slot[row], places, formula)
         scope = same.variable[:, places]
         truth, scope = _without_idle(truth, scope)
         if truth.ndim:
@@ -194,11 +197,9 @@ def _classes(keys: Ints) -> tuple[Ints, Ints]:
     return labels, first
 
 
-def _truth_table(
-    columns: Columns, row: int, slot: Ints, places: Ints, formula: Formula, cardinality: Ints
-) -> Bools:
+def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, formula: Formula) -> Bools:
     """The truth of the formula for all values of the variables of one row."""
-    shape = tuple(int(cardinality[columns.variable[row, place]]) for place in places)
+    shape = tuple(int(columns.size[row, place]) for place in places)
     if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
         raise LimitError(
             f"a grounding of this formula is a table over {len(shape)} unknown atoms, with more "

@@ -32,7 +32,7 @@ from orbitmc.logic.syntax import (
     free_variables,
     parts_of,
 )
-from orbitmc.logic.terms import NOBODY, Terms
+from orbitmc.logic.term_numbers import NOBODY, Terms
 from orbitmc.logic.universe import Ints, Universe
 
 CHUNK = 2**20  # atoms at a time
@@ -120,15 +120,16 @@ class RuleGrounder:
 
     def _features(self, columns: Columns) -> Iterator[Features | Decided]:
         if self.clause is None:
-            return table_features(columns, self.formula, self.cardinality)
+            return table_features(columns, self.formula)
         signs = [sign for _, sign in self.clause[0]]
-        return clause_features(columns, signs, self.clause[1], self.cardinality)
+        return clause_features(columns, signs, self.clause[1])
 
     def _columns(self, bound: Mapping[str, Ints], rows: int, first_weight: int) -> Columns:
         terms = Terms(self.universe, self.rule.types, bound, rows)
         status = np.full((rows, self.width), FALSE, dtype=np.int8)
         variable = np.zeros((rows, self.width), dtype=np.int64)
         value = np.zeros((rows, self.width), dtype=np.int64)
+        size = np.zeros((rows, self.width), dtype=np.int64)
         kept = np.ones(rows, dtype=bool)
         for column, part in enumerate(self.parts):
             if isinstance(part, Comparison):
@@ -144,10 +145,11 @@ class RuleGrounder:
             unknown = found == UNKNOWN
             status[:, column] = found
             variable[unknown, column], value[unknown, column] = own.literals(codes[unknown])
+            size[unknown, column] = self.cardinality[variable[unknown, column]]
         weight = np.full(rows, 0, dtype=np.int64)
         for name in self.rule.per_constant:
             weight = weight * self.sizes[name] + bound[name]
-        columns = Columns(tuple(self.parts), status, variable, value, weight + first_weight)
+        columns = Columns(tuple(self.parts), status, variable, value, size, weight + first_weight)
         return columns if kept.all() else columns.take(kept)
 
     @cached_property

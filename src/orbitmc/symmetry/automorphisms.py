@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc.arrays import Indices, sealed
+from orbitmc.classes import row_classes
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation import MOST_VALUES, Permutation
@@ -26,7 +27,6 @@ from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
 from orbitmc.symmetry.encoding import value_graph, variable_graph
 from orbitmc.symmetry.energy_check import changes_energy
 from orbitmc.symmetry.energy_form import energy_form
-from orbitmc.symmetry.float_classes import row_classes
 from orbitmc.symmetry.generators import (
     PointMoves,
     chosen,
@@ -35,7 +35,8 @@ from orbitmc.symmetry.generators import (
     value_group,
     variable_group,
 )
-from orbitmc.symmetry.search import Search, advance, begin
+from orbitmc.symmetry.search import advance, begin
+from orbitmc.symmetry.search_memory import Search
 from orbitmc.symmetry.twins import neighboring_swaps, ranks, twin_classes
 
 SLICE = 1_000_000
@@ -49,6 +50,9 @@ MANY_REFUTED = 64
 
 REACHES = (400, 1600, 6400)
 """How many arcs around each vertex to look at then, and again if that was not enough."""
+
+MEMORY = 2_000_000_000
+"""Bytes for BLISS."""
 
 OWN_SHARE = 0.5
 """The share of the time that our own search may take when BLISS could go on after it."""
@@ -76,7 +80,7 @@ def automorphisms(
     *,
     values: bool = False,
     seconds: float = 10.0,
-    memory: int = 2_000_000_000,
+    memory: int = MEMORY,
     bliss: bool = True,
 ) -> SymmetryReport:
     """Permutations of variables (with `values`, also of their values) that change nothing.
@@ -89,26 +93,26 @@ def automorphisms(
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
     8
     """
-    _compile_once()
+    compile_once()
     started = time.monotonic()
     if values and (graph.cardinality > MOST_VALUES).any():
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
     form = energy_form(graph)
     drawn = value_graph(form) if values else variable_graph(form)
-    hunt = _hunt(
+    catch = hunt(
         drawn, twins=not values, started=started, seconds=seconds, memory=memory, bliss=bliss
     )
     convert = value_group if values else variable_group
-    group = convert(form.cardinality, hunt.moves)
+    group = convert(form.cardinality, together([catch.exchanges, catch.moves]))
     wrong = changes_energy(graph, group)
     group = chosen(group, ~wrong)
     return SymmetryReport(
         group=group,
         orbits=orbits(group),
-        order=hunt.order if not wrong.any() else None,
+        order=catch.order if not wrong.any() else None,
         seconds=time.monotonic() - started,
-        complete=hunt.complete and not wrong.any(),
-        how=hunt.how,
+        complete=catch.complete and not wrong.any(),
+        how=catch.how,
     )
 
 
@@ -132,26 +136,40 @@ def orbit_cells(group: PermutationGroup) -> Ints:
 
 
 @dataclass(frozen=True)
-class _Catch:
+class Catch:
+    """Automorphisms of a coloured graph: all permutations within `twins`, and other moves."""
+
+    twins: Ints
     moves: PointMoves
     order: int | None
     complete: bool
     how: str
 
+    @property
+    def exchanges(self) -> PointMoves:
+        """Swaps that generate all permutations of twins."""
+        return swaps(*neighboring_swaps(self.twins))
 
-def _hunt(
-    graph: ColoredGraph, *, twins: bool, started: float, seconds: float, memory: int, bliss: bool
-) -> _Catch:
+
+def hunt(
+    graph: ColoredGraph,
+    *,
+    twins: bool = True,
+    started: float,
+    seconds: float,
+    memory: int = MEMORY,
+    bliss: bool = True,
+) -> Catch:
     """Refine, set twins apart, search, ask BLISS."""
     cells = equitable_cells(graph)
     classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
-    exchanges = swaps(*neighboring_swaps(classes))
     count = math.prod(math.factorial(int(size)) for size in np.bincount(classes) if size > 1)
-    found = ["twins"] if len(exchanges.point) else []
+    found = ["twins"] if count > 1 else []
     if found:
         cells = _with_twins_in_order(graph, cells, classes)
     if _is_discrete(graph, cells):
-        return _Catch(exchanges, count, True, " and ".join(["refinement", *found]))
+        how = " and ".join(["refinement", *found])
+        return Catch(classes, together([]), count, True, how)
     own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
     search, cells = _searched(graph, cells, until=started + own_seconds)
     complete = search.progress[1] == 0 and search.progress[4] == 0
@@ -161,11 +179,10 @@ def _hunt(
         moves = bliss_moves(graph, cells, seconds=left, memory=memory)
         if moves is not None:
             how = " and ".join([*found, "BLISS"])
-            return _Catch(together([exchanges, moves]), None, True, how)
+            return Catch(classes, moves, None, True, how)
         how += ", then BLISS until its limit"
     order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[0]])
-    moves = together([exchanges, _moves(search)])
-    return _Catch(moves, order if complete else None, complete, how)
+    return Catch(classes, _moves(search), order if complete else None, complete, how)
 
 
 def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Ints:
@@ -184,7 +201,7 @@ def _is_discrete(graph: ColoredGraph, cells: Ints) -> bool:
 
 
 @functools.cache
-def _compile_once() -> None:
+def compile_once() -> None:
     """Search a triangle, so that time limits are about searching."""
     drawing = Drawing(np.zeros(3, dtype=np.int64))
     drawing.join(*np.array([[0, 0, 1], [1, 2, 2], [0, 0, 0], [0, 0, 0]]))

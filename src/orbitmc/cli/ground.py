@@ -1,0 +1,76 @@
+"""`orbitmc ground`: a Markov logic program on its constants, as a plain model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orbitmc.cli.answers import require_writable
+from orbitmc.cli.exits import say, verb
+from orbitmc.cli.options import (
+    MEMORY,
+    Closed,
+    Debug,
+    DialectOption,
+    EvidenceList,
+    MaxGroundings,
+    MeaningOption,
+    Memory,
+    Opened,
+    Query,
+    Quiet,
+)
+from orbitmc.cli.questions import LogicOptions, is_logic, read_question
+from orbitmc.errors import InputError
+
+
+@verb
+def ground(
+    program: Annotated[
+        Path,
+        typer.Argument(metavar="PROGRAM", help="A program: .mln.", show_default=False),
+    ],
+    databases: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DATABASE]...", help="Evidence: .db.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the model: .uai or .json, also with .gz.",
+            show_default="only say its size",
+        ),
+    ] = None,
+    evidence: EvidenceList = None,
+    query: Query = None,
+    opened: Opened = None,
+    closed: Closed = None,
+    dialect: DialectOption = "alchemy",
+    weights: MeaningOption = "formula",
+    max_groundings: MaxGroundings = None,
+    memory: Memory = MEMORY,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Replace a program's formulas by their groundings, and write the model that results."""
+    require_writable(output)
+    if not is_logic(program):
+        raise InputError("a program has the suffix .mln", source=str(program))
+    options = LogicOptions(
+        query, tuple(opened or ()), tuple(closed or ()), dialect, weights, max_groundings
+    )
+    asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, options)
+    if output is not None:
+        from orbitmc.formats.registry import write
+
+        write(asked.model, output)
+    if not quiet:
+        for remark in asked.remarks:
+            say(remark)
+    graph = asked.model.graph
+    where = f" in {output}" if output else ""
+    print(f"{graph.variables:,} variables and {graph.factors:,} factors{where}")
+    return 0

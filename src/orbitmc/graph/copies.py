@@ -1,0 +1,24 @@
+"""Copies of a graph side by side, each at its own inverse temperature."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.arrays import sealed
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.rewrite import copy_factors
+
+
+def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
+    """Give one graph of independent copies; copy `k` has all log-weights times `betas[k]` > 0.
+
+    Variable `v` of copy `k` is number `k * graph.variables + v`. Impossible stays impossible.
+    """
+    builder = Builder(np.tile(graph.cardinality, len(betas)))
+    builder.constant = graph.constant * float(sum(betas))
+    for number, beta in enumerate(betas):
+        scaled = graph._replace(table=sealed(graph.table * beta))
+        renamed = np.arange(graph.variables) + number * graph.variables
+        copy_factors(scaled, np.arange(graph.factors), builder, renamed)
+    return builder.build()

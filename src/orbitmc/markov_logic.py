@@ -1,0 +1,185 @@
+"""Questions in Markov logic: a program, what is known, and which atoms are asked about."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.estimate.marginals import OBSERVED, Marginal, Marginals
+from orbitmc.graph.model import Model
+from orbitmc.inference import marginals
+from orbitmc.logic.assembly import model_of
+from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
+from orbitmc.logic.contradictions import contradicting_rules, in_words
+from orbitmc.logic.database import Database
+from orbitmc.logic.evidence import parse_database, read_database
+from orbitmc.logic.fact_tables import merged
+from orbitmc.logic.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground, is_closed
+from orbitmc.logic.parser import read_program
+from orbitmc.logic.query import Pattern, QueryAtoms, query_atoms, read_query
+from orbitmc.logic.syntax import Dialect, Program, atoms_of
+from orbitmc.logic.universe import universe
+from orbitmc.text import MEMORY
+
+Meaning = Literal["formula", "alchemy"]
+
+
+@dataclass(frozen=True)
+class MarkovLogic:
+    """A ground program, and the atoms that were asked about.
+
+    `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms.
+    """
+
+    ground: Ground
+    patterns: tuple[Pattern, ...]
+    remarks: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def model(self) -> Model:
+        return model_of(self.ground)
+
+    @cached_property
+    def asked(self) -> QueryAtoms:
+        return query_atoms(self.ground, self.patterns)
+
+    def marginals(self, **settings: object) -> Marginals:
+        """How probable each atom is; settings as in `orbitmc.marginals`."""
+        try:
+            return self.in_atoms(marginals(self.model, **settings))  # type: ignore[arg-type]
+        except ContradictionError as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: ContradictionError) -> ContradictionError:
+        """Say a contradiction in terms of the program's formulas, where they are to blame."""
+        rules = contradicting_rules(self.ground)
+        return ContradictionError(in_words(rules)) if rules else error
+
+    def in_atoms(self, found: Marginals) -> Marginals:
+        """The probabilities of the atoms, from those of the model's variables."""
+        answer = {}
+        for atom, name in enumerate(self.asked.names):
+            variable = int(self.asked.variable[atom])
+            if variable < 0:
+                answer[name] = _known(self.asked.holds(atom))
+            else:
+                own = found[self.model.names[variable]]
+                answer[name] = _of_value(own, int(self.asked.value[atom]))
+        return Marginals(answer, found.about)
+
+
+def read_logic(
+    program: str | Path | Sequence[str | Path],
+    databases: str | Path | Sequence[str | Path] = (),
+    *,
+    query: str | None = None,
+    evidence: Iterable[str] = (),
+    opened: Iterable[str] = (),
+    closed: Iterable[str] = (),
+    dialect: Dialect = "alchemy",
+    meaning: Meaning = "formula",
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+    watch: Watch | None = None,
+) -> MarkovLogic:
+    """Read a program and databases, and ground them for a query such as `Smokes,Friends(Anna,x)`.
+
+    Without a query, all atoms that are not known are asked about. `evidence` may add atoms as
+    text. `meaning` says what the weight of a formula is paid for: the whole formula, or its
+    clauses as in Alchemy.
+    """
+    spoken = read_program(program, dialect=dialect, memory=memory)
+    paths = [databases] if isinstance(databases, str | Path) else databases
+    pieces = [read_database(path, spoken, memory=memory) for path in paths]
+    pieces += [parse_database(text, spoken, source="evidence") for text in evidence]
+    return logic(
+        spoken,
+        merged(pieces),
+        query=query,
+        opened=opened,
+        closed=closed,
+        meaning=meaning,
+        max_groundings=max_groundings,
+        memory=memory,
+        watch=watch,
+    )
+
+
+def logic(
+    program: Program,
+    known: Database,
+    *,
+    query: str | None = None,
+    opened: Iterable[str] = (),
+    closed: Iterable[str] = (),
+    meaning: Meaning = "formula",
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+    watch: Watch | None = None,
+) -> MarkovLogic:
+    """Ground a program for a query."""
+    patterns = read_query(query, program) if query is not None else ()
+    world = World(
+        frozenset(pattern.predicate for pattern in patterns), frozenset(opened), frozenset(closed)
+    )
+    remarks = [*program.warnings, *known.warnings, *_closed_by_few(program, known, world)]
+    differing = [rule.place for rule in program.rules if meanings_differ(rule)]
+    if differing:
+        remarks.append(_meaning_in_words(meaning, str(differing[0]), len(differing)))
+    if meaning == "alchemy":
+        program = split_into_clauses(program, universe(program, [known]))
+    found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
+    return MarkovLogic(found, patterns or _everything_unknown(found), tuple(remarks))
+
+
+def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
+    patterns = tuple(Pattern(name, None) for name, atoms in found.atoms.items() if atoms.variables)
+    if not patterns:
+        raise InputError("evidence decides every atom: nothing is left to ask about")
+    return patterns
+
+
+def _closed_by_few(program: Program, known: Database, world: World) -> Iterable[str]:
+    """Predicates that a single atom of evidence has closed, though formulas would infer them."""
+    used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
+    for name, facts in known.facts.items():
+        predicate = program.predicates[name]
+        few = len(facts.truth) == 1 and predicate.closed is None and not predicate.is_block
+        if few and name in used and is_closed(name, program, known, world):
+            yield (
+                f"one atom of evidence makes {name} closed: its other atoms are taken as false; "
+                f"open it by name if they are unknown"
+            )
+
+
+def _meaning_in_words(meaning: Meaning, place: str, count: int) -> str:
+    others = f" and {count - 1} more" if count > 1 else ""
+    said = (
+        "weights are paid for whole formulas; Alchemy would pay for their clauses"
+        if meaning == "formula"
+        else "weights are divided among the clauses of a formula, as in Alchemy"
+    )
+    return f"{place}{others}: {said}, which differs here"
+
+
+def _known(holds: bool) -> Marginal:
+    p, nothing = np.array([float(holds)]), np.zeros(1)
+    return Marginal(("true",), p, nothing, p, p, np.array([np.inf]), np.ones(1), OBSERVED)
+
+
+def _of_value(own: Marginal, value: int) -> Marginal:
+    place = slice(value, value + 1)
+    return replace(
+        own,
+        values=("true",),
+        probability=own.probability[place],
+        standard_error=own.standard_error[place],
+        low=own.low[place],
+        high=own.high[place],
+        ess=own.ess[place],
+        r_hat=own.r_hat[place],
+    )

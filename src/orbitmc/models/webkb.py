@@ -1,0 +1,193 @@
+"""WebKB: pages of computer science departments, their words, their links, and what they are.
+
+A page may be of several classes: every student is also a person. Pages of no class are the ones
+that the collection calls "other".
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.logic.database import TRUE, Database, Facts
+from orbitmc.logic.evidence import read_database
+from orbitmc.logic.parser import parse
+from orbitmc.logic.syntax import Program
+from orbitmc.logic.universe import Ints
+from orbitmc.text import suggestion
+
+CLASSES = ("Course", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
+FOLDS = {"cornell": 1, "texas": 2, "washington": 3, "wisconsin": 4}
+
+DECLARATIONS = """
+Has(word, page)
+Linkto(page, page)
+Pageclass(page, class)
+"""
+OTHERS = """
+Hasanchor(word, link)
+Departmentof(page, page)
+Instructorsof(page, page)
+Membersofproject(page, page)
+"""
+RULES = """
+Pageclass(p, +c)
+Has(+w, p) => Pageclass(p, +c)
+Pageclass(p1, +c1) ^ Linkto(p1, p2) => Pageclass(p2, +c2)
+"""
+
+Pages = Literal["labelled", "all"]
+
+
+@dataclass(frozen=True)
+class WebKB:
+    """Pages with the words they have (`has[page, word]`), their classes, and links among them.
+
+    `links` has a row for each link, from one page number to another, no link twice.
+    """
+
+    pages: tuple[str, ...]
+    words: tuple[str, ...]
+    has: NDArray[np.bool_]
+    classes: NDArray[np.bool_]
+    links: Ints
+
+    def evidence(self) -> Database:
+        """Words and links, and names of all pages."""
+        page, word = np.nonzero(self.has)
+        one, other = self.links.T
+        facts = {
+            "Has": _facts((self.words, word), (self.pages, page)),
+            "Linkto": _facts((self.pages, one), (self.pages, other)),
+        }
+        return Database(facts, {"page": self.pages})
+
+    def everything(self) -> Database:
+        """Words, links and classes, to learn from."""
+        page, number = np.nonzero(self.classes)
+        known = self.evidence()
+        facts = {**known.facts, "Pageclass": _facts((self.pages, page), (CLASSES, number))}
+        return replace(known, facts=facts)
+
+
+def read_webkb(folder: str | Path, fold: int | str, *, pages: Pages = "labelled") -> WebKB:
+    """Read one fold, by its number or its university, from `webkb-fold1.db`, packed or not.
+
+    Pages without a class are left out unless `all` are wanted.
+    """
+    if pages not in ("labelled", "all"):
+        raise InputError(f"pages are 'labelled' or 'all', not {pages!r}")
+    program = parse(DECLARATIONS + OTHERS, source="webkb", learning=True)
+    facts = read_database(_file(Path(folder), fold), program).facts
+    names = _all_pages(facts) if pages == "all" else dict.fromkeys(facts["Pageclass"].columns[0])
+    number = {name: place for place, name in enumerate(names)}
+    words = dict.fromkeys(
+        word for word, page in zip(*facts["Has"].columns, strict=True) if page in number
+    )
+    column = {word: place for place, word in enumerate(words)}
+    has = np.zeros((len(number), len(words)), dtype=np.bool_)
+    for word, page in zip(*facts["Has"].columns, strict=True):
+        if page in number:
+            has[number[page], column[word]] = True
+    classes = np.zeros((len(number), len(CLASSES)), dtype=np.bool_)
+    for page, name in zip(*facts["Pageclass"].columns, strict=True):
+        classes[number[page], _class(name)] = True
+    links = [
+        (number[one], number[other])
+        for one, other in zip(*facts["Linkto"].columns, strict=True)
+        if one in number and other in number
+    ]
+    return WebKB(tuple(names), tuple(words), has, classes, _distinct(links))
+
+
+def synthetic_webkb(
+    pages: int = 60,
+    words: int = 40,
+    *,
+    labelled: float = 0.8,
+    words_each: float = 8.0,
+    links_each: float = 2.0,
+    seed: int = 0,
+) -> WebKB:
+    """A small look-alike: words hint at classes, and links join pages of related classes.
+
+    The share `labelled` of the pages has a class. Pages have so many words and links on average.
+    """
+    if pages < 2 or words < 1 or not 0 <= labelled <= 1:
+        raise InputError("expected two or more pages, a word, and a share of labelled pages")
+    rng = np.random.default_rng(seed)
+    own = rng.integers(len(CLASSES), size=pages)
+    classes = np.zeros((pages, len(CLASSES)), dtype=np.bool_)
+    classes[np.arange(pages), own] = rng.random(pages) < labelled
+    person = [CLASSES.index(name) for name in ("Faculty", "Staff", "Student")]
+    classes[:, CLASSES.index("Person")] |= classes[:, person].any(axis=1)
+    taste = rng.gamma(0.5, size=(len(CLASSES), words))
+    chances = np.minimum(taste / taste.mean(axis=1, keepdims=True) * words_each / words, 0.95)
+    has = rng.random((pages, words)) < chances[own]
+    bond = rng.gamma(0.5, size=(len(CLASSES), len(CLASSES))) + 2 * np.eye(len(CLASSES))
+    strength = bond[own][:, own]
+    joined = rng.random((pages, pages)) < strength / strength.mean() * links_each / pages
+    return WebKB(
+        tuple(f"Page{page}" for page in range(pages)),
+        tuple(f"Word{word}" for word in range(words)),
+        has,
+        classes,
+        np.argwhere(joined),
+    )
+
+
+def webkb_program(folds: Iterable[WebKB], *, weight: float | None = None) -> Program:
+    """Words hint at classes, classes of linked pages go together; one weight for each copy.
+
+    Words and classes are those of all the folds, so that copies are the same for each of them.
+    Without a weight, the rules are to be learned.
+    """
+    program = parse(DECLARATIONS + RULES, source="webkb", learning=True)
+    words = dict.fromkeys(word for fold in folds for word in fold.words)
+    return replace(
+        program,
+        constants={**program.constants, "word": tuple(words), "class": CLASSES},
+        rules=tuple(replace(rule, weight=weight) for rule in program.rules),
+    )
+
+
+def _file(folder: Path, fold: int | str) -> Path:
+    number = FOLDS.get(str(fold).lower(), fold)
+    for name in (f"webkb-fold{number}.db.gz", f"webkb-fold{number}.db"):
+        if (folder / name).exists():
+            return folder / name
+    hint = suggestion(str(fold), FOLDS) if isinstance(fold, str) else ""
+    raise InputError(f"{folder} has no webkb-fold{number}.db, packed or not{hint}")
+
+
+def _all_pages(facts: Mapping[str, Facts]) -> dict[str, None]:
+    """Every page that has a class, a word or a link, in this order."""
+    columns = [
+        facts["Pageclass"].columns[0],
+        facts["Has"].columns[1],
+        *facts["Linkto"].columns,
+    ]
+    return dict.fromkeys(page for column in columns for page in column)
+
+
+def _class(name: str) -> int:
+    if name not in CLASSES:
+        raise InputError(f"there is no class {name!r}{suggestion(name, CLASSES)}")
+    return CLASSES.index(name)
+
+
+def _distinct(links: list[tuple[int, int]]) -> Ints:
+    return np.unique(np.array(links, dtype=np.int64).reshape(-1, 2), axis=0)
+
+
+def _facts(*columns: tuple[tuple[str, ...], Ints]) -> Facts:
+    rows = len(columns[0][1])
+    return Facts(
+        tuple(tuple(names[number] for number in column.tolist()) for names, column in columns),
+        np.full(rows, TRUE, dtype=np.int8),
+        np.zeros(rows),
+    )

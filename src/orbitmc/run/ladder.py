@@ -1,0 +1,71 @@
+"""Find the rungs of parallel tempering in a warm-up, then freeze them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.arrays import Floats
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.tempering import Tempering, tempering
+from orbitmc.run.pack import start_pack, warm_up
+from orbitmc.run.sampler import LANES
+
+HOTTEST = 0.1
+ACCEPTANCE = 0.4  # of exchanges: below a half, but not rare
+ROUNDS = 4
+SWEEPS = 200
+FIRST_RUNGS = 6
+MOST_RUNGS = 64
+
+
+def choose_ladder(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    *,
+    hottest: float = HOTTEST,
+    acceptance: float = ACCEPTANCE,
+    rounds: int = ROUNDS,
+    sweeps: int = SWEEPS,
+    seed: int = 0,
+) -> tuple[float, ...]:
+    """Give betas from 1 down to `hottest` whose neighbours exchange about equally often.
+
+    Each round runs a ladder and measures how often exchanges are rejected; the next one has rungs
+    where equal shares of all rejections lie, and as many as the wanted acceptance asks for.
+    """
+    if not (0.0 < hottest < 1.0 and 0.0 < acceptance < 1.0 and rounds > 0 and sweeps > 0):
+        raise InputError("a ladder needs hottest and acceptance between 0 and 1, and some sweeps")
+    betas: Sequence[float] = np.geomspace(1.0, hottest, FIRST_RUNGS).tolist()
+    for number in range(rounds):
+        rejected = 1.0 - exchange_rates(
+            graph, tempering(graph, prepared, betas), seed=seed, number=number, sweeps=sweeps
+        )
+        betas = _respaced(betas, rejected, acceptance)
+    return tuple(betas)
+
+
+def exchange_rates(
+    graph: FactorGraph, kernel: Tempering, *, seed: int, number: int, sweeps: int
+) -> Floats:
+    """How often neighbouring rungs exchange, after as many sweeps to settle."""
+    pack = start_pack(graph, kernel, seed=seed, number=number, lanes=LANES)
+    for _ in range(2):
+        pack.outcomes[:] = 0
+        warm_up(
+            graph, kernel, kernel.conditionals, pack, samples=2 * sweeps, spacing=graph.variables
+        )
+    pairs = len(kernel.betas) - 1
+    tried, accepted = pack.outcomes[1 : 1 + pairs], pack.outcomes[1 + pairs :]
+    rates: Floats = accepted / np.maximum(tried, 1)
+    return rates
+
+
+def _respaced(betas: Sequence[float], rejected: Floats, acceptance: float) -> list[float]:
+    """Put rungs at equal steps of the rejections summed up along the ladder."""
+    barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, 1e-3))])
+    steps = int(np.clip(np.ceil(barrier[-1] / (1.0 - acceptance)), 1, MOST_RUNGS - 1))
+    wanted = np.linspace(0.0, barrier[-1], steps + 1)
+    found = np.exp(np.interp(wanted, barrier, np.log(betas)))
+    return [1.0, *found[1:-1].tolist(), float(betas[-1])]

@@ -1,0 +1,105 @@
+"""Moves of many variables do, when compiled, what the interpreter does on the same stream."""
+
+import numpy as np
+import pytest
+
+from orbitmc.graph.conditionals import conditionals
+from orbitmc.kernels.clusters import clusters
+from orbitmc.kernels.flips import Flips, flips
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.one_hot import one_hot
+from orbitmc.kernels.relabelling import Relabelling, relabelling
+from orbitmc.kernels.replica import replica_exchange
+from orbitmc.kernels.tempering import tempering
+from orbitmc.kernels.windows import windows
+from orbitmc.random import generator
+from orbitmc.run.start import start_values
+from tests.kernels.catalogue import without_tables
+from tests.kernels.test_compiled_code import compiled_steps
+from tests.oracle.random_models import random_graph, random_ising
+from tests.oracle.slow_generator import SlowGenerator
+
+LANES, COUNT = 32, 40
+
+GLASS = random_ising(3, variables=12, degree=3, equal=False)
+MIXED = random_graph(6, variables=(6, 7), zeros=0.1)
+
+
+def flips_of_spins():
+    kernel = flips(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 5], range(12), [7]])
+    assert isinstance(kernel, Flips)
+    return GLASS, kernel
+
+
+def flips_of_bits():
+    binary = np.flatnonzero(MIXED.cardinality == 2)
+    kernel = flips(MIXED, conditionals(MIXED), [binary[:1], binary])
+    assert isinstance(kernel, Relabelling)
+    return MIXED, kernel
+
+
+def labels():
+    return MIXED, relabelling(MIXED, [[0], [1, 2], [3, 4, 5]], [(0, 1), (1, 0), (0, 1)])
+
+
+def groups_by_tables():
+    return GLASS, one_hot(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
+
+
+def groups_by_fields():
+    return GLASS, without_tables(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
+
+
+def groups_by_factors():
+    binary = np.flatnonzero(MIXED.cardinality == 2)
+    return MIXED, without_tables(MIXED, conditionals(MIXED), [binary])
+
+
+def trades():
+    return MIXED, replica_exchange()
+
+
+def rungs_of_spins():
+    return GLASS, tempering(GLASS, conditionals(GLASS), [1.0, 0.7, 0.3])
+
+
+def rungs_of_labels():
+    return MIXED, tempering(MIXED, conditionals(MIXED), [1.0, 0.5])
+
+
+def clusters_of_spins():
+    return GLASS, clusters(GLASS, conditionals(GLASS))
+
+
+def turned_windows():
+    return GLASS, windows(GLASS, conditionals(GLASS), np.arange(12).reshape(3, 4), size=2)
+
+
+CASES = [
+    turned_windows,
+    clusters_of_spins,
+    flips_of_spins,
+    flips_of_bits,
+    labels,
+    groups_by_tables,
+    groups_by_fields,
+    groups_by_factors,
+    trades,
+    rungs_of_spins,
+    rungs_of_labels,
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_the_same_stream_gives_the_same_trajectory(case):
+    graph, kernel = case()
+    start = start_values(graph, LANES, np.random.SeedSequence(7))
+    fast, slow = start.copy(), start.copy()
+    counts = np.zeros((2, len(kernel.outcomes)), dtype=np.int64)
+    memory = kernel.memory(graph, LANES)
+    compiled_steps(graph, kernel, memory, fast, counts[0], generator(5, 1, LANES), COUNT)
+    memory = kernel.memory(graph, LANES)
+    steps(graph, kernel, memory, slow, counts[1], SlowGenerator(5, 1, LANES), COUNT)
+    assert np.array_equal(fast, slow)
+    assert np.array_equal(counts[0], counts[1])
+    assert not np.array_equal(fast, start)

@@ -1,0 +1,112 @@
+"""Renaming constants end to end: exact renamings are never rejected, wrong ones never bias."""
+
+import numpy as np
+import pytest
+
+from orbitmc.approximate.colours import averaged
+from orbitmc.approximate.constants import by_evidence, by_messages
+from orbitmc.approximate.databases import low_rank_database, voted_database
+from orbitmc.approximate.relations import by_rank
+from orbitmc.errors import InputError
+from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.graph.conditionals import conditionals
+from orbitmc.kernels.gibbs import RandomScan
+from orbitmc.logic.assembly import model_of
+from orbitmc.logic.atom_cells import variable_cells
+from orbitmc.logic.grounding import ground
+from orbitmc.models.friends import friends
+from orbitmc.relational_lifting import by_approximate_renaming, by_renaming
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import Schedule
+
+SAMPLES = Schedule(samples=500)
+
+
+def prepared_on(*question):
+    found = ground(*question)
+    model = model_of(found)
+    return found, model, conditionals(model.graph)
+
+
+def chances(graph):
+    return np.array([marginal[1] for marginal in eliminate(graph).marginals])
+
+
+@pytest.fixture(scope="module")
+def acquaintances():
+    """Seven people with known friends; what they do is mostly unknown."""
+    question = friends(7, open_world=False, friendships=3, smokers=0.4, influence=1.5, seed=3)
+    return question, *prepared_on(*question)
+
+
+def test_exact_renamings_are_never_rejected_and_pool_what_is_equal():
+    found, model, prepared = prepared_on(*friends(4, smokers=0.4, seed=2))
+    lifting = by_renaming(found, model, prepared, alpha=0.5)
+    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared, packs=1)
+    assert run.outcomes["accepted"] == run.outcomes["proposals"] - run.outcomes["null proposals"]
+    assert run.outcomes["moved variables"] > 10_000
+    exact = chances(model.graph)
+    for pool in np.unique(lifting.pools):
+        assert np.ptp(exact[lifting.pools == pool]) < 1e-9
+    assert len(np.unique(lifting.pools)) < len(exact)
+    known = run.statistics()
+    # Student's t with 7 degrees passes 40 about once in 1e9 draws; there are about twenty.
+    assert (np.abs(known.probability - exact) < 40 * known.standard_error + 1e-6).all()
+
+
+def test_renamings_that_move_many_constants_at_once_are_used():
+    found, model, prepared = prepared_on(*friends(4, open_world=False, friendships=2, seed=1))
+    lifting = by_renaming(found, model, prepared)
+    assert not isinstance(lifting.kernel, RandomScan)
+    exact = chances(model.graph)
+    for pool in np.unique(lifting.pools):
+        assert np.ptp(exact[lifting.pools == pool]) < 1e-9
+
+
+APPROXIMATIONS = {
+    "clusters": lambda found, model: by_evidence(found, 2),
+    "messages": lambda found, model: by_messages(found, model, rounds=0),
+    "rank": lambda found, model: by_rank(found, 1),
+}
+
+
+@pytest.mark.parametrize("name", APPROXIMATIONS)
+def test_wrong_classes_never_bias(name, acquaintances):
+    _, found, model, prepared = acquaintances
+    classes = APPROXIMATIONS[name](found, model)
+    lifting = by_approximate_renaming(found, model, prepared, classes, alpha=0.5)
+    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared)
+    refused = run.outcomes["proposals"] - run.outcomes["null proposals"] - run.outcomes["accepted"]
+    assert refused > 100
+    known = run.statistics()
+    errors = np.abs(known.probability - chances(model.graph)) / (known.standard_error + 1e-7)
+    # Student's t with 31 degrees passes 9.5 about once in 1e10 draws.
+    assert errors.max() < 9.5
+
+
+def test_taking_an_approximation_for_the_truth_is_biased(acquaintances):
+    (program, database), found, model, _ = acquaintances
+    exact = chances(model.graph)
+    classes = by_evidence(found, 2)
+    symmetric = [
+        ground(program, low_rank_database(found, database, 1)),
+        ground(program, voted_database(found, database, classes)),
+    ]
+    graphs = [model_of(one).graph for one in symmetric]
+    graphs.append(averaged(model, variable_cells(found, classes)).graph)
+    for graph in graphs:
+        assert np.abs(chances(graph) - exact).max() > 0.02
+
+
+def test_without_interchangeable_constants_it_is_gibbs(acquaintances):
+    _, found, model, prepared = acquaintances
+    alone = {"person": np.arange(7)}
+    lifting = by_approximate_renaming(found, model, prepared, alone)
+    assert isinstance(lifting.kernel, RandomScan)
+
+
+def test_another_model_is_refused(acquaintances):
+    _, found, _, _ = acquaintances
+    _, model, prepared = prepared_on(*friends(3))
+    with pytest.raises(InputError, match="not the one"):
+        by_renaming(found, model, prepared)
