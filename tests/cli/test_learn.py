@@ -36,7 +36,7 @@ def test_several_databases_and_a_query(tmp_path):
     for path, text in zip(paths, (FIRST_PAGES, SECOND_PAGES), strict=True):
         path.write_text(text)
     done = orbitmc(
-        "learn", program, *paths, "-o", output, "--query", "Topic", "--prior", "0.5", "-q"
+        "learn", program, *paths, "-o", output, "-q", "Topic", "--prior", "0.5", "--quiet"
     )
     assert (done.returncode, done.stderr) == (0, "")
     read = parse(PAGES, learning=True)

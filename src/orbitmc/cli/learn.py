@@ -12,7 +12,15 @@ import typer
 
 from orbitmc.cli.answers import require_writable
 from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
-from orbitmc.cli.options import MEMORY, Debug, Memory, Quiet, Seed
+from orbitmc.cli.options import (
+    MEMORY,
+    Debug,
+    DialectOption,
+    MaxGroundings,
+    Memory,
+    Quiet,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from orbitmc.learn.learning import Learned, Settings
@@ -61,6 +69,8 @@ def learn(
     query: Annotated[
         str | None,
         typer.Option(
+            "-q",
+            "--query",
             metavar="NAMES",
             help="Predicates to predict from all others, as in Smokes,Cancer.",
             show_default=False,
@@ -107,6 +117,7 @@ def learn(
     from orbitmc.learn.learning import learn as learn_weights
     from orbitmc.learn.writing import program_text
     from orbitmc.logic.evidence import read_databases
+    from orbitmc.logic.grounding import MOST_GROUNDINGS
     from orbitmc.logic.parser import read_program
 
     settings = Settings(
@@ -117,7 +128,7 @@ def learn(
         iterations=iterations,
         seconds=seconds,
         optimiser=optimiser,
-        max_groundings=max_groundings,
+        max_groundings=max_groundings or MOST_GROUNDINGS,
         memory=memory,
     )
     read = read_program(program, dialect=dialect, learning=True, memory=memory)
