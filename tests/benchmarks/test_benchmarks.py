@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared_data import shared
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -23,6 +25,15 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
+    run_and_look(name, tmp_path)
+
+
+def test_learning_is_measured_where_the_data_are(tmp_path):
+    shared("webkb")
+    run_and_look("webkb_learning", tmp_path)
+
+
+def run_and_look(name, tmp_path):
     script = BENCHMARKS / f"{name}.py"
     command = [sys.executable, script, "--quick", "--no-peers", "--results", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ def test_several_databases_and_a_query(tmp_path):
     for path, text in zip(paths, (FIRST_PAGES, SECOND_PAGES), strict=True):
         path.write_text(text)
     done = orbitmc(
-        "learn", program, *paths, "-o", output, "--query", "Topic", "--prior", "0.5", "-q"
+        "learn", program, *paths, "-o", output, "-q", "Topic", "--prior", "0.5", "--quiet"
     )
     assert (done.returncode, done.stderr) == (0, "")
     read = parse(PAGES, learning=True)
@@ -68,7 +68,7 @@ def test_an_early_end_is_not_called_convergence(files):
     done = orbitmc("learn", program, database, "-o", output, "--iterations", "1")
     assert done.returncode == 3
     assert "not converged" in done.stderr
-    assert len(read_program(output).rules) == 4
+    assert len(read_program(output).rules) == 5
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,25 @@ def test_contradictory_data_have_their_code(tmp_path):
     done = orbitmc("learn", program, database, "-o", tmp_path / "out.mln", "--query", "Topic")
     assert done.returncode == 4
     assert "Topic(P1,_)" in done.stderr
+
+
+def test_an_interruption_keeps_what_was_found(files, tmp_path, monkeypatch):
+    program, database, output = files
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    kept = tmp_path / "kept"
+    monkeypatch.setattr("orbitmc.cli.learn._Watching.__call__", interrupt)
+    words = ("learn", program, database, "--iterations", "2", "-o", output, "--checkpoint", kept)
+    done = orbitmc(*words)
+    assert done.returncode == 130
+    assert "interrupted" in done.stderr
+    assert len(read_program(output).rules) == 5
+    monkeypatch.undo()
+    assert orbitmc(*words[:3], *words[5:]).returncode == 0
+    whole = tmp_path / "whole.mln.gz"
+    assert orbitmc("learn", program, database, "-o", whole).returncode == 0
+    found, expected = read_program(output), read_program(whole)
+    for one, other in zip(found.rules, expected.rules, strict=True):
+        assert one.weight == pytest.approx(other.weight, abs=1e-5)

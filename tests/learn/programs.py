@@ -12,6 +12,7 @@ Friends(person,person)
 Friends(x,y) ^ Smokes(x) => Smokes(y)
 Smokes(x) v Cancer(x) v Friends(x,x) v !Friends(x,y)
 -1. Friends(x,y)
+Smokes(x) ^ Cancer(x) ^ Friends(x,y)
 """
 PEOPLE = """
 Smokes(Anna)

@@ -125,3 +125,19 @@ def test_a_round_depends_on_the_step_before_it_and_nothing_else(monkeypatch):
     again = list(maximise(objective, steps[0]))
     assert [step.objective for step in again] == [step.objective for step in steps[1:]]
     assert (again[-1].weights == steps[-1].weights).all()
+
+
+def test_an_interruption_gives_the_weights_found_so_far():
+    program = parse(PAGES, learning=True)
+    databases = [parse_database(FIRST_PAGES, program)]
+    settings = Settings(query=frozenset({"Topic"}), iterations=2)
+    seen = []
+
+    def interrupt(step):
+        seen.append(step)
+        raise KeyboardInterrupt
+
+    learned = learn(program, databases, settings, watch=interrupt)
+    assert learned.interrupted
+    assert learned.step is seen[0]
+    assert not learned.step.finished

@@ -12,7 +12,15 @@ import typer
 
 from orbitmc.cli.answers import require_writable
 from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
-from orbitmc.cli.options import MEMORY, Debug, Memory, Quiet, Seed
+from orbitmc.cli.options import (
+    MEMORY,
+    Debug,
+    DialectOption,
+    MaxGroundings,
+    Memory,
+    Quiet,
+    Seed,
+)
 
 if TYPE_CHECKING:
     from orbitmc.learn.learning import Learned, Settings
@@ -46,7 +54,7 @@ def learn(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write the learned program.",
+            help="Where to write the learned program; .gz packs it.",
             show_default=False,
         ),
     ],
@@ -61,6 +69,8 @@ def learn(
     query: Annotated[
         str | None,
         typer.Option(
+            "-q",
+            "--query",
             metavar="NAMES",
             help="Predicates to predict from all others, as in Smokes,Cancer.",
             show_default=False,
@@ -101,11 +111,13 @@ def learn(
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
     require_writable(checkpoint)
+    from orbitmc.formats.writing import write_text
     from orbitmc.learn.checkpoint import load, question
     from orbitmc.learn.learning import Settings
     from orbitmc.learn.learning import learn as learn_weights
-    from orbitmc.learn.writing import write_program
+    from orbitmc.learn.writing import program_text
     from orbitmc.logic.evidence import read_databases
+    from orbitmc.logic.grounding import MOST_GROUNDINGS
     from orbitmc.logic.parser import read_program
 
     settings = Settings(
@@ -116,7 +128,7 @@ def learn(
         iterations=iterations,
         seconds=seconds,
         optimiser=optimiser,
-        max_groundings=max_groundings,
+        max_groundings=max_groundings or MOST_GROUNDINGS,
         memory=memory,
     )
     read = read_program(program, dialect=dialect, learning=True, memory=memory)
@@ -132,7 +144,8 @@ def learn(
     with _stopped_by_signals():
         learned = learn_weights(read, worlds, settings, start=start, watch=watching)
     watching.keep(learned.step)
-    write_program(output, learned.ground, learned.weights, remarks=_remarks(learned, settings))
+    text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
+    write_text(output, text)
     return _end(learned, settings, output, quiet)
 
 

@@ -2,21 +2,14 @@
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from orbitmc.arrays import Floats
-from orbitmc.files import write_atomically
 from orbitmc.learn.formula_text import rule_text
 from orbitmc.logic.grounding import Ground
 from orbitmc.logic.names import constant_text
 from orbitmc.logic.syntax import Predicate, Program, Rule
-
-
-def write_program(path: Path, ground: Ground, weights: Floats, *, remarks: str = "") -> None:
-    """Write a program with these weights, whole or not at all."""
-    write_atomically(path, [program_text(ground, weights, remarks=remarks).encode()])
 
 
 def program_text(ground: Ground, weights: Floats, *, remarks: str = "") -> str:
