@@ -4,20 +4,20 @@ Each case runs in a process of its own with a time limit. Ours starts from the f
 ends with checked generators. igraph gets the finished graph, without labels, and its time counts
 from there to the generators; imports count for neither. Our first call in a fresh installation
 also compiles: that is reported apart.
-
-    python benchmarks/symmetry_detection.py [--seconds 60] [--json FILE]
 """
 
-import argparse
 import json
 import math
-import platform
 import resource
 import subprocess
 import sys
 import time
 
+import measuring
+
 CASES = ("grid 100x100", "chimera C8", "smokers 50", "smokers 200", "regular 1e5", "clique 1000")
+QUICK_CASES = ("smokers 5", "clique 20")
+SECONDS = 120  # limit for each process
 
 
 def build(case):
@@ -35,7 +35,8 @@ def build(case):
         return smokers(int(case.split()[1]))
     if case == "regular 1e5":
         return ising(np.zeros(100_000), regular_edges(100_000, 4, seed=1), 0.3).graph
-    return ising(np.zeros(1000), np.stack(np.triu_indices(1000, 1), axis=1), 0.1).graph
+    members = int(case.split()[1])
+    return ising(np.zeros(members), np.stack(np.triu_indices(members, 1), axis=1), 0.1).graph
 
 
 def smokers(people):
@@ -120,45 +121,41 @@ def child(tool, case):
     print(json.dumps(outcome))
 
 
-def measure(tool, case, seconds):
+def measure(tool, case):
     """Run one tool on one case in a fresh process; None when it does not end in time."""
     command = [sys.executable, __file__, "--child", tool, case]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=True)
     except subprocess.TimeoutExpired:
         return None
     return json.loads(done.stdout)
 
 
-def row(case, ours, theirs, seconds):
-    mine = f"{ours['seconds']:8.2f} {ours['cpu']:7.2f} {ours['megabytes']:6.0f}" if ours else "—"
-    if theirs is None:
-        return f"{case:14s} {mine} {'> ' + str(seconds):>9s} {'':>7s} {'':>6s} {'':>8s}"
-    yours = f"{theirs['seconds']:9.2f} {theirs['cpu']:7.2f} {theirs['megabytes']:6.0f}"
-    return f"{case:14s} {mine} {yours} {theirs['cpu'] / ours['cpu']:7.1f}x"
+def row(case, ours, theirs):
+    """Seconds, CPU seconds and megabytes of both, and how many times as long igraph took."""
+    figures = ("seconds", "cpu", "megabytes")
+    mine, yours = ([tool[name] if tool else None for name in figures] for tool in (ours, theirs))
+    return [case, *mine, *yours, measuring.ratio(yours[1], mine[1])]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--child", nargs=2, metavar=("TOOL", "CASE"), help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=int, default=120, help="limit per process")
-    parser.add_argument("--json", help="also write the figures to this file")
-    arguments = parser.parse_args()
-    if arguments.child:
-        child(*arguments.child)
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
         return
-    measure("ours", "smokers 5", 600)  # fill the cache of compiled code
-    print(f"{'case':14s} {'ours s':>8s} {'cpu s':>7s} {'MB':>6s} ", end="")
-    print(f"{'igraph s':>9s} {'cpu s':>7s} {'MB':>6s} {'ratio':>8s}")
+    asked = measuring.arguments(__doc__ or "")
+    measure("ours", "smokers 5")  # fill the cache of compiled code
     results = {}
-    for case in CASES:
-        ours, theirs = (measure(tool, case, arguments.seconds) for tool in ("ours", "igraph"))
-        results[case] = {"ours": ours, "igraph": theirs}
-        print(row(case, ours, theirs, arguments.seconds), flush=True)
-    if arguments.json:
-        about = {"python": platform.python_version(), "machine": platform.machine()}
-        with open(arguments.json, "w") as file:
-            json.dump({"about": about, "cases": results}, file, indent=1)
+    for case in QUICK_CASES if asked.quick else CASES:
+        if not asked.only or case in asked.only:
+            ours = measure("ours", case)
+            theirs = None if asked.no_peers else measure("igraph", case)
+            results[case] = {"ours": ours, "igraph": theirs}
+    columns = ["case", "ours s", "cpu s", "MB", "igraph s", "cpu s", "MB", "x cpu"]
+    rows = [row(case, one["ours"], one["igraph"]) for case, one in results.items()]
+    measuring.print_table(f"Symmetries within {SECONDS} s, or none", columns, rows)
+    measuring.write_results(
+        asked.results, "symmetry_detection", results, quick=asked.quick, repetitions=1
+    )
 
 
 if __name__ == "__main__":

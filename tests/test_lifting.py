@@ -12,7 +12,7 @@ from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan
 from orbitmc.kernels.lifting import orbital_kernels
 from orbitmc.kernels.mixture import lifted
-from orbitmc.lifting import by_approximate_symmetries, by_exact_symmetries
+from orbitmc.lifting import approximate_blocks, by_approximate_symmetries, by_exact_symmetries
 from orbitmc.models.ising import ising_grid
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
@@ -103,6 +103,29 @@ def test_approximate_symmetries_give_blocks_and_the_right_answer():
         # 25 comparisons at 9.5 errors, as above.
         bound = 9.5 * marginal.standard_error[1] + 1e-7
         assert abs(marginal.probability[1] - exact[name][1]) < bound
+
+
+def test_jumps_by_wrong_generators_of_people_keep_the_answer():
+    fields = np.random.default_rng(7).uniform(-0.5, 0.5, (3, 3))
+    model = ising_grid(3, 3, 0.3, fields)
+    typed = ["(s0_0 s0_1 s1_2)", "(s1_1 s2_2)(s0_2 s2_0)"]
+    found = marginals(model, method="lmh", generators=typed, samples=400, seed=4)
+    exact = dict(zip(model.names, eliminate(model.graph).marginals, strict=True))
+    assert found.about.outcomes["accepted"] > 0
+    for name, marginal in found.items():
+        # 9 comparisons at 9.5 errors, as above.
+        bound = 9.5 * marginal.standard_error[1] + 1e-7
+        assert abs(marginal.probability[1] - exact[name][1]) < bound
+
+
+def test_a_wanted_acceptance_keeps_unlike_variables_apart():
+    fields = np.random.default_rng(8).normal(0.0, 2.0, (6, 6))
+    model = ising_grid(6, 6, 0.01, fields)
+    free, tight = (
+        approximate_blocks(model, clusters=1, rank=None, max_moved=200, min_acceptance=share)
+        for share in (None, 0.8)
+    )
+    assert max(len(tight.rows(block)) for block in range(tight.blocks)) < len(free.rows(0))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5])

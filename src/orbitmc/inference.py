@@ -1,14 +1,14 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from orbitmc.compiled import Stopwatch
-from orbitmc.errors import InputError, LimitError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import (
     FROZEN,
     UNMIXED,
@@ -22,6 +22,7 @@ from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, rows_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -33,15 +34,17 @@ from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.kernels.slices import slice_bytes
 from orbitmc.lifting import (
     CLUSTERS,
-    MAX_MOVED,
     RANK,
     Lifting,
     by_approximate_symmetries,
     by_exact_symmetries,
+    by_generators,
 )
 from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
 from orbitmc.run.schedule import Schedule
+from orbitmc.tune.race import Choice, race
+from orbitmc.tune.recipe import recipe_from
 
 Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Slices = Literal["walk", "samplesat"]
@@ -52,6 +55,7 @@ METHODS: tuple[str, ...] = get_args(Method)
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 DEFAULT_SECONDS = 10.0
+RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,13 @@ class Settings:
     warm_up: int | None = None
     spacing: int | None = None
     snapshots: bool = False
-    alpha: float = PAPER_WEIGHT
-    clusters: int = CLUSTERS
-    rank: int | None = RANK
-    max_moved: int = MAX_MOVED
+    alpha: float | None = None
+    clusters: int | None = None
+    rank: int | None = None
+    max_moved: int | None = None
+    min_acceptance: float | None = None
+    generators: Sequence[str] = ()
+    moves: Mapping[str, Any] | None = None
     seed: int = 0
     packs: int = PACKS
     lanes: int = LANES
@@ -81,7 +88,14 @@ class Settings:
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
         names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
+        return {**found, "generators": list(self.generators)}
+
+    @property
+    def names_jumps(self) -> bool:
+        """Whether the jumps of lmh are settled, so that there is nothing to race for."""
+        told = (self.alpha, self.clusters, self.rank, self.max_moved, self.min_acceptance)
+        return bool(self.generators) or self.moves is not None or any(x is not None for x in told)
 
     def schedule(self) -> Schedule:
         ends = (self.samples, self.seconds, self.standard_error)
@@ -111,23 +125,74 @@ def marginals(
     """
     chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
     seen = model.given(evidence or {})
-    if chosen.method not in METHODS:
-        raise InputError(f"unknown method {chosen.method!r}; there are {', '.join(METHODS)}")
-    if chosen.method not in ("auto", "exact"):
-        return answer_by_sampling(seen, chosen, f"{chosen.method} was asked for", watchers)
+    return carry_out(seen, decide(seen, chosen), watchers)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a question will be answered, and why; `settings` name a method that is not `auto`."""
+
+    settings: Settings
+    reason: str
+    plan: Plan | None = None
+    choice: Choice | None = None
+
+
+def decide(model: Model, settings: Settings) -> Decision:
+    """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
+
+    All that is chosen is in the decision's settings, so it can be carried out again.
+    """
+    if settings.method not in METHODS:
+        raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
+    if settings.generators and settings.method != "lmh":
+        raise InputError(f"generators are for the method lmh, not {settings.method}")
     try:
-        plan = predict(
-            seen.graph,
-            memory=chosen.memory,
-            seconds=ORDER_SECONDS if chosen.method == "auto" else 5 * ORDER_SECONDS,
-        )
+        if settings.method in ("auto", "exact"):
+            return _exact_or_sampled(model, settings)
+        return _tuned(model, settings, f"{settings.method} was asked for")
+    except ContradictionError as error:
+        raise explained(model, error) from None
+
+
+def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
+    patience = ORDER_SECONDS if settings.method == "auto" else 5 * ORDER_SECONDS
+    try:
+        plan = predict(model.graph, memory=settings.memory, seconds=patience)
     except LimitError as error:
-        if chosen.method == "exact":
+        if settings.method == "exact":
             raise
-        return answer_by_sampling(seen, chosen, str(error), watchers)
-    if chosen.method == "exact" or _affordable(plan, chosen):
-        return answer_exactly(seen, chosen, plan)
-    return answer_by_sampling(seen, chosen, f"{price(plan)}, too much", watchers)
+        return _sampled(model, settings, str(error))
+    if settings.method == "exact" or _affordable(plan, settings):
+        return Decision(replace(settings, method="exact"), price(plan), plan)
+    return _sampled(model, settings, f"{price(plan)}, too much")
+
+
+def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
+    if settings.scan == "random":
+        return Decision(replace(settings, method="gibbs"), reason)
+    return _tuned(model, replace(settings, method="lmh"), reason)
+
+
+def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
+    """Let a race choose the jumps of Lifted Metropolis-Hastings."""
+    require_memory(model.graph, settings)
+    if settings.method != "lmh" or settings.names_jumps:
+        return Decision(settings, reason)
+    seconds = settings.schedule().seconds or DEFAULT_SECONDS
+    choice = race(model, conditionals(model.graph), seconds=RACE_SHARE * seconds)
+    moved = replace(settings, moves=choice.recipe.record())
+    return Decision(moved, f"{reason}; {choice.about}", choice=choice)
+
+
+def carry_out(model: Model, decision: Decision, watchers: Iterable[Watcher] = ()) -> Marginals:
+    """Answer as decided."""
+    try:
+        if decision.plan is not None:
+            return answer_exactly(model, decision.settings, decision.plan)
+        return answer_by_sampling(model, decision, watchers)
+    except ContradictionError as error:
+        raise explained(model, error) from None
 
 
 def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
@@ -141,10 +206,10 @@ def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
 
 
 def answer_by_sampling(
-    model: Model, settings: Settings, reason: str, watchers: Iterable[Watcher] = ()
+    model: Model, decision: Decision, watchers: Iterable[Watcher] = ()
 ) -> Marginals:
     """Answer by running chains."""
-    require_memory(model.graph, settings)
+    settings = decision.settings
     prepared = conditionals(model.graph)
     with Stopwatch() as finding:
         lifting = kernel_for(model, prepared, settings)
@@ -159,23 +224,29 @@ def answer_by_sampling(
         kind=ChanceTally if settings.estimator == "chances" else ValueTally,
         prepared=prepared,
         watchers=watchers,
-        spent=finding.seconds,
+        spent=finding.seconds + (decision.choice.seconds if decision.choice else 0.0),
     )
-    return answer(model, run, reason, settings.method, lifting)
+    return answer(model, run, decision.reason, settings, lifting, decision.choice)
 
 
 def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lifting:
     """The kernel that a method means; the same settings give the same kernel."""
+    alpha = PAPER_WEIGHT if settings.alpha is None else settings.alpha
     if settings.method == "lifted":
-        return by_exact_symmetries(model, prepared, alpha=settings.alpha)
+        return by_exact_symmetries(model, prepared, alpha=alpha)
+    if settings.method == "lmh" and settings.generators:
+        return by_generators(model, prepared, settings.generators, alpha=alpha)
+    if settings.method == "lmh" and settings.moves is not None:
+        return Lifting(recipe_from(settings.moves).kernel(model, prepared), "")
     if settings.method == "lmh":
         return by_approximate_symmetries(
             model,
             prepared,
-            alpha=settings.alpha,
-            clusters=settings.clusters,
-            rank=settings.rank,
+            alpha=alpha,
+            clusters=settings.clusters or CLUSTERS,
+            rank=RANK if settings.rank is None else settings.rank or None,
             max_moved=settings.max_moved,
+            min_acceptance=settings.min_acceptance,
         )
     if settings.method == "mcsat":
         if settings.slices not in WAYS:
@@ -185,8 +256,16 @@ def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lift
     return Lifting(kernel, "")
 
 
-def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -> Marginals:
+def answer(
+    model: Model,
+    run: Run,
+    reason: str,
+    settings: Settings,
+    lifting: Lifting,
+    choice: Choice | None = None,
+) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
+    method = settings.method
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
@@ -201,6 +280,8 @@ def answer(model: Model, run: Run, reason: str, method: str, lifting: Lifting) -
         updates=run.updates,
         outcomes=run.outcomes,
         interrupted=run.interrupted,
+        moves=settings.moves,
+        race=tuple(asdict(price) for price in choice.prices) if choice else (),
     )
     found = sampled_marginals(model, _statistics(run, lifting), domains, about)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)

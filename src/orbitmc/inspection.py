@@ -216,8 +216,8 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     if forced:
         found.append(f"constraints leave one value only to {_named(model, forced)}")
     found.append(
-        "some states are impossible, so chains may be frozen: Gibbs will say so, the exact "
-        "method does not care"
+        "some states are impossible, so chains may be frozen: Gibbs will say so; MC-SAT moves "
+        "more at once, and the exact method does not care"
     )
     return found
 

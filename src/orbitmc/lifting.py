@@ -1,5 +1,6 @@
 """From a model to a lifted kernel: find symmetries, exact or approximate, and mix in jumps."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,23 +9,31 @@ from numpy.typing import NDArray
 
 from orbitmc.approximate.cluster_weights import cluster_weights
 from orbitmc.approximate.low_rank import low_rank
+from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
-from orbitmc.groups.permutation_group import orbit_labels
+from orbitmc.groups.permutation_group import PermutationGroup, orbit_labels
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.lifting import orbital_kernels
 from orbitmc.kernels.mixture import PAPER_WEIGHT, lifted
-from orbitmc.symmetry.automorphisms import SymmetryReport, automorphisms, orbit_cells
-from orbitmc.symmetry.blocks import blocks
+from orbitmc.kernels.orbital import orbital
+from orbitmc.symmetry.automorphisms import (
+    SymmetryReport,
+    automorphisms,
+    given_generators,
+    orbit_cells,
+)
+from orbitmc.symmetry.blocks import blocks, budget_for
 
 SECONDS = 10.0  # for finding symmetries
 CLUSTERS = 6  # of weights, as in the paper
 RANK = 5  # of the Boolean approximation of links, as in the paper
-MAX_MOVED = 200  # factors that a block may touch
+MEMBERS = 20  # of a block, about, unless it is said how many factors a block may move
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,8 @@ def by_approximate_symmetries(
     alpha: float = PAPER_WEIGHT,
     clusters: int = CLUSTERS,
     rank: int | None = RANK,
-    max_moved: int = MAX_MOVED,
+    max_moved: int | None = None,
+    min_acceptance: float | None = None,
     seconds: float = SECONDS,
 ) -> Lifting:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
@@ -74,15 +84,80 @@ def by_approximate_symmetries(
     The approximation only proposes; acceptance is by the model itself.
     """
     base = RandomScan(prepared)
-    osa = over_symmetric(model, clusters=clusters, rank=rank)
-    found = automorphisms(osa.graph, seconds=seconds)
-    exchanged = blocks(model.graph, orbit_cells(found.group), max_moved=max_moved)
+    exchanged = approximate_blocks(
+        model,
+        clusters=clusters,
+        rank=rank,
+        max_moved=max_moved,
+        min_acceptance=min_acceptance,
+        seconds=seconds,
+    )
     if not exchanged.blocks:
         return Lifting(
             base, "the approximation has no symmetries that are cheap to use: Gibbs alone"
         )
     kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
     return Lifting(kernel, _blocks_in_words(exchanged, alpha))
+
+
+def approximate_blocks(
+    model: Model,
+    *,
+    clusters: int = CLUSTERS,
+    rank: int | None = RANK,
+    max_moved: int | None = None,
+    min_acceptance: float | None = None,
+    seconds: float = SECONDS,
+) -> ExchangeBlocks:
+    """Blocks that the paper's approximation makes exchangeable and that are cheap to shuffle.
+
+    `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
+    """
+    osa = over_symmetric(model, clusters=clusters, rank=rank)
+    found = automorphisms(osa.graph, seconds=seconds)
+    most = max_moved if max_moved is not None else usual_moved(model)
+    budget = None if min_acceptance is None else budget_for(min_acceptance)
+    return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)
+
+
+def usual_moved(model: Model) -> int:
+    """How many factors a block of twenty variables moves, if they share none."""
+    return -(-MEMBERS * len(model.graph.incident) // max(1, model.graph.variables))
+
+
+def by_generators(
+    model: Model,
+    prepared: Conditionals,
+    generators: Sequence[str],
+    *,
+    alpha: float = PAPER_WEIGHT,
+) -> Lifting:
+    """Mix Gibbs with jumps by generators that people typed; any are safe.
+
+    Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
+    """
+    group = typed_group(model, generators)
+    if group.is_trivial:
+        raise InputError("the given generators move nothing: there is nothing to jump along")
+    kernel = lifted(RandomScan(prepared), [orbital(model.graph, prepared, group)], alpha=alpha)
+    count = len(group.start) - 1
+    return Lifting(kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps")
+
+
+def typed_group(model: Model, generators: Sequence[str]) -> PermutationGroup:
+    """Read generators in cycle notation and the names of variables, as `(A B)(C D)`."""
+    if isinstance(generators, str):
+        raise InputError("generators come as a list, each in cycle notation")
+    typed = [
+        read_cycles(
+            text,
+            model.graph.variables,
+            model.names,
+            cardinality=model.graph.cardinality if "=" in text else None,
+        )
+        for text in generators
+    ]
+    return given_generators(model.graph, typed)
 
 
 def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int | None = RANK) -> Model:

@@ -8,12 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import OBSERVED, Marginal, Marginals
 from orbitmc.graph.model import Model
 from orbitmc.inference import marginals
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
+from orbitmc.logic.contradictions import contradicting_rules, in_words
 from orbitmc.logic.database import Database
 from orbitmc.logic.evidence import parse_database, read_database
 from orbitmc.logic.fact_tables import merged
@@ -48,7 +49,15 @@ class MarkovLogic:
 
     def marginals(self, **settings: object) -> Marginals:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
-        return self.in_atoms(marginals(self.model, **settings))  # type: ignore[arg-type]
+        try:
+            return self.in_atoms(marginals(self.model, **settings))  # type: ignore[arg-type]
+        except ContradictionError as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: ContradictionError) -> ContradictionError:
+        """Say a contradiction in terms of the program's formulas, where they are to blame."""
+        rules = contradicting_rules(self.ground)
+        return ContradictionError(in_words(rules)) if rules else error
 
     def in_atoms(self, found: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""

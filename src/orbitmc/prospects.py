@@ -1,6 +1,6 @@
 """What symmetries a model has, what approximations would add, and how often jumps would succeed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +9,20 @@ import numpy as np
 from orbitmc.approximate.cluster_weights import cluster_weights
 from orbitmc.approximate.equalize import one_coupling, without_fields
 from orbitmc.approximate.low_rank import low_rank
+from orbitmc.arrays import Bytes
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
-from orbitmc.groups.cycles import cycle_text, cycles, read_cycles
+from orbitmc.groups.cycles import cycle_text, cycles
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.groups.permutation_group import PermutationGroup, orbits
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.kernels.proposal import ACCEPTED, NULL, PROPOSALS
-from orbitmc.lifting import CLUSTERS, MAX_MOVED, RANK
+from orbitmc.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.run.pack import start_pack, warm_up
-from orbitmc.symmetry.automorphisms import automorphisms, given_generators, orbit_cells
-from orbitmc.symmetry.blocks import blocks
+from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
+from orbitmc.symmetry.blocks import blocks, moved
 
 APPROXIMATIONS: dict[str, Callable[[Model], Model]] = {
     "without fields": without_fields,
@@ -31,19 +32,44 @@ APPROXIMATIONS: dict[str, Callable[[Model], Model]] = {
         cluster_weights(model, CLUSTERS), RANK
     ),
 }
+MAX_MOVED = (10, 50, 200, 1000)  # factors that a block may move, to see what more of them buy
 SWEEPS, JUMPS, LANES = 50, 400, 64
 
 
 @dataclass(frozen=True)
-class Approximation:
-    """Blocks that one approximation makes exchangeable, and how often shuffles are accepted.
+class Cut:
+    """Orbits cut into blocks that move at most `max_moved` factors each, and what they are worth.
 
-    `acceptance` is measured on states of a short Gibbs run; None when every shuffle is null.
+    `moved_factors` is summed over blocks. `acceptance` is the share of shuffles that the model
+    accepts in states of a short Gibbs run; None when every shuffle is null.
     """
 
-    name: str
+    max_moved: int
     exchanged: ExchangeBlocks
+    moved_factors: int
     acceptance: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "max_moved": self.max_moved,
+            "blocks": self.exchanged.blocks,
+            "moved_variables": len(self.exchanged.member),
+            "moved_factors": self.moved_factors,
+            "acceptance": self.acceptance,
+        }
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What one approximation makes exchangeable: as `lmh` would cut it, and in other ways."""
+
+    name: str
+    usual: Cut
+    cuts: tuple[Cut, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        cuts = [cut.as_dict() for cut in self.cuts]
+        return {"name": self.name, **self.usual.as_dict(), "cuts": cuts}
 
 
 @dataclass(frozen=True)
@@ -75,15 +101,7 @@ class Prospects:
             "seconds": self.seconds,
             "complete": self.complete,
             "how": self.how,
-            "approximations": [
-                {
-                    "name": one.name,
-                    "blocks": one.exchanged.blocks,
-                    "moved_variables": len(one.exchanged.member),
-                    "acceptance": one.acceptance,
-                }
-                for one in self.approximations
-            ],
+            "approximations": [one.as_dict() for one in self.approximations],
         }
 
 
@@ -92,16 +110,15 @@ def prospects(
     *,
     values: bool = False,
     seconds: float = 10.0,
-    generators: Iterable[str] = (),
+    generators: Sequence[str] = (),
     approximate: bool = True,
 ) -> Prospects:
     """Look for symmetries of a model, or take the generators given, and try approximations."""
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
     tried = _approximations(model, seconds) if approximate and model.graph.variables else ()
-    typed = [_typed(model, text) for text in generators]
-    if typed:
-        group = given_generators(model.graph, typed)
+    if generators:
+        group = typed_group(model, generators)
         return Prospects(model, group, None, 0.0, True, "given, not searched for", tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
     return Prospects(
@@ -109,30 +126,42 @@ def prospects(
     )
 
 
-def _typed(model: Model, text: str) -> Any:
-    sizes = model.graph.cardinality if "=" in text else None
-    return read_cycles(text, model.graph.variables, model.names, cardinality=sizes)
-
-
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
     prepared = conditionals(model.graph)
+    states = _some_states(model, prepared)
     found = []
     for name, symmetrise in APPROXIMATIONS.items():
-        group = automorphisms(symmetrise(model).graph, seconds=seconds).group
-        exchanged = blocks(model.graph, orbit_cells(group), max_moved=MAX_MOVED)
-        accepted = _acceptance(model, prepared, exchanged) if exchanged.blocks else None
-        found.append(Approximation(name, exchanged, accepted))
+        cells = orbit_cells(automorphisms(symmetrise(model).graph, seconds=seconds).group)
+        usual, *cuts = (
+            _cut(model, prepared, states, blocks(model.graph, cells, max_moved=most), most)
+            for most in (usual_moved(model), *MAX_MOVED)
+        )
+        found.append(Approximation(name, usual, tuple(cuts)))
     return tuple(found)
 
 
-def _acceptance(model: Model, prepared: Conditionals, exchanged: ExchangeBlocks) -> float | None:
+def _some_states(model: Model, prepared: Conditionals) -> Bytes:
+    graph, base = model.graph, SystematicScan(prepared)
+    pack = start_pack(graph, base, seed=0, number=0, lanes=LANES)
+    warm_up(graph, base, prepared, pack, samples=SWEEPS, spacing=graph.variables)
+    return pack.values
+
+
+def _cut(
+    model: Model, prepared: Conditionals, states: Bytes, exchanged: ExchangeBlocks, most: int
+) -> Cut:
+    factors = [len(moved(model.graph, exchanged.rows(b))) for b in range(exchanged.blocks)]
+    accepted = _acceptance(model, prepared, states, exchanged) if exchanged.blocks else None
+    return Cut(most, exchanged, sum(factors), accepted)
+
+
+def _acceptance(
+    model: Model, prepared: Conditionals, states: Bytes, exchanged: ExchangeBlocks
+) -> float | None:
     """Share of shuffles that the model accepts, null ones aside."""
-    graph = model.graph
-    base, jump = SystematicScan(prepared), shuffle(graph, prepared, exchanged)
-    start = start_pack(graph, base, seed=0, number=0, lanes=LANES)
-    warm_up(graph, base, prepared, start, samples=SWEEPS, spacing=graph.variables)
-    pack = start_pack(graph, jump, seed=0, number=0, lanes=LANES)
-    np.copyto(pack.values, start.values)
-    warm_up(graph, jump, prepared, pack, samples=1, spacing=JUMPS)
+    jump = shuffle(model.graph, prepared, exchanged)
+    pack = start_pack(model.graph, jump, seed=0, number=0, lanes=LANES)
+    np.copyto(pack.values, states)
+    warm_up(model.graph, jump, prepared, pack, samples=1, spacing=JUMPS)
     tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
-    return float(pack.outcomes[ACCEPTED] / tried) if tried else None
+    return int(pack.outcomes[ACCEPTED]) / tried if tried else None

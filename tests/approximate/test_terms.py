@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from orbitmc.approximate.numbers import row_classes, snapped
 from orbitmc.approximate.terms import energy_of, rebuilt
+from orbitmc.classes import row_classes, snapped
 from orbitmc.graph.builder import Builder
 from tests.approximate.models import (
     assert_same_variables,

@@ -10,9 +10,18 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-@pytest.mark.parametrize(
-    "name", ["gibbs_updates", "accuracy", "startup", "memory", "orbital_moves"]
+NAMES = (
+    "gibbs_updates",
+    "accuracy",
+    "startup",
+    "memory",
+    "orbital_moves",
+    "symmetry_detection",
+    "webkb_like",
 )
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_runs_and_writes_its_results(name, tmp_path):
     script = BENCHMARKS / f"{name}.py"
     command = [sys.executable, script, "--quick", "--no-peers", "--results", tmp_path]

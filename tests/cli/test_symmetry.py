@@ -54,6 +54,57 @@ def test_approximations_say_how_often_the_model_accepts(tmp_path):
         assert one["acceptance"] is None or 0 < one["acceptance"] <= 1
 
 
+def test_a_table_says_what_more_moved_factors_buy():
+    found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][-1]
+    # one block of all four, once the four factors of the ring may be moved
+    assert [cut["max_moved"] for cut in found["cuts"]] == [10, 50, 200, 1000]
+    for cut in found["cuts"]:
+        assert (cut["blocks"], cut["moved_variables"], cut["moved_factors"]) == (1, 4, 4)
+    assert (
+        "up to   50 factors    4 variables in 1 blocks, 4 factors" in run("symmetry", RING).stdout
+    )
+
+
+def test_own_generators_are_jumped_by_and_remembered(tmp_path):
+    typed, kept = tmp_path / "generators.txt", tmp_path / "x.run"
+    typed.write_text("(0 1 2)\n\n(1 3)\n")
+    words = ("infer", RING, "--method", "lmh", "--samples", "300", "--seed", "2")
+    answer = answer_of(*words, "--generators", typed, "--checkpoint", kept)
+    assert "2 given generators" in answer["reason"]
+    assert answer["outcomes"]["accepted"] > 0
+    for variable in answer["variables"].values():
+        # by symmetry, as below
+        error = abs(variable["probability"][1] - 0.5)
+        assert error <= 9.5 * variable["standard_error"][1] + 1e-7
+    again = answer_of(*words, "-g", "(0 1 2)", "-g", "(1 3)")
+    typed.unlink()
+    assert again["variables"] == answer_of("resume", kept)["variables"] == answer["variables"]
+
+
+@pytest.mark.parametrize(
+    ("words", "remark"),
+    [
+        (("--method", "lmh", "-g", "(0 9)"), "9"),
+        (("--method", "lmh", "-g", "nowhere.txt"), "no such file"),
+        (("--method", "lmh", "-g", "()"), "nothing"),
+        (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
+        (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
+    ],
+)
+def test_jumps_that_make_no_sense_are_refused(words, remark):
+    done = run("infer", RING, *words)
+    assert done.returncode == 2
+    assert remark in done.stderr
+
+
+def test_files_of_generators_say_where_they_are_wrong(tmp_path):
+    typed = tmp_path / "generators.txt"
+    typed.write_text("(0 1)\n0 2\n")
+    done = run("infer", RING, "--method", "lmh", "-g", typed)
+    assert done.returncode == 2
+    assert "generators.txt:2" in done.stderr
+
+
 @pytest.mark.parametrize("method", ["lifted", "lmh"])
 def test_lifted_methods_answer_and_count_their_jumps(method):
     answer = answer_of("infer", RING, "--method", method, "--samples", "200", "--seed", "1")

@@ -1,6 +1,7 @@
 """Every kernel of the package on a graph, as exact as it was before rounding."""
 
 import numpy as np
+import pytest
 
 from orbitmc.arrays import indices, sealed, starts
 from orbitmc.graph.conditional_tables import FACTORS, FIELD
@@ -10,6 +11,7 @@ from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
+from orbitmc.kernels import one_hot as one_hot_module
 from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
@@ -135,7 +137,15 @@ def _moves_of_binary(graph, prepared):
         "windows": windows(graph, prepared, binary[None, :], size=(1, 2)),
         "one-hot group": one_hot(graph, prepared, [binary]),
         "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
+        "one-hot without tables": without_tables(graph, prepared, [binary[1:], binary[:1]]),
     }
+
+
+def without_tables(graph, prepared, groups):
+    """One-hot groups as if too many variables surrounded each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_hot_module, "fits", lambda *arguments: False)
+        return one_hot(graph, prepared, groups)
 
 
 def _moves_of_any(graph):

@@ -14,6 +14,7 @@ from orbitmc.kernels.tempering import tempering
 from orbitmc.kernels.windows import windows
 from orbitmc.random import generator
 from orbitmc.run.start import start_values
+from tests.kernels.catalogue import without_tables
 from tests.kernels.test_compiled_code import compiled_steps
 from tests.oracle.random_models import random_graph, random_ising
 from tests.oracle.slow_generator import SlowGenerator
@@ -41,13 +42,17 @@ def labels():
     return MIXED, relabelling(MIXED, [[0], [1, 2], [3, 4, 5]], [(0, 1), (1, 0), (0, 1)])
 
 
-def groups_by_fields():
+def groups_by_tables():
     return GLASS, one_hot(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
+
+
+def groups_by_fields():
+    return GLASS, without_tables(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
 
 
 def groups_by_factors():
     binary = np.flatnonzero(MIXED.cardinality == 2)
-    return MIXED, one_hot(MIXED, conditionals(MIXED), [binary])
+    return MIXED, without_tables(MIXED, conditionals(MIXED), [binary])
 
 
 def trades():
@@ -76,6 +81,7 @@ CASES = [
     flips_of_spins,
     flips_of_bits,
     labels,
+    groups_by_tables,
     groups_by_fields,
     groups_by_factors,
     trades,

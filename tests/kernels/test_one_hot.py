@@ -8,6 +8,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import unrounded_conditionals
 from orbitmc.kernels import one_hot as module
 from orbitmc.kernels.one_hot import one_hot
+from tests.kernels.catalogue import without_tables
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.choices import one_step, outcomes
 
@@ -26,10 +27,11 @@ def exactly_one(weights, *, others=0):
     return builder.build()
 
 
-def test_a_hard_group_is_drawn_from_its_distribution_in_one_step():
+@pytest.mark.parametrize("build", [one_hot, without_tables])
+def test_a_hard_group_is_drawn_from_its_distribution_in_one_step(build):
     weights = np.array([0.3, -1.0, 0.8])
     graph = exactly_one(weights)
-    kernel = one_hot(graph, unrounded_conditionals(graph), [[0, 1, 2]])
+    kernel = build(graph, unrounded_conditionals(graph), [[0, 1, 2]])
     found = outcomes(one_step(graph, kernel), (0, 1, 0))
     expected = np.exp(weights) / np.exp(weights).sum()
     assert set(found) == {(1, 0, 0), (0, 1, 0), (0, 0, 1)}
@@ -39,9 +41,10 @@ def test_a_hard_group_is_drawn_from_its_distribution_in_one_step():
         )
 
 
-def test_part_of_a_hard_group_is_left_as_hard_as_it_is():
+@pytest.mark.parametrize("build", [one_hot, without_tables])
+def test_part_of_a_hard_group_is_left_as_hard_as_it_is(build):
     graph = exactly_one([0.3, -1.0, 0.8], others=2)
-    kernel = one_hot(graph, unrounded_conditionals(graph), [[0, 1], [2]])
+    kernel = build(graph, unrounded_conditionals(graph), [[0, 1], [2]])
     assert max(residuals(graph, one_step(graph, kernel))) <= EXACT
 
 

@@ -16,6 +16,7 @@ from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
+from tests.oracle.choices import outcomes
 from tests.oracle.random_models import random_graph
 
 FALSE_ALARM = 1e-7
@@ -37,12 +38,23 @@ def trade(graph):
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 @pytest.mark.parametrize("cardinalities", [(2,), (2, 3)])
 def test_two_lanes_keep_the_product_of_their_distributions(zeros, cardinalities):
-    moved = 0
     for seed in range(6):
         graph = random_graph([seed, 90], variables=(2, 4), cardinalities=cardinalities, zeros=zeros)
         assert max(residuals(copies(graph, [1.0, 1.0]), trade(graph))) <= EXACT
-        moved += 1
-    assert moved == 6
+
+
+def test_each_component_is_traded_by_a_coin_of_its_own():
+    graph = ising([0.3, -0.2, 0.5, 0.1], [[0, 1], [2, 3]], [0.7, -0.4]).graph
+    found = outcomes(trade(graph), (0, 0, 0, 1, 1, 1, 1, 1))  # components {0, 1} and {2}
+    assert found == {
+        (*one, 1, *other, 1): pytest.approx(0.25, abs=EXACT)
+        for one, other in (
+            ((0, 0, 0), (1, 1, 1)),
+            ((1, 1, 0), (0, 0, 1)),
+            ((0, 0, 1), (1, 1, 0)),
+            ((1, 1, 1), (0, 0, 0)),
+        )
+    }
 
 
 def test_copies_are_independent():

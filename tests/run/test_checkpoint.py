@@ -7,6 +7,7 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.tempering import tempering
 from orbitmc.run.checkpoint import MAGIC, arrays_of, digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
@@ -46,6 +47,21 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(tmp_path, scan, after):
     assert [s.samples for s in resumed.snapshots] == [s.samples for s in whole.snapshots]
     for one, two in zip(resumed.snapshots, whole.snapshots, strict=True):
         assert one.probability.tolist() == two.probability.tolist()
+
+
+def test_a_tempered_run_keeps_its_hot_copies(tmp_path):
+    graph = random_graph(3, variables=(5, 7), zeros=0.1)
+    schedule = Schedule(samples=500, warm_up=20, spacing=3)
+
+    def tempered(prepared):
+        return tempering(graph, prepared, [1.0, 0.6, 0.3])
+
+    save(stopped_run(graph, schedule, 40, scan=tempered, packs=1), tmp_path / "r.orbit", QUESTION)
+    prepared = conditionals(graph)
+    found = load(tmp_path / "r.orbit").restore(graph, tempered(prepared), prepared)
+    assert 0 < found.recorded < 500
+    whole = stopped_run(graph, schedule, 10**9, scan=tempered, packs=1)
+    assert everything(proceed(found)) == everything(whole)
 
 
 def test_another_model_is_refused(tmp_path):

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -34,6 +35,32 @@ def test_the_order_is_the_number_of_permutations_that_preserve_a_positive_model(
     assert report.complete
     assert report.order == count_symmetries(graph)
     assert_all_are_symmetries(graph, report)
+
+
+# How many graphs with so many vertices there are, up to renaming (OEIS A000088).
+GRAPHS = {1: 1, 2: 2, 3: 4, 4: 11, 5: 34}
+
+
+@pytest.mark.parametrize("vertices", GRAPHS)
+def test_orders_of_all_small_graphs_add_up_as_burnside_says(vertices):
+    edges = np.array(list(itertools.combinations(range(vertices), 2))).reshape(-1, 2)
+    total = 0
+    for chosen in itertools.product([False, True], repeat=len(edges)):
+        graph = ising(np.zeros(vertices), edges[list(chosen)], 0.3).graph
+        total += automorphisms(graph, bliss=False).order
+    assert total == GRAPHS[vertices] * math.factorial(vertices)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_orders_of_graphs_with_seven_vertices_equal_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    joined = np.triu(rng.random((7, 7)) < rng.choice([0.2, 0.5]), 1)
+    graph = ising(np.zeros(7), np.argwhere(joined), 0.3).graph
+    both = joined | joined.T
+    images = np.array(list(itertools.permutations(range(7))))
+    moved = both[images[:, :, None], images[:, None, :]]
+    wanted = int((moved == both).all(axis=(1, 2)).sum())
+    assert automorphisms(graph, bliss=False).order == wanted
 
 
 @pytest.mark.parametrize("seed", range(60))

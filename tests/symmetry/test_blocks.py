@@ -10,7 +10,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks, moved
+from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, moved
 from orbitmc.symmetry.fields import fields
 from tests.oracle.brute_force import states
 from tests.oracle.random_models import random_graph
@@ -127,12 +127,40 @@ def test_the_first_block_is_nearly_the_best_of_all_subsets(most):
     for seed in range(20):
         graph = random_structured(seed)
         best = best_ratio(graph, range(8), most)
-        found = members_of(blocks(graph, np.zeros(8, int), max_moved=most))
+        found = members_of(blocks(graph, np.zeros(8, int), max_moved=most, slack=0))
         ratios = [len(block) / max(1e-9, len(moved(graph, block))) for block in found]
         gaps.append(best / max(ratios) if best else 1.0)
     assert min(gaps) >= 1 - 1e-12
     assert max(gaps) <= GREEDY_GAP
     assert np.mean(gaps) <= 1.15
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slack_buys_larger_blocks_at_nearly_the_best_ratio(seed):
+    rng = np.random.default_rng(seed)
+    edges = np.unique(np.sort(rng.integers(0, 200, (1500, 2)), axis=1), axis=0)
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    graph = ising(rng.normal(size=200), edges, rng.normal(size=len(edges))).graph
+    strict, loose = (
+        members_of(blocks(graph, np.zeros(200, int), max_moved=300, slack=slack))
+        for slack in (0, 0.2)
+    )
+    # both begin with the same variable and grow in the same way
+    first, larger = strict[0], loose[0]
+    assert larger[: len(first)] == first
+    ratios = [len(block) / len(moved(graph, block)) for block in (first, larger)]
+    assert ratios[1] >= 0.8 * ratios[0]
+    assert len(loose) < len(strict)
+
+
+def test_a_budget_follows_from_the_acceptance():
+    # a normal table: 2 * Phi(-1 / 2) = 0.6170751, 2 * Phi(-1) = 0.3173105
+    assert budget_for(0.6170751) == pytest.approx(4, rel=1e-6)
+    assert budget_for(0.3173105) == pytest.approx(16, rel=1e-6)
+    assert budget_for(1) == 0
+    for wrong in (0, 1.1):
+        with pytest.raises(InputError, match="acceptance"):
+            budget_for(wrong)
 
 
 def test_a_pair_moves_all_its_factors_but_the_one_between():

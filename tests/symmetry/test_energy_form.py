@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc.classes import float_classes
 from orbitmc.graph.builder import Builder
 from orbitmc.symmetry.energy_form import anova_term, energy_form
-from orbitmc.symmetry.float_classes import float_classes
 from tests.oracle.random_models import random_graph
 
 

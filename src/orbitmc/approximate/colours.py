@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.approximate.cluster_weights import with_all_fields
 from orbitmc.approximate.kmeans import cluster_means
-from orbitmc.approximate.numbers import row_classes, snapped
 from orbitmc.approximate.terms import Clauses, Energy, Terms, energy_of, rebuilt
+from orbitmc.classes import row_classes, snapped
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from orbitmc.approximate.cluster_weights import require_clusters
 from orbitmc.approximate.colours import cells
 from orbitmc.approximate.kmeans import clusters_of_vectors
-from orbitmc.approximate.numbers import row_classes, snapped
 from orbitmc.arrays import Floats
+from orbitmc.classes import row_classes, snapped
 from orbitmc.graph.model import Model
 from orbitmc.logic.constant_classes import Classes
 from orbitmc.logic.features import Features

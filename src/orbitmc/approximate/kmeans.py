@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.approximate.numbers import row_classes
 from orbitmc.arrays import Floats
+from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled, shared
 
 Numbers = NDArray[np.int64]

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from orbitmc.approximate.boolean_rank import factorised_links
 from orbitmc.approximate.cluster_weights import clustered, require_clusters
-from orbitmc.approximate.numbers import row_classes
 from orbitmc.approximate.terms import Terms, energy_of, rebuilt
+from orbitmc.classes import row_classes
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 

@@ -14,7 +14,7 @@ from orbitmc.approximate.boolean_rank import Rectangles, factorised, factorised_
 from orbitmc.approximate.cluster_weights import require_clusters
 from orbitmc.approximate.constants import free_constants
 from orbitmc.approximate.kmeans import clusters_of_numbers
-from orbitmc.approximate.numbers import row_classes
+from orbitmc.classes import row_classes
 from orbitmc.errors import LimitError
 from orbitmc.logic.constant_classes import Classes
 from orbitmc.logic.database import TRUE

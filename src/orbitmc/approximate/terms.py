@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.approximate.numbers import GAP, row_classes, snapped
 from orbitmc.arrays import Floats, lengths
+from orbitmc.classes import GAP, row_classes, snapped
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model

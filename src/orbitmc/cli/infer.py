@@ -14,6 +14,7 @@ from orbitmc.cli.options import (
     Debug,
     DialectOption,
     EvidenceList,
+    Generators,
     Json,
     MaxGroundings,
     MeaningOption,
@@ -26,8 +27,8 @@ from orbitmc.cli.options import (
     Seed,
     Threads,
 )
-from orbitmc.cli.questions import LogicOptions, read_question
-from orbitmc.errors import InputError
+from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, read_question
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc.inference import Settings
@@ -71,17 +72,55 @@ def infer(
         typer.Option(help="Average conditional probabilities, or count values."),
     ] = "chances",
     alpha: Annotated[
-        float, typer.Option(help="Share of Gibbs steps among the jumps of lifted and lmh.")
-    ] = 0.8,
+        float | None,
+        typer.Option(
+            help="Share of Gibbs steps among the jumps of lifted and lmh; any of the next options "
+            "makes lmh jump as in the paper, without a race.",
+            show_default="0.8",
+        ),
+    ] = None,
     clusters: Annotated[
-        int, typer.Option(min=1, help="How many different weights lmh leaves in its approximation.")
-    ] = 6,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many different weights lmh leaves in its approximation.",
+            show_default="6",
+        ),
+    ] = None,
     rank: Annotated[
-        int, typer.Option(min=0, help="Boolean rank of its links; 0 leaves links as they are.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=0,
+            help="Boolean rank of its links; 0 leaves links as they are.",
+            show_default="5",
+        ),
+    ] = None,
     max_moved: Annotated[
-        int, typer.Option(min=1, help="How many factors a jump of lmh may touch.")
-    ] = 200,
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many factors a jump of lmh may move.",
+            show_default="enough for 20 variables",
+        ),
+    ] = None,
+    min_acceptance: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Let lmh exchange only variables whose fields would let so many jumps succeed.",
+            show_default=False,
+        ),
+    ] = None,
+    generators: Generators = None,
+    moves: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="Jumps that an earlier answer has recorded, instead of a race: its file, or the "
+            "text of its `moves`.",
+            show_default="a race decides",
+        ),
+    ] = None,
     packs: Annotated[int, typer.Option(min=1, help="Packs of chains; each is one task.")] = 4,
     lanes: Annotated[int, typer.Option(min=1, help="Chains in a pack, a multiple of 32.")] = 64,
     threads: Threads = None,
@@ -137,8 +176,11 @@ def infer(
         warm_up=warm_up,
         alpha=alpha,
         clusters=clusters,
-        rank=rank or None,
+        rank=rank,
         max_moved=max_moved,
+        min_acceptance=min_acceptance,
+        generators=read_generators(generators),
+        moves=read_moves(moves),
         seed=seed,
         packs=packs,
         lanes=lanes,
@@ -158,11 +200,15 @@ def infer(
         for remark in asked.remarks:
             say(remark)
     from orbitmc.cli.sampling import Session
-    from orbitmc.inference import marginals
+    from orbitmc.inference import carry_out, decide
 
-    question = {**asked.record, "kernel": settings.kernel()}
-    with Session(quiet, checkpoint, checkpoint_every, question) as session:
-        found = marginals(asked.model, settings=settings, watchers=session.watchers)
+    with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
+        try:
+            decision = decide(asked.model, settings)
+            session.remember(kernel=decision.settings.kernel())
+            found = carry_out(asked.model, decision, session.watchers)
+        except ContradictionError as error:
+            raise asked.explained(error) from None
     answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")

@@ -10,6 +10,7 @@ from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
 from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
+from orbitmc.cli.learn import learn
 from orbitmc.cli.resume import resume
 from orbitmc.cli.symmetry import symmetry
 from orbitmc.version import __version__
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, symmetry, check, convert, ground, resume, demo):
+for verb in (infer, symmetry, check, convert, ground, learn, resume, demo):
     app.command()(verb)
 
 

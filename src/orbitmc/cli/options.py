@@ -91,6 +91,18 @@ MaxGroundings = Annotated[
     int | None,
     typer.Option(min=1, help="Refuse a program with more groundings.", show_default="100 million"),
 ]
+Generators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-g",
+        "--generators",
+        "--generator",
+        metavar="CYCLES",
+        help="Your own, as '(A B)(C D)', or a file with one in each line; may be repeated. Any "
+        "permutation is safe to jump by.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
 Threads = Annotated[
     int | None,

@@ -1,11 +1,11 @@
-"""Read what a command is asked about: a model and evidence, or a program and databases."""
+"""Read what a command is asked about: a model or a program, evidence, generators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.errors import InputError
+from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -36,6 +36,7 @@ class Question:
     model: "Model"
     record: Mapping[str, Any]
     in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
+    explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
     remarks: Sequence[str] = field(default=())
 
 
@@ -59,9 +60,8 @@ def read_question(
     from orbitmc.formats.registry import read
 
     model = read(path, memory=memory)
-    seen = merged_evidence(
-        [read_evidence(one, model, memory=memory) for one in pieces or ()], model
-    )
+    found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = merged_evidence(found, model)
     return Question(model.given(seen), {"model": str(path.resolve()), "evidence": dict(seen)})
 
 
@@ -108,7 +108,7 @@ def _logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(options),
     }
-    return Question(asked.model, record, asked.in_atoms, asked.remarks)
+    return Question(asked.model, record, asked.in_atoms, asked.explained, asked.remarks)
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -123,3 +123,44 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
         else:
             files += [Path(part) for part in piece.split(",") if part]
     return files, texts
+
+
+def read_moves(piece: str | None) -> Mapping[str, Any] | None:
+    """Read recorded moves: JSON text, or a file of an answer that holds them."""
+    if piece is None:
+        return None
+    from orbitmc.formats.strict_json import parse_json
+    from orbitmc.text import MEMORY, Text, read_text
+
+    text = Text("--moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
+    found = parse_json(text, memory=MEMORY)
+    moves = found.get("moves", found) if isinstance(found, dict) else None
+    if not isinstance(moves, dict):
+        raise InputError(
+            "it holds no moves: an object with families and period", source=text.source
+        )
+    return moves
+
+
+def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
+    """Give all generators in cycle notation: what begins with a bracket is one, the rest files."""
+    found: list[str] = []
+    for piece in pieces or ():
+        if piece.lstrip().startswith("("):
+            found.append(piece.strip())
+        else:
+            found.extend(_lines(Path(piece)))
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[str]:
+    from orbitmc.text import read_text
+
+    text = read_text(path)
+    lines = [line.strip() for line in text.content.splitlines()]
+    wrong = [number for number, line in enumerate(lines, 1) if line and line[0] != "("]
+    if wrong:
+        raise InputError(
+            "expected one generator in each line, as (A B)(C D)", source=str(path), line=wrong[0]
+        )
+    return [line for line in lines if line]

@@ -61,7 +61,7 @@ def resume(
     going = kept.restore(asked.graph, lifting.kernel, prepared)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
-        found = answer(asked, done, f"a run resumed from {run.name}", settings.method, lifting)
+        found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
     return deliver(again.in_words(found), json=json, output=output, quiet=quiet)
 
 

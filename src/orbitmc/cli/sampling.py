@@ -23,11 +23,15 @@ class Session:
         every: float | None,
         question: Mapping[str, Any],
     ) -> None:
-        self.quiet, self.checkpoint, self.question = quiet, checkpoint, question
+        self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
         self.progress, self.stopping = Watching(quiet=quiet), Stopping()
         self.watchers: list[Watcher] = [self.stopping, self.progress]
         if checkpoint is not None:
-            self.watchers.append(Checkpoints(checkpoint, question, every=every))
+            self.watchers.append(Checkpoints(checkpoint, self.question, every=every))
+
+    def remember(self, **more: Any) -> None:
+        """Add to what a checkpoint says of the question."""
+        self.question.update(more)
 
     def __enter__(self) -> Self:
         if not self.quiet and not any(cache_folder().iterdir()):

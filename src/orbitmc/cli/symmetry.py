@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbitmc.cli.exits import verb
-from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile
-from orbitmc.cli.questions import read_question
+from orbitmc.cli.options import (
+    MEMORY,
+    Debug,
+    EvidenceList,
+    Generators,
+    Json,
+    Memory,
+    ModelFile,
+)
+from orbitmc.cli.questions import read_generators, read_question
 
 if TYPE_CHECKING:
     from orbitmc.prospects import Prospects
@@ -23,16 +31,7 @@ def symmetry(
         bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
     ] = False,
     seconds: Annotated[float, typer.Option(help="Stop looking after so long.")] = 10.0,
-    generators: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--generator",
-            "-g",
-            metavar="CYCLES",
-            help="Your own, as '(A B)(C D)'; may be repeated. Any permutation is safe to jump by.",
-            show_default=False,
-        ),
-    ] = None,
+    generators: Generators = None,
     approximate: Annotated[
         bool,
         typer.Option(
@@ -52,7 +51,7 @@ def symmetry(
         asked,
         values=values,
         seconds=seconds,
-        generators=generators or (),
+        generators=read_generators(generators),
         approximate=approximate,
     )
     if json:
@@ -71,6 +70,8 @@ def _print(found: "Prospects") -> None:
     _print_some("orbits", [", ".join(orbit) for orbit in report["orbits"]])
     for one in report["approximations"]:
         print(f"{one['name']:<24}{_worth(one)}")
+        for cut in one["cuts"]:
+            print(f"  up to {cut['max_moved']:>4} factors    {_worth(cut)}")
 
 
 def _order(order: str | None) -> str:
@@ -92,4 +93,7 @@ def _worth(one: dict[str, Any]) -> str:
         return "no symmetries that are cheap to use"
     accepted = one["acceptance"]
     chance = "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"
-    return f"{one['moved_variables']} variables in {one['blocks']} blocks, {chance}"
+    return (
+        f"{one['moved_variables']} variables in {one['blocks']} blocks, "
+        f"{one['moved_factors']} factors, {chance}"
+    )

@@ -58,6 +58,8 @@ class About:
     outcomes: Mapping[str, int] = field(default_factory=dict)
     log_z: float | None = None
     interrupted: bool = False
+    moves: Mapping[str, Any] | None = None
+    race: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

@@ -9,15 +9,20 @@ from orbitmc.arrays import lengths
 from orbitmc.graph.factor_graph import FactorGraph
 
 
-def components(graph: FactorGraph) -> NDArray[np.int64]:
-    """Number the connected components; gives the number of each variable's."""
+def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Number the connected components; gives the number of each variable's.
+
+    With `chosen` only those factors connect.
+    """
     arities = lengths(graph.scope_start)
     factor_of = np.repeat(np.arange(graph.factors), arities) + graph.variables
     size = graph.variables + graph.factors
+    weights = np.ones(graph.factors) if chosen is None else chosen
     links = coo_array(
-        (np.ones(len(graph.scope), dtype=np.int8), (graph.scope.astype(np.int64), factor_of)),
+        (np.repeat(weights, arities).astype(np.int8), (graph.scope.astype(np.int64), factor_of)),
         shape=(size, size),
     )
+    links.eliminate_zeros()
     _, labels = connected_components(links, directed=False)
     _, numbered = np.unique(labels[: graph.variables], return_inverse=True)
     return numbered.astype(np.int64)

@@ -16,16 +16,14 @@ they exist for proofs.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats, Indices, lengths, sealed, starts
-from orbitmc.compiled import INNER, shared
+from orbitmc.compiled import shared
 from orbitmc.graph.conditional_tables import (
     BITS,
     COUNT,
     FIELD,
-    SEXTETS_TOGETHER,
     TABLE,
     TRIPLET,
     classify,
@@ -34,6 +32,13 @@ from orbitmc.graph.conditional_tables import (
     fill_sextets,
 )
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import (
+    bits_of_neighbours,
+    count_agreeing,
+    local_field,
+    places_of_limits,
+)
+from orbitmc.graph.local_weights import local_log_weights
 from orbitmc.random import (
     choose_by_log_weights,
     choose_by_table,
@@ -44,7 +49,7 @@ from orbitmc.random import (
     lanes_of,
     width_of,
 )
-from orbitmc.vectors import HAS_AVX2, add_by_eight, add_sextet, logistic
+from orbitmc.vectors import add_by_eight, logistic
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 
@@ -153,18 +158,18 @@ def draw(graph, conditionals, scratch, values, variable, rng):
     """Give one variable a new value in every lane, drawn from its conditional distribution."""
     path = conditionals.path[variable]
     if path == COUNT:
-        _count(conditionals, scratch, values, variable)
+        count_agreeing(conditionals, scratch, values, variable)
         flip_by_eight_limits(
             rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
         )
     elif path == BITS:
-        _bits(conditionals, scratch, values, variable)
+        bits_of_neighbours(conditionals, scratch, values, variable)
         flip_by_table(
             rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
         )
     elif path == TABLE:
         size = np.int64(graph.cardinality[variable])
-        _places(conditionals, scratch, values, variable)
+        places_of_limits(conditionals, scratch, values, variable)
         choose_by_table(rng, conditionals.limit, scratch.place, size, values, variable)
     elif path == FIELD:
         local_field(conditionals, scratch, values, variable)
@@ -186,10 +191,10 @@ def add_limits(conditionals, scratch, values, variable, sums, place):
     """Add the chances of value 1 to the eight flat `sums` from `place` on, lane modulo eight."""
     start = conditionals.start[variable]
     if conditionals.path[variable] == COUNT:
-        _count(conditionals, scratch, values, variable)
+        count_agreeing(conditionals, scratch, values, variable)
         add_by_eight(conditionals.limit, start, scratch.pattern, sums, place, scratch.width)
     else:
-        _bits(conditionals, scratch, values, variable)
+        bits_of_neighbours(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
             limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.pattern[lane])]
             sums[place + np.uint64(lane % 8)] += np.float64(limit) / LARGEST_LIMIT
@@ -206,14 +211,14 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):
     chances = scratch.log_weights
     if path <= BITS:
         if path == COUNT:
-            _count(conditionals, scratch, values, variable)
+            count_agreeing(conditionals, scratch, values, variable)
         else:
-            _bits(conditionals, scratch, values, variable)
+            bits_of_neighbours(conditionals, scratch, values, variable)
         for lane in range(lanes_of(scratch)):
             limit = conditionals.limit[start + np.uint64(scratch.pattern[lane])]
             chances[0, lane] = 1.0 - np.float64(limit) / LARGEST_LIMIT
     elif path == TABLE:
-        _places(conditionals, scratch, values, variable)
+        places_of_limits(conditionals, scratch, values, variable)
         for value in range(np.int64(graph.cardinality[variable]) - 1):
             for lane in range(lanes_of(scratch)):
                 limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
@@ -229,189 +234,3 @@ def cumulative_chances(graph, conditionals, scratch, values, variable):
         for value in range(size - 1):
             for lane in range(lanes_of(scratch)):
                 chances[value, lane] /= chances[size - 1, lane]
-
-
-@shared
-def _count(conditionals, scratch, values, variable):
-    """How many neighbours agree with their sign, per lane."""
-    pattern = scratch.pattern
-    for lane in range(lanes_of(scratch)):
-        pattern[lane] = 0
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        negative = np.uint8(conditionals.role[edge])
-        for lane in range(lanes_of(scratch)):
-            pattern[lane] += values[neighbour, lane] ^ negative
-
-
-@shared
-def _bits(conditionals, scratch, values, variable):
-    """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
-    pattern = scratch.pattern
-    for lane in range(lanes_of(scratch)):
-        pattern[lane] = 0
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        for lane in range(lanes_of(scratch)):
-            pattern[lane] = pattern[lane] + pattern[lane] + values[neighbour, lane]
-
-
-@shared
-def _places(conditionals, scratch, values, variable):
-    """Where the limits for the neighbours' joint value begin, per lane."""
-    place = scratch.place
-    for lane in range(lanes_of(scratch)):
-        place[lane] = conditionals.start[variable]
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        stride = conditionals.role[edge]
-        for lane in range(lanes_of(scratch)):
-            place[lane] += stride * np.uint32(values[neighbour, lane])
-
-
-@shared
-def local_field(conditionals, scratch, values, variable):
-    """Log-odds of value 1 of an affine variable, per lane."""
-    if conditionals.path[variable] == COUNT:
-        _count(conditionals, scratch, values, variable)
-        _field_by_count(conditionals, scratch, variable)
-    else:
-        _field(conditionals, scratch, values, variable)
-
-
-@shared
-def _field_by_count(conditionals, scratch, variable):
-    """Every neighbour that agrees with its sign adds the same."""
-    low, step = conditionals.bias[variable], conditionals.bias[variable]
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        coupling = conditionals.coupling[edge]
-        step = abs(coupling)
-        low += min(coupling, coupling - coupling)
-    for lane in range(lanes_of(scratch)):
-        scratch.field[lane] = low + step * scratch.pattern[lane]
-
-
-def _field(conditionals: Any, scratch: Any, values: Any, variable: int) -> None:
-    """Sum the couplings of all neighbours that are 1."""
-    _add_couplings(conditionals, scratch, values, variable, 0)
-
-
-@overload(_field, strict=False, jit_options=INNER)
-def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
-    """Sum the couplings of six neighbours at a time where there is a vector permutation."""
-
-    def by_sextets(conditionals, scratch, values, variable):
-        sextets = (
-            conditionals.sextet_start[variable + 1] - conditionals.sextet_start[variable]
-        ) // np.uint32(2 * TRIPLET)
-        _add_couplings(conditionals, scratch, values, variable, 6 * np.int64(sextets))
-        edge = np.uint64(conditionals.neighbour_start[variable])
-        place = np.uint64(conditionals.sextet_start[variable])
-        total = scratch.log_weights
-        for lane in range(lanes_of(scratch)):
-            total[0, lane] = 0.0
-        for number in range(sextets):
-            if number % SEXTETS_TOGETHER == SEXTETS_TOGETHER - 1:
-                for lane in range(lanes_of(scratch)):
-                    total[0, lane] += np.float64(scratch.field[lane])
-                    scratch.field[lane] = 0.0
-            add_sextet(
-                scratch.field,
-                conditionals.sextet,
-                place,
-                values,
-                conditionals.neighbour,
-                edge,
-                scratch.width,
-            )
-            edge += np.uint64(6)
-            place += np.uint64(2 * TRIPLET)
-        for lane in range(lanes_of(scratch)):
-            scratch.field[lane] = np.float32(total[0, lane] + np.float64(scratch.field[lane]))
-
-    def one_by_one(conditionals, scratch, values, variable):
-        _add_couplings(conditionals, scratch, values, variable, 0)
-
-    return by_sextets if HAS_AVX2 else one_by_one
-
-
-@shared
-def _add_couplings(conditionals, scratch, values, variable, skipped):
-    """Sum bias and couplings, but for the first neighbours."""
-    field, coupling = scratch.field, conditionals.coupling
-    bias = conditionals.bias[variable]
-    for lane in range(lanes_of(scratch)):
-        field[lane] = bias
-    first = np.uint64(conditionals.neighbour_start[variable]) + np.uint64(skipped)
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        for lane in range(lanes_of(scratch)):
-            field[lane] += coupling[edge] * values[neighbour, lane]
-
-
-@shared
-def local_log_weights(graph, scratch, values, variable):
-    """Log-weight of each value given the others, per lane, from the factors around it."""
-    log_weights = scratch.log_weights
-    size = np.int64(graph.cardinality[variable])
-    for value in range(size):
-        for lane in range(lanes_of(scratch)):
-            log_weights[value, lane] = 0.0
-    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
-        factor = graph.incident[edge]
-        if factor < graph.first_clause:
-            _add_table(graph, scratch, values, variable, factor, size)
-        else:
-            _add_clause(graph, scratch, values, variable, factor, size)
-
-
-@shared
-def _add_table(graph, scratch, values, variable, factor, size):
-    place, log_weights = scratch.place, scratch.log_weights
-    start = graph.table_start[graph.table_of[factor]]
-    for lane in range(lanes_of(scratch)):
-        place[lane] = start
-    own = np.uint32(0)
-    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
-        other = np.uint64(graph.scope[edge])
-        stride = graph.stride[edge]
-        if other == variable:
-            own = stride
-        else:
-            for lane in range(lanes_of(scratch)):
-                place[lane] += stride * np.uint32(values[other, lane])
-    for value in range(size):
-        shift = own * np.uint32(value)
-        for lane in range(lanes_of(scratch)):
-            log_weights[value, lane] += graph.table[np.uint64(place[lane] + shift)]
-
-
-@shared
-def _add_clause(graph, scratch, values, variable, factor, size):
-    by_others, log_weights = scratch.pattern, scratch.log_weights
-    start = graph.table_start[graph.table_of[factor]]
-    unsatisfied, satisfied = graph.table[start], graph.table[start + np.uint32(1)]
-    for lane in range(lanes_of(scratch)):
-        by_others[lane] = 0
-    wanted = np.int64(-1)
-    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
-        other = np.uint64(graph.scope[edge])
-        satisfying = np.uint8(graph.satisfying[edge])
-        if other == variable:
-            wanted = np.int64(satisfying)
-        else:
-            for lane in range(lanes_of(scratch)):
-                by_others[lane] |= np.uint8(values[other, lane] == satisfying)
-    for value in range(size):
-        alone = satisfied if value == wanted else unsatisfied
-        for lane in range(lanes_of(scratch)):
-            log_weights[value, lane] += satisfied if by_others[lane] else alone

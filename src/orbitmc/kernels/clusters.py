@@ -24,14 +24,14 @@ OUTCOMES = ("cluster updates", "clusters", "flipped clusters")
 
 
 class ClusterMemory(NamedTuple):
-    """Arrays of one pack.
+    """Arrays of one pack; lanes go their own ways here, so `parent` and `field` hold lane by lane.
 
-    `parent[variable, lane]` leads to the root of a cluster; `field` sums, at roots, the log-odds of
-    flipping; `flipped` holds the decisions of roots; `bond` the bonds of one edge.
+    `parent[lane, variable]` leads to the root of a cluster; `field` sums, at roots, the log-odds of
+    flipping; `flipped` holds the decisions of roots.
     """
 
     satisfied: Bytes
-    odds: NDArray[np.float64]
+    odds: Floats
     bond: Bytes
     parent: NDArray[np.uint32]
     field: Floats
@@ -58,70 +58,78 @@ class Clusters(NamedTuple):
         return OUTCOMES
 
     def memory(self, graph: FactorGraph, lanes: int) -> ClusterMemory:
-        shape = (graph.variables, lanes)
         return ClusterMemory(
-            np.zeros(lanes, dtype=np.uint8),
-            np.zeros(lanes),
-            np.zeros((1, lanes), dtype=np.uint8),
-            np.zeros(shape, dtype=np.uint32),
-            np.zeros(shape),
-            np.zeros(shape, dtype=np.uint8),
-            width_of(lanes),
+            satisfied=np.zeros(lanes, dtype=np.uint8),
+            odds=np.zeros(lanes),
+            bond=np.zeros((len(self.first), lanes), dtype=np.uint8),
+            parent=np.zeros((lanes, graph.variables), dtype=np.uint32),
+            field=np.zeros((lanes, graph.variables)),
+            flipped=np.zeros((graph.variables, lanes), dtype=np.uint8),
+            width=width_of(lanes),
         )
 
 
 @implementation(steps, Clusters)
 def cluster_steps(graph, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
-        for variable in range(len(values)):
-            for lane in range(lanes_of(memory)):
-                memory.parent[variable, lane] = variable
-                memory.field[variable, lane] = 0.0
         for edge in range(len(kernel.first)):
             _lay_bonds(kernel, memory, values, rng, edge)
-        for variable in range(len(values)):
-            _gather(kernel, memory, values, variable)
+        for lane in range(lanes_of(memory)):
+            _join(kernel, memory, lane)
+            _gather(kernel, memory, values, lane)
         for variable in range(len(values)):
             _decide(memory, outcomes, rng, variable)
-        for variable in range(len(values)):
-            for lane in range(lanes_of(memory)):
-                root = memory.parent[variable, lane]
-                values[variable, lane] ^= memory.flipped[root, lane]
+        for lane in range(lanes_of(memory)):
+            for variable in range(len(values)):
+                values[variable, lane] ^= memory.flipped[memory.parent[lane, variable], lane]
         outcomes[UPDATES] += lanes_of(memory)
 
 
 @shared
 def _lay_bonds(kernel, memory, values, rng, edge):
-    """Join the clusters of an edge's ends in the lanes where it gets a bond."""
-    first, second = kernel.first[edge], kernel.second[edge]
+    """Draw the bonds of one edge, in the lanes where it is satisfied."""
+    first, second = np.uint64(kernel.first[edge]), np.uint64(kernel.second[edge])
+    unequal = np.uint8(1) ^ kernel.equal[edge]
     for lane in range(lanes_of(memory)):
-        same = values[first, lane] == values[second, lane]
-        memory.satisfied[lane] = np.uint8(same) ^ np.uint8(1) ^ kernel.equal[edge]
-    flip_by_table(rng, kernel.limit, 2 * edge, memory.satisfied, memory.bond, 0)
-    for lane in range(lanes_of(memory)):
-        if memory.bond[0, lane]:
-            one, other = _root(memory, first, lane), _root(memory, second, lane)
-            memory.parent[max(one, other), lane] = min(one, other)
+        same = np.uint8(values[first, lane] == values[second, lane])
+        memory.satisfied[lane] = same ^ unequal
+    flip_by_table(rng, kernel.limit, 2 * edge, memory.satisfied, memory.bond, edge)
 
 
 @shared
-def _root(memory, variable, lane):
+def _join(kernel, memory, lane):
+    """Join the clusters at the two ends of every bond of a lane."""
+    parent = memory.parent[lane]
+    for variable in range(len(parent)):
+        parent[variable] = variable
+    for edge in range(len(kernel.first)):
+        if memory.bond[edge, lane]:
+            one, other = _root(parent, kernel.first[edge]), _root(parent, kernel.second[edge])
+            parent[max(one, other)] = min(one, other)
+
+
+@shared
+def _root(parent, variable):
     """Follow parents to the root, halving the path on the way."""
-    parent = memory.parent
-    while parent[variable, lane] != variable:
-        parent[variable, lane] = parent[parent[variable, lane], lane]
-        variable = parent[variable, lane]
+    while parent[variable] != variable:
+        parent[variable] = parent[parent[variable]]
+        variable = parent[variable]
     return variable
 
 
 @shared
-def _gather(kernel, memory, values, variable):
-    """Let a variable point at its root, and add its field there: the log-odds of flipping."""
-    field = kernel.field[variable]
-    for lane in range(lanes_of(memory)):
-        root = _root(memory, variable, lane)
-        memory.parent[variable, lane] = root
-        memory.field[root, lane] += field if values[variable, lane] == 0 else -field
+def _gather(kernel, memory, values, lane):
+    """Let variables point at their roots, and add their fields there: the log-odds of flipping.
+
+    A parent has a smaller number, so it points at its root already.
+    """
+    parent, sums = memory.parent[lane], memory.field[lane]
+    for variable in range(len(parent)):
+        root = parent[parent[variable]]
+        parent[variable] = root
+        sums[variable] = 0.0
+        field = kernel.field[variable]
+        sums[root] += field if values[variable, lane] == 0 else -field
 
 
 @shared
@@ -129,14 +137,14 @@ def _decide(memory, outcomes, rng, variable):
     """Draw the orientation of the clusters that a variable is the root of."""
     roots = 0
     for lane in range(lanes_of(memory)):
-        roots += memory.parent[variable, lane] == variable
-        memory.odds[lane] = memory.field[variable, lane]
+        roots += np.int64(memory.parent[lane, variable] == variable)
+        memory.odds[lane] = memory.field[lane, variable]
     if roots == 0:
         return
     flip_by_field(rng, memory.odds, memory.flipped, variable)
     outcomes[CLUSTERS] += roots
     for lane in range(lanes_of(memory)):
-        is_root = memory.parent[variable, lane] == variable
+        is_root = memory.parent[lane, variable] == variable
         outcomes[FLIPPED] += is_root & (memory.flipped[variable, lane] != 0)
 
 

@@ -39,7 +39,7 @@ class ShuffleMemory(NamedTuple):
 
 
 class Shuffle(NamedTuple):
-    """Permute `rows` random rows of a random block uniformly; all of them if `rows` is 0.
+    """Permute `rows` random rows of a random member's block; all of them if `rows` is 0.
 
     Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
     that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
@@ -69,7 +69,7 @@ class Shuffle(NamedTuple):
 def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
     blocks = kernel.blocks
     for _ in range(count):
-        block = integer(rng, len(blocks.width))
+        block = random_block(blocks, rng)
         width = np.int64(blocks.width[block])
         first = np.int64(blocks.start[block])
         rows = (np.int64(blocks.start[block + 1]) - first) // width
@@ -83,6 +83,20 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
             settle_surely(memory.proposal, values, outcomes, size)
         else:
             settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+
+
+@shared
+def random_block(blocks, rng):
+    """The block of a random member, so that members of small and large blocks move as often."""
+    member = integer(rng, len(blocks.member))
+    low, high = 0, len(blocks.width) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if np.int64(blocks.start[middle + 1]) <= member:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @shared
@@ -123,8 +137,8 @@ def _propose(memory, member, first, width, chosen, values):
             proposal.target[slot] = member[own + column]
             one, other = member[origin + column], member[goal + column]
             for lane in range(lanes_of(proposal.scratch)):
-                turned = values[other, lane] if proposal.coins[lane] else values[one, lane]
-                proposal.proposed[slot, lane] = turned
+                come, gone = values[one, lane], values[other, lane]  # both, so that no lane jumps
+                proposal.proposed[slot, lane] = gone if proposal.coins[lane] else come
 
 
 def shuffle(

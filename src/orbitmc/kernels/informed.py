@@ -11,9 +11,12 @@ import numpy as np
 
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import Conditionals, local_field, local_log_weights
+from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
+from orbitmc.graph.local_weights import local_log_weights
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.kernels.exchange import random_block
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import OUTCOMES, apply_proposal, count_null, finish
 from orbitmc.kernels.swap import (
@@ -23,7 +26,7 @@ from orbitmc.kernels.swap import (
     require_single,
     swap_memory,
 )
-from orbitmc.random import accept_by_log_ratio, integer, lanes_of, pick_by_weights
+from orbitmc.random import accept_by_log_ratio, lanes_of, pick_by_weights
 
 CLIP = 3.0
 
@@ -46,7 +49,7 @@ class InformedSwap(NamedTuple):
 def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
     blocks, proposal, prepared = kernel.blocks, memory.proposal, kernel.conditionals
     for _ in range(count):
-        block = integer(rng, len(blocks.width))
+        block = random_block(blocks, rng)
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
         load_members(proposal, blocks.member, first, size, values)

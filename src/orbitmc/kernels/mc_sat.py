@@ -22,8 +22,8 @@ from orbitmc.kernels.slices import Ranks, SliceMemory, draw_levels, ranks_of, sl
 from orbitmc.kernels.within_slice import WithinSlice, draw_large
 from orbitmc.random import lane_integer, lanes_of
 
-MOST_NODES = 2**12  # of a search for solutions; about a tenth of a millisecond
-SWEEPS = 4  # proposals for every variable of a component that is walked in
+MOST_NODES = 2**10  # of a search for solutions: about ten microseconds, then a walk is better
+SWEEPS = 10  # proposals for every variable of a component that is walked in
 
 UPDATES, SLICES, FORCED, FREE, COUNTED = range(5)
 BY_SAMPLE_SAT = "components by SampleSAT"

@@ -10,20 +10,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc.arrays import Bytes, Floats, Indices, indices, lengths, starts
+from orbitmc.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import Conditionals, Scratch, local_field, scratch
+from orbitmc.graph.conditionals import (
+    Conditionals,
+    Scratch,
+    local_field,
+    rounded_limits,
+    scratch,
+)
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
 from orbitmc.graph.potentials import factors_around
 from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.one_hot_tables import cumulative_chances, fits, surroundings
 from orbitmc.kernels.relabelling import checked_set
-from orbitmc.random import choose_by_log_weights, integer, lanes_of
+from orbitmc.random import choose_by_log_weights, choose_by_table, integer, lanes_of
 
 MOST_MEMBERS = 255  # which of them is 1, or none, fits a byte
 
-BLOCK_UPDATES, LEFT_ALONE, CHANGED = range(3)
-OUTCOMES = ("block updates", "left alone", "changed groups")
+TABLE, FIELDS, FACTORS = range(3)
+BLOCK_UPDATES, LEFT_ALONE, MOVED = range(3)
+OUTCOMES = ("block updates", "left alone", "moved variables")
 
 
 class OneHotMemory(NamedTuple):
@@ -44,13 +53,21 @@ class OneHotMemory(NamedTuple):
 class OneHot(NamedTuple):
     """Draw a uniformly chosen group anew among "all 0" and "exactly one 1".
 
-    Group `g` is `member[start[g]:start[g + 1]]`; `factor[factor_start[g]:…]` are the factors
-    around it, and none for groups of affine variables, whose fields say it all.
+    Group `g` is `member[start[g]:start[g + 1]]`. With few variables around it, `limit` holds its
+    cumulative chances from `limit_start[g]` on, by the values of the `outside` variables and
+    their `stride`. Otherwise fields say it all if its members are affine; otherwise
+    `factor[factor_start[g]:…]` are the factors around it.
     """
 
     conditionals: Conditionals
     start: Indices
     member: Indices
+    way: Bytes
+    outside_start: Indices
+    outside: Indices
+    stride: Indices
+    limit_start: Indices
+    limit: NDArray[np.generic]
     factor_start: Indices
     factor: Indices
 
@@ -77,16 +94,37 @@ def one_hot_steps(graph, kernel, memory, values, outcomes, rng, count):
         first = np.int64(kernel.start[group])
         size = np.int64(kernel.start[group + 1]) - first
         _clear_group(kernel, memory, values, first, size)
-        if kernel.factor_start[group] == kernel.factor_start[group + 1]:
-            _weigh_by_fields(kernel, memory, values, first, size)
+        if kernel.way[group] == TABLE:
+            _find_rows(kernel, memory.scratch, values, group)
+            choose_by_table(rng, kernel.limit, memory.scratch.place, size + 1, memory.picked, 0)
         else:
-            _weigh_by_factors(graph, kernel, memory, values, group)
-        for candidate in range(size + 1):
-            for lane in range(lanes_of(memory.scratch)):
-                if memory.ones[lane] > 1:  # left alone, whatever is drawn
-                    memory.log_weights[candidate, lane] = -np.inf if candidate else 0.0
-        choose_by_log_weights(rng, memory.log_weights, size + 1, memory.picked, 0)
+            if kernel.way[group] == FIELDS:
+                _weigh_by_fields(kernel, memory, values, first, size)
+            else:
+                _weigh_by_factors(graph, kernel, memory, values, group)
+            _weigh_left_alone(memory, size)
+            choose_by_log_weights(rng, memory.log_weights, size + 1, memory.picked, 0)
         _fill_group(kernel, memory, values, outcomes, first, size)
+
+
+@shared
+def _find_rows(kernel, scratch, values, group):
+    """Where the limits for the joint value of a group's surroundings begin, per lane."""
+    for lane in range(lanes_of(scratch)):
+        scratch.place[lane] = kernel.limit_start[group]
+    for edge in range(kernel.outside_start[group], kernel.outside_start[group + 1]):
+        variable, stride = np.uint64(kernel.outside[edge]), kernel.stride[edge]
+        for lane in range(lanes_of(scratch)):
+            scratch.place[lane] += stride * np.uint32(values[variable, lane])
+
+
+@shared
+def _weigh_left_alone(memory, size):
+    """Give harmless weights to lanes that stay as they are, whatever is drawn."""
+    for candidate in range(size + 1):
+        for lane in range(lanes_of(memory.scratch)):
+            if memory.ones[lane] > 1:
+                memory.log_weights[candidate, lane] = -np.inf if candidate else 0.0
 
 
 @shared
@@ -99,7 +137,7 @@ def _clear_group(kernel, memory, values, first, size):
         for lane in range(lanes_of(memory.scratch)):
             value = values[variable, lane]
             memory.before[place, lane] = value
-            memory.ones[lane] = min(memory.ones[lane] + value, 2)
+            memory.ones[lane] = min(memory.ones[lane] + value, np.uint8(2))
             values[variable, lane] = 0
 
 
@@ -130,7 +168,7 @@ def _weigh_by_factors(graph, kernel, memory, values, group):
             member = kernel.member[first + candidate - 1]
             for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
                 if graph.scope[edge] == member:
-                    _add_member(graph, memory, values, factor, edge, candidate)
+                    _add_member(graph, memory, factor, edge, candidate)
     for candidate in range(last - first, -1, -1):
         for lane in range(lanes_of(memory.scratch)):
             saved = memory.lost[candidate, lane] if candidate else np.uint32(0)
@@ -169,40 +207,49 @@ def _count_lost(graph, memory):
 
 
 @shared
-def _add_member(graph, memory, values, factor, edge, candidate):
+def _add_member(graph, memory, factor, edge, candidate):
     """Add what a factor changes when the member at `edge` of its scope becomes the only 1."""
     place, pattern = memory.scratch.place, memory.scratch.pattern
     start = graph.table_start[graph.table_of[factor]]
-    for lane in range(lanes_of(memory.scratch)):
-        base = graph.table[np.uint64(place[lane])]
-        if factor < graph.first_clause:
-            there = place[lane] + graph.stride[edge]
-        elif graph.satisfying[edge] == 1:
-            there = start + np.uint32(1)
-        else:
-            there = start + np.uint32(pattern[lane] > 1)
-        memory.lost[candidate, lane] += np.uint32(base == -np.inf)
-        after = graph.table[np.uint64(there)]
-        memory.log_weights[candidate, lane] += after - (0.0 if base == -np.inf else base)
+    if factor < graph.first_clause:
+        stride = graph.stride[edge]
+        for lane in range(lanes_of(memory.scratch)):
+            after = graph.table[np.uint64(place[lane] + stride)]
+            _add_change(graph, memory, candidate, lane, after)
+    else:
+        needed = np.uint8(0) if graph.satisfying[edge] == 1 else np.uint8(2)
+        unsatisfied, satisfied = graph.table[start], graph.table[start + np.uint32(1)]
+        for lane in range(lanes_of(memory.scratch)):
+            after = satisfied if pattern[lane] >= needed else unsatisfied
+            _add_change(graph, memory, candidate, lane, after)
+
+
+@shared
+def _add_change(graph, memory, candidate, lane, after):
+    base = graph.table[np.uint64(memory.scratch.place[lane])]
+    lost = base == -np.inf
+    memory.lost[candidate, lane] += np.uint32(lost)
+    memory.log_weights[candidate, lane] += after - (0.0 if lost else base)
 
 
 @shared
 def _fill_group(kernel, memory, values, outcomes, first, size):
     """Give the members their new values, or in lanes left alone their old ones."""
-    changed, alone = 0, 0
+    moved, alone = 0, 0
     for place in range(size):
         variable = np.uint64(kernel.member[first + place])
+        wanted = np.uint8(place + 1)
         for lane in range(lanes_of(memory.scratch)):
             old = memory.before[place, lane]
-            new = np.uint8(memory.picked[0, lane] == place + 1)
-            values[variable, lane] = old if memory.ones[lane] > 1 else new
-            changed += (memory.ones[lane] < 2) & (old == 1) & (new == 0)
-            changed += (memory.ones[lane] == 0) & (new == 1)
+            drawn = np.uint8(memory.picked[0, lane] == wanted)
+            new = old if memory.ones[lane] > 1 else drawn
+            values[variable, lane] = new
+            moved += np.int64(old ^ new)
     for lane in range(lanes_of(memory.scratch)):
-        alone += memory.ones[lane] > 1
+        alone += np.int64(memory.ones[lane] > 1)
     outcomes[BLOCK_UPDATES] += lanes_of(memory.scratch)
     outcomes[LEFT_ALONE] += alone
-    outcomes[CHANGED] += changed
+    outcomes[MOVED] += moved
 
 
 def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLike]) -> OneHot:
@@ -216,15 +263,46 @@ def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLi
         raise InputError(f"one-hot groups hold binary variables; variable {variable} is not")
     if max(len(group) for group in chosen) > MOST_MEMBERS:
         raise InputError(f"a one-hot group has up to {MOST_MEMBERS} members")
-    factors = []
-    for group in chosen:
+    return _assembled(graph, prepared, chosen)
+
+
+def _assembled(
+    graph: FactorGraph, prepared: Conditionals, groups: list[NDArray[np.int64]]
+) -> OneHot:
+    ways, around, limits, factors = [], [], [], []
+    for group in groups:
         moved = np.zeros(graph.variables, dtype=np.bool_)
-        moved[group] = not prepared.affine[group].all()
-        factors.append(factors_around(graph, moved))
+        moved[group] = True
+        near = factors_around(graph, moved)
+        outside = surroundings(graph, group, near)
+        small = fits(graph, group, outside)
+        ways.append(TABLE if small else FIELDS if prepared.affine[group].all() else FACTORS)
+        nothing = np.zeros(0)
+        limits.append(cumulative_chances(graph, group, near, outside) if small else nothing)
+        around.append(outside if small else outside[:0])
+        factors.append(near if ways[-1] == FACTORS else near[:0])
+    limit = np.concatenate([found.ravel() for found in limits])
     return OneHot(
         prepared,
-        start=starts(np.array([len(group) for group in chosen])),
-        member=indices(members),
+        start=starts(np.array([len(group) for group in groups])),
+        member=indices(np.concatenate(groups)),
+        way=sealed(np.array(ways, dtype=np.uint8)),
+        outside_start=starts(np.array([len(found) for found in around])),
+        outside=indices(np.concatenate(around)),
+        stride=indices(
+            np.concatenate([_strides(graph, *of) for of in zip(groups, around, strict=True)])
+        ),
+        limit_start=starts(np.array([found.size for found in limits])),
+        limit=sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
         factor_start=starts(np.array([len(found) for found in factors])),
         factor=indices(np.concatenate(factors)),
     )
+
+
+def _strides(
+    graph: FactorGraph, group: NDArray[np.int64], outside: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How far a step of each outside variable moves in a group's limits."""
+    sizes = graph.cardinality[outside].astype(np.int64)
+    after = np.cumprod(np.append(sizes[1:], 1)[::-1])[::-1]
+    return len(group) * after[: len(sizes)]

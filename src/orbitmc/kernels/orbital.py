@@ -93,8 +93,8 @@ def _propose(kernel, memory, values, first, last):
         source, turned = group.point[place], group.image[back]
         proposed = memory.proposal.proposed
         for lane in range(lanes_of(memory.proposal.scratch)):
-            inverse = memory.proposal.coins[lane] != 0
-            proposed[place - first, lane] = values[turned if inverse else source, lane]
+            come, gone = values[source, lane], values[turned, lane]
+            proposed[place - first, lane] = gone if memory.proposal.coins[lane] else come
         if len(group.map_start) > 0:
             begin, inverse_begin = group.map_start[place], group.map_start[back]
             for lane in range(lanes_of(memory.proposal.scratch)):

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import shared
-from orbitmc.graph.conditionals import Conditionals, Scratch, local_field, scratch
+from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
 from orbitmc.random import accept_by_log_ratio, lanes_of
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
@@ -120,8 +121,8 @@ def finish(memory, values, outcomes, count):
     for place in range(count):
         variable = memory.target[place]
         for lane in range(lanes_of(memory.scratch)):
-            if memory.accepted[lane] == 0:
-                values[variable, lane] = memory.proposed[place, lane]
+            new, old = values[variable, lane], memory.proposed[place, lane]
+            values[variable, lane] = new if memory.accepted[lane] else old
     null, accepted, moved = 0, 0, 0
     for lane in range(lanes_of(memory.scratch)):
         changed = memory.moved[lane] > 0
@@ -160,7 +161,7 @@ def _change_one(prepared, memory, values, place):
     variable = memory.target[place]
     local_field(prepared, memory.scratch, values, variable)
     for lane in range(lanes_of(memory.scratch)):
-        rise = np.float64(memory.proposed[place, lane]) - np.float64(values[variable, lane])
+        rise = np.float32(memory.proposed[place, lane]) - np.float32(values[variable, lane])
         memory.change[lane] += rise * memory.scratch.field[lane]
     _exchange(memory, values, place)
 
@@ -186,7 +187,23 @@ def _list_affected(graph, memory, count):
 @shared
 def _add_affected(graph, memory, values, sign):
     for place in range(memory.listed[COUNT]):
-        add_potentials(graph, memory, values, memory.affected[place], sign)
+        factor = memory.affected[place]
+        first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
+        if factor < graph.first_clause and last - first == 2:
+            _add_pair(graph, memory, values, factor, sign)
+        else:
+            add_potentials(graph, memory, values, factor, sign)
+
+
+@shared
+def _add_pair(graph, memory, values, factor, sign):
+    """Do what `add_potentials` does for a table of two variables, in one go."""
+    first = np.uint64(graph.scope_start[factor])
+    one, two = np.uint64(graph.scope[first]), np.uint64(graph.scope[first + np.uint64(1)])
+    stride, start = graph.stride[first], graph.table_start[graph.table_of[factor]]
+    for lane in range(lanes_of(memory.scratch)):
+        place = start + stride * np.uint32(values[one, lane]) + np.uint32(values[two, lane])
+        memory.change[lane] += sign * graph.table[np.uint64(place)]
 
 
 @shared

@@ -154,12 +154,12 @@ def _mark_supported(graph, ranks, memory, factor):
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     number = graph.table_of[factor]
     start, end = np.int64(graph.table_start[number]), np.int64(graph.table_start[number + 1])
-    for place in range(len(memory.supported)):
-        memory.supported[place] = 0
+    _clear_supported(graph, memory, first, last)
+    level = np.int64(memory.level[factor])
     undecided = False
     for entry in range(end - start):
         if _is_left(graph, ranks, memory, first, last, entry):
-            if np.int64(ranks.rank[start + entry]) < memory.level[factor]:
+            if np.int64(ranks.rank[start + entry]) < level:
                 undecided = True
             else:
                 _support(graph, memory, first, last, entry)
@@ -168,16 +168,21 @@ def _mark_supported(graph, ranks, memory, factor):
 
 
 @shared
-def _value(graph, edge, entry):
-    size = np.int64(graph.cardinality[graph.scope[edge]])
-    return (entry // np.int64(graph.stride[edge])) % size
+def _clear_supported(graph, memory, first, last):
+    place = 0
+    for edge in range(first, last):
+        for _ in range(np.int64(graph.cardinality[graph.scope[edge]])):
+            memory.supported[place] = 0
+            place += 1
 
 
 @shared
 def _is_left(graph, ranks, memory, first, last, entry):
+    """Whether every value of an entry is left."""
     for edge in range(first, last):
-        place = np.int64(ranks.value_start[graph.scope[edge]]) + _value(graph, edge, entry)
-        if memory.allowed[place] == 0:
+        variable, stride = graph.scope[edge], np.uint32(graph.stride[edge])
+        value = np.int64(np.uint32(entry) // stride % graph.cardinality[variable])
+        if memory.allowed[np.int64(ranks.value_start[variable]) + value] == 0:
             return False
     return True
 
@@ -186,8 +191,9 @@ def _is_left(graph, ranks, memory, first, last, entry):
 def _support(graph, memory, first, last, entry):
     offset = 0
     for edge in range(first, last):
-        memory.supported[offset + _value(graph, edge, entry)] = 1
-        offset += np.int64(graph.cardinality[graph.scope[edge]])
+        size, stride = graph.cardinality[graph.scope[edge]], np.uint32(graph.stride[edge])
+        memory.supported[offset + np.int64(np.uint32(entry) // stride % size)] = 1
+        offset += np.int64(size)
 
 
 @shared

@@ -27,15 +27,16 @@ OUTCOMES = ("pairs of lanes", "components", "traded components", "traded variabl
 class ReplicaMemory(NamedTuple):
     """Arrays of one pack.
 
-    `rows` is the order in which the lanes of each column are paired; `walk` the component being
-    visited; `seen_variable` and `seen_factor` say in which round each was visited last.
+    `rows` is the order in which the lanes of each column are paired; `differs` marks the variables
+    in which two lanes differ, until they are visited; `walk` lists the component being visited;
+    `seen` says in which round each factor was visited last.
     """
 
     coins: Bytes
     rows: NDArray[np.int64]
+    differs: Bytes
     walk: NDArray[np.uint32]
-    seen_variable: NDArray[np.uint32]
-    seen_factor: NDArray[np.uint32]
+    seen: NDArray[np.uint32]
     round: NDArray[np.uint32]
     width: tuple[int, ...]
 
@@ -53,9 +54,9 @@ class ReplicaExchange(NamedTuple):
         return ReplicaMemory(
             coins=np.zeros(lanes, dtype=np.uint8),
             rows=np.arange(lanes // self.columns),
+            differs=np.zeros(graph.variables, dtype=np.uint8),
             walk=np.zeros(graph.variables, dtype=np.uint32),
-            seen_variable=np.zeros(graph.variables, dtype=np.uint32),
-            seen_factor=np.zeros(graph.factors, dtype=np.uint32),
+            seen=np.zeros(graph.factors, dtype=np.uint32),
             round=np.zeros(1, dtype=np.uint32),
             width=width_of(lanes),
         )
@@ -79,16 +80,16 @@ def replica_steps(graph, kernel, memory, values, outcomes, rng, count):
 def _exchange(graph, memory, values, outcomes, rng, one, other):
     """Toss a coin for each component of the variables in which two lanes differ."""
     _next_round(memory)
+    for variable in range(len(values)):
+        memory.differs[variable] = values[variable, one] != values[variable, other]
     found = 0
-    for variable in range(len(graph.cardinality)):
-        if values[variable, one] == values[variable, other]:
-            continue
-        if memory.seen_variable[variable] == memory.round[0]:
+    for variable in range(len(values)):
+        if memory.differs[variable] == 0:
             continue
         coin = found % lanes_of(memory)
         if coin == 0:
             toss(rng, memory.coins)
-        size = _walk(graph, memory, values, one, other, variable)
+        size = _walk(graph, memory, variable)
         found += 1
         if memory.coins[coin]:
             for place in range(size):
@@ -106,30 +107,28 @@ def _exchange(graph, memory, values, outcomes, rng, one, other):
 def _next_round(memory):
     memory.round[0] += np.uint32(1)
     if memory.round[0] == 0:  # after 2^32 rounds the numbers begin anew
-        memory.seen_variable[:] = 0
-        memory.seen_factor[:] = 0
+        memory.seen[:] = 0
         memory.round[0] = 1
 
 
 @shared
-def _walk(graph, memory, values, one, other, start):
-    """List the component of a variable, breadth first; gives its size."""
+def _walk(graph, memory, start):
+    """List the component of a variable, breadth first, and mark it as done; gives its size."""
     memory.walk[0] = start
-    memory.seen_variable[start] = memory.round[0]
+    memory.differs[start] = 0
     size, place = 1, 0
     while place < size:
         variable = memory.walk[place]
         place += 1
         for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             factor = graph.incident[edge]
-            if memory.seen_factor[factor] == memory.round[0]:
+            if memory.seen[factor] == memory.round[0]:
                 continue
-            memory.seen_factor[factor] = memory.round[0]
+            memory.seen[factor] = memory.round[0]
             for spot in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
                 near = graph.scope[spot]
-                differs = values[near, one] != values[near, other]
-                if differs and memory.seen_variable[near] != memory.round[0]:
-                    memory.seen_variable[near] = memory.round[0]
+                if memory.differs[near]:
+                    memory.differs[near] = 0
                     memory.walk[size] = near
                     size += 1
     return size

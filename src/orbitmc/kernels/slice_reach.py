@@ -7,9 +7,9 @@ one step then leads from any possible state to any other, so nothing there can b
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import lengths
 from orbitmc.compiled import compiled
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.support import hard_factors
 from orbitmc.kernels.mc_sat import MCSat
 from orbitmc.kernels.pruning import prune
 from orbitmc.kernels.slice_components import gather, search
@@ -18,10 +18,7 @@ from orbitmc.kernels.slice_components import gather, search
 def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
     """Whether each variable can be brought from any of its possible values to any other."""
     memory = kernel.memory(graph, 1)
-    sizes = lengths(graph.table_start)
-    table_of_entry = np.repeat(np.arange(len(sizes)), sizes)
-    hard = np.bincount(table_of_entry[np.isneginf(graph.table)], minlength=len(sizes)) > 0
-    memory.level[:] = hard[graph.table_of]
+    memory.level[:] = hard_factors(graph)
     reached = np.ones(graph.variables, dtype=np.bool_)
     _mark_uncounted(graph, kernel, memory, reached)
     return reached

@@ -62,13 +62,21 @@ class SliceMemory(NamedTuple):
 
 def ranks_of(graph: FactorGraph) -> Ranks:
     """Rank the entries of every table."""
-    rank = np.zeros(len(graph.table), dtype=np.int64)
+    rank = np.zeros(len(graph.table), dtype=np.uint32)
     lower = np.zeros(len(graph.table))
-    for first, last in zip(graph.table_start[:-1], graph.table_start[1:], strict=True):
-        distinct, rank[first:last] = np.unique(graph.table[first:last], return_inverse=True)
-        lower[first + 1 : first + len(distinct)] = np.exp(distinct[:-1] - distinct[1:])
+    sizes = lengths(graph.table_start)
+    for size in np.unique(sizes[sizes > 0]):
+        first = graph.table_start[:-1][sizes == size].astype(np.int64)
+        entries = graph.table[first[:, None] + np.arange(size)]
+        order = np.argsort(entries, axis=1, kind="stable")
+        ordered = np.take_along_axis(entries, order, axis=1)
+        above = ordered[:, 1:] != ordered[:, :-1]
+        ranks = np.cumsum(np.pad(above, ((0, 0), (1, 0))), axis=1)
+        rank[first[:, None] + order] = ranks
+        places = (first[:, None] + ranks[:, 1:])[above]
+        lower[places] = np.exp(ordered[:, :-1][above] - ordered[:, 1:][above])
     single = np.flatnonzero(lengths(graph.scope_start) == 1)
-    return Ranks(indices(rank), sealed(lower), indices(single), starts(graph.cardinality))
+    return Ranks(sealed(rank), sealed(lower), indices(single), starts(graph.cardinality))
 
 
 def slice_memory(graph: FactorGraph) -> SliceMemory:

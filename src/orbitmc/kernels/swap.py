@@ -15,10 +15,10 @@ from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
-from orbitmc.kernels.exchange import require_blocks
+from orbitmc.kernels.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
-from orbitmc.random import integer, lanes_of, pick_by_weights
+from orbitmc.random import lanes_of, pick_by_weights
 
 
 class SwapMemory(NamedTuple):
@@ -65,7 +65,7 @@ def swap_memory(
 def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
     blocks, proposal = kernel.blocks, memory.proposal
     for _ in range(count):
-        block = integer(rng, len(blocks.width))
+        block = random_block(blocks, rng)
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
         load_members(proposal, blocks.member, first, size, values)

@@ -19,13 +19,13 @@ from orbitmc.graph.conditionals import (
     Conditionals,
     Scratch,
     draw,
-    local_field,
     scratch,
     unrounded_conditionals,
 )
 from orbitmc.graph.conditionals import conditionals as rounded_conditionals
 from orbitmc.graph.copies import copies
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.local_fields import local_field
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import add_potentials
 from orbitmc.random import accept_by_log_ratio, lanes_of

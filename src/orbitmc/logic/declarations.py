@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from orbitmc.errors import ManyInputError
 from orbitmc.logic.scanner import STRING, Statement, unquoted
 from orbitmc.logic.syntax import Dialect, Place, Predicate
 from orbitmc.text import quoted, require_memory
@@ -11,7 +13,7 @@ NAME = r"-?[^\W\d][\w'-]*"
 TYPE = rf"\+?\s*+{NAME}(?:\s++{NAME})?\s*+[!?]?"
 DECLARATION = re.compile(
     rf"(?P<prefix>\*\*|[*@+])?\s*+(?:(?P<value>{NAME})\s++)?(?P<name>{NAME})\s*+"
-    rf"(?P<arguments>\((?P<types>\s*+(?:{TYPE}\s*+,\s*+)*+(?:{TYPE}\s*+)?)\))?"
+    rf"(?P<arguments>\((?P<types>\s*+(?:{TYPE}\s*+(?:,\s*+{TYPE}\s*+)*+)?)\))?"
 )
 ARGUMENT = re.compile(
     rf"\s*(?P<plus>\+)?\s*(?P<type>{NAME})(?:\s+(?P<named>{NAME}))?\s*(?P<mark>[!?])?\s*"
@@ -47,6 +49,18 @@ class Declaration:
         exclusive = tuple(mark == "!" for mark in self.marks)
         closed = True if self.prefix.startswith("*") else None
         return Predicate(self.name, self.types, exclusive, closed, self.place)
+
+    def at_most_one(self) -> Statement:
+        """Say in a formula that arguments marked ? have at most one value for all the others."""
+        ones = [f"first_{place}" for place in range(len(self.types))]
+        others = [
+            f"other_{place}" if mark == "?" else ones[place]
+            for place, mark in enumerate(self.marks)
+        ]
+        pairs = [pair for pair in zip(ones, others, strict=True) if pair[0] != pair[1]]
+        same = " ^ ".join(f"({one} = {other})" for one, other in pairs)
+        text = f"!{self.name}({','.join(ones)}) v !{self.name}({','.join(others)}) v ({same})"
+        return Statement(self.statement.source, self.statement.start, text)
 
     @property
     def place(self) -> Place:
@@ -97,27 +111,23 @@ def constants(
     if not pieces or pieces[-1][0] != "}":
         raise statement.error(len(statement.text), "expected '}' at the end of the constants")
     names: dict[str, None] = {}
+    errors = []
     words = [piece for piece in pieces[:-1] if piece[0] != ","]
     for index, word in enumerate(words):
+        is_quoted = word[0].startswith('"') and len(word[0]) > 1
         if word[0] == "...":
             ends = words[index - 1 : index] + words[index + 1 : index + 2]
             names.update(dict.fromkeys(_range(statement, word.start(), ends, memory)))
+        elif not is_quoted and (complaint := complaint_about(word[0], dialect)):
+            errors.append(statement.error(word.start(), complaint))
         else:
-            names[constant(statement, word, dialect)] = None
+            names[unquoted(word[0])] = None
+    if errors:
+        raise ManyInputError(errors)
     return found["type"], tuple(names)
 
 
-def constant(statement: Statement, word: re.Match[str], dialect: Dialect) -> str:
-    """Read a constant: a string, a whole number, or a name with a capital."""
-    text = word[0]
-    if text.startswith('"') and len(text) > 1:
-        return unquoted(text)
-    complaint = complaint_about(text, dialect)
-    if complaint:
-        raise statement.error(word.start(), complaint)
-    return text
-
-
+@lru_cache(maxsize=2**16)
 def complaint_about(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
     if not CONSTANT.fullmatch(word):

@@ -9,14 +9,14 @@ from orbitmc.errors import InputError, ManyInputError
 from orbitmc.logic.database import FALSE, TRUE, Database
 from orbitmc.logic.declarations import complaint_about, constants
 from orbitmc.logic.fact_tables import FactTable, Key, flat_words
-from orbitmc.logic.lines import Known, read_line
+from orbitmc.logic.lines import Known, read_line, soft_value
 from orbitmc.logic.scanner import Source, Statement, without_comments
 from orbitmc.logic.syntax import Dialect, Program
 from orbitmc.text import MEMORY, Text, quoted, read_text, require_memory, suggestion
 
-# Every line gives a match: either the sign, predicate and arguments of a plain atom, or all of it.
+# Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
 LINE = re.compile(
-    r"^[ \t]*+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
+    r"^[ \t]*+(?:([01]?\.?\d++)[ \t]++)?+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
     r"[ \t]*+([\w'-]++(?:[ \t]*+,[ \t]*+[\w'-]++)*+)[ \t]*+\)[ \t\r]*+$|^(.*)$",
     re.MULTILINE,
 )
@@ -101,7 +101,7 @@ class _Reading:
         }
         self.values: dict[tuple[str, tuple[str, ...]], Key] = {}
         self.undeclared: dict[str, list[int]] = {}
-        self.lines: list[tuple[str, str, str, str]] = LINE.findall(source.content)
+        self.lines: list[tuple[str, ...]] = LINE.findall(source.content)
 
     def database(self) -> Database:
         self._gather()
@@ -122,7 +122,7 @@ class _Reading:
 
     def _gather(self) -> None:
         plain = {name: table.truth for name, table in self.tables.items()}
-        for number, (sign, name, arguments, odd) in enumerate(self.lines):
+        for number, (probability, sign, name, arguments, odd) in enumerate(self.lines):
             if name:
                 known = plain.get(name)
                 if known is None:
@@ -130,21 +130,35 @@ class _Reading:
                     continue
                 if " " in arguments or "\t" in arguments:
                     arguments = arguments.replace(" ", "").replace("\t", "")
+                if probability:
+                    self._soft(name, arguments, float(probability), sign, number)
+                    continue
                 truth = FALSE if sign else TRUE
                 if known.setdefault(arguments, truth) != truth:
                     self._put(name, arguments, truth, 0.0, number)
             elif odd and not odd.isspace():
                 self._odd(number, odd)
 
+    def _soft(self, name: str, key: Key, probability: float, sign: str, number: int) -> None:
+        if probability > 1:
+            self._odd(number, self._whole(number))
+        else:
+            self._put(name, key, *soft_value(probability, sign == "!"), number)
+
     def _odd(self, number: int, text: str) -> None:
         line = self._statement(number, text)
         try:
-            listed = constants(line, self.program.dialect, self.memory)
+            listed = "{" in text and constants(line, self.program.dialect, self.memory)
+            if listed and listed[0] not in self.program.constants:
+                near = suggestion(listed[0], self.program.constants)
+                raise line.error(0, f"the program has no type {quoted(listed[0])}{near}")
             if listed:
                 self.constants.setdefault(listed[0], {}).update(dict.fromkeys(listed[1]))
                 return
             for known in read_line(line, self.program):
                 self._note(known, number)
+        except ManyInputError as error:
+            self.errors.extend(error.errors)
         except InputError as error:
             self.errors.append(error)
 
@@ -188,7 +202,7 @@ class _Reading:
             self.errors.extend(self._located(name, table.arity, complaints))
 
     def _located(self, name: str, arity: int, complaints: dict[str, str]) -> Iterator[InputError]:
-        for number, (_, found, arguments, _) in enumerate(self.lines):
+        for number, (_, _, found, arguments, _) in enumerate(self.lines):
             if found != name:
                 continue
             line = self._statement(number, self._whole(number))

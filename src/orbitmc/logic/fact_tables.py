@@ -1,5 +1,6 @@
 """Evidence while it is gathered: one value for every atom, whatever is said last."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -20,8 +21,9 @@ class FactTable:
 
     def put(self, key: Key, truth: int, log_odds: float = 0.0) -> bool:
         """Set the value of an atom; say whether it had another one."""
-        known = self.truth.get(key)
-        changed = known is not None and (known, self.log_odds.get(key, 0.0)) != (truth, log_odds)
+        known, odds = self.truth.get(key, truth), self.log_odds.get(key, 0.0)
+        same = known == truth and math.isclose(odds, log_odds, rel_tol=1e-12)
+        changed = key in self.truth and not same
         self.truth[key] = truth
         self.log_odds.pop(key, None)
         if log_odds:

@@ -88,6 +88,7 @@ HINTS = {
     '"': "a string ends on the line on which it begins",
 }
 FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
+ARROW = re.compile(r"<?->")  # its parts could stand for themselves
 STARTS = {"NAME", "STRING", "NUMBER"}
 CONNECTIVES = {"IFF", "IMPLIES", "OR", "AND"}
 
@@ -100,6 +101,27 @@ class Sentence:
     tree: Tree[Token]
 
 
+def tree_of(child: Tree[Token] | Token) -> Tree[Token]:
+    assert isinstance(child, Tree)
+    return child
+
+
+def token_of(child: Tree[Token] | Token) -> Token:
+    assert isinstance(child, Token)
+    return child
+
+
+def start_of(piece: Tree[Token] | Token) -> int:
+    """Give where a piece of a tree begins; asking the tokens is faster than noting it always."""
+    while isinstance(piece, Tree):
+        piece = piece.children[0]
+    return piece.start_pos or 0
+
+
+def trees_of(tree: Tree[Token]) -> list[Tree[Token]]:
+    return [child for child in tree.children if isinstance(child, Tree)]
+
+
 @cache
 def _parser(dialect: Dialect) -> Lark:
     grammar = GRAMMAR.format(string=STRING, **DIALECTS[dialect])
@@ -107,7 +129,6 @@ def _parser(dialect: Dialect) -> Lark:
         grammar,
         parser="lalr",
         start="sentence",
-        propagate_positions=True,
         maybe_placeholders=False,
     )
 
@@ -126,6 +147,8 @@ def _complaint(statement: Statement, error: UnexpectedInput) -> InputError:
     at_end = token is not None and token.type == "$END"
     offset = len(text) if at_end else error.pos_in_stream
     offset = len(text) if offset is None else offset
+    arrow = ARROW.search(text, max(offset - 2, 0))
+    offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
     piece = FOUND.match(text, offset)
     found = quoted(piece[0]) if piece else "the end of the formula"
     message = f"expected {_expected(error)}, found {found}"
@@ -133,13 +156,15 @@ def _complaint(statement: Statement, error: UnexpectedInput) -> InputError:
 
 
 def _expected(error: UnexpectedInput) -> str:
-    wanted = set(getattr(error, "accepts", None) or getattr(error, "allowed", None) or ())
-    wanted |= set(getattr(error, "expected", None) or ()) if not wanted else set()
+    parser = getattr(error, "interactive_parser", None)
+    wanted = parser.accepts() if parser else set()
     if wanted >= STARTS:
         return "an atom or a term"
+    if wanted & CONNECTIVES:
+        wanted -= {"COMMA"}
     words = ["a connective (^, v, =>, <=>)"] if wanted & CONNECTIVES else []
     words += [word for name, word in WORDS.items() if name in wanted]
-    return " or ".join(words) or "something else"
+    return " or ".join(words) or "the end of the formula"
 
 
 def _hint(offset: int, piece: re.Match[str] | None) -> str:

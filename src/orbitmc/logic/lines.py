@@ -21,7 +21,10 @@ ATOM = re.compile(
 VALUE = re.compile(rf"(?P<value>{TERM})\s*+=\s*+(?P<name>{NAME})\s*+{ARGUMENTS}")
 BETWEEN = re.compile(r"[\s,]*")
 REAL_VALUE = re.compile(rf"{NUMBER}\s*$")
+TERMS = re.compile(TERM)
 PIECE = re.compile(rf"{STRING}|[\w'.-]+|.", re.DOTALL)
+
+SIGNS = {None: TRUE, "!": FALSE, "?": UNKNOWN}
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def read_line(line: Statement, program: Program) -> Iterator[Known]:
     """Read the atoms of a line, in order."""
     offset = 0
     while offset < len(line.text):
-        value = VALUE.match(line.text, offset)
+        value = VALUE.match(line.text, offset) if "=" in line.text else None
         atom = value or ATOM.match(line.text, offset)
         if not atom:
             raise _complaint(line, offset)
@@ -75,7 +78,7 @@ def _atom(line: Statement, found: re.Match[str], program: Program) -> Known:
 def _value(line: Statement, found: re.Match[str]) -> tuple[int, float]:
     sign = found["sign"]
     if found["probability"] is None:
-        return {None: TRUE, "!": FALSE, "?": UNKNOWN}[sign], 0.0
+        return SIGNS[sign], 0.0
     probability = float(found["probability"])
     if not 0 <= probability <= 1:
         raise line.error(
@@ -83,10 +86,19 @@ def _value(line: Statement, found: re.Match[str]) -> tuple[int, float]:
         )
     if sign == "?":
         raise line.error(found.start("sign"), "an atom with a probability cannot have ?")
+    return soft_value(probability, sign == "!")
+
+
+def soft_value(probability: float, negated: bool) -> tuple[int, float]:
+    """Give the truth and the log odds of an atom that holds with a probability.
+
+    >>> soft_value(0.0, negated=True)
+    (1, 0.0)
+    """
     if probability in (0, 1):
-        return (TRUE if (probability == 1) != (sign == "!") else FALSE), 0.0
+        return (TRUE if (probability == 1) != negated else FALSE), 0.0
     log_odds = math.log(probability) - math.log1p(-probability)
-    return UNKNOWN, -log_odds if sign else log_odds
+    return UNKNOWN, -log_odds if negated else log_odds
 
 
 def _function_value(line: Statement, found: re.Match[str], program: Program) -> Known:
@@ -104,7 +116,7 @@ def _arguments(
     line: Statement, found: re.Match[str], arity: int, program: Program
 ) -> tuple[str, ...]:
     start, end = found.span("arguments") if found["arguments"] else (0, 0)
-    words = list(re.compile(TERM).finditer(line.text, start, end))
+    words = list(TERMS.finditer(line.text, start, end))
     if len(words) != arity:
         wanted = f"{arity} argument{'s' if arity != 1 else ''}"
         raise line.error(found.start("name"), f"{found['name']} takes {wanted}, found {len(words)}")

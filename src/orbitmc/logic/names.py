@@ -8,6 +8,10 @@ from orbitmc.logic.atoms import Atoms
 from orbitmc.logic.universe import Ints, Universe
 
 PLAIN = re.compile(r"[A-Z0-9][\w'-]*|-?\d+", re.ASCII)
+WORDS = {"exist", "forall", "and", "or", "not"}  # of formulas, in some dialect
+ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b", "\r": "\\r", "\f": "\\f"}
+)
 TRUTH = ("false", "true")
 
 
@@ -17,10 +21,9 @@ def constant_text(name: str) -> str:
     >>> constant_text("Anna"), constant_text("Mary Ann")
     ('Anna', '"Mary Ann"')
     """
-    if PLAIN.fullmatch(name):
+    if PLAIN.fullmatch(name) and name.lower() not in WORDS:
         return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return f'"{name.translate(ESCAPES)}"'
 
 
 def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:

@@ -1,16 +1,18 @@
 """Read Markov logic programs: every statement by itself, all errors together."""
 
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orbitmc.errors import InputError, ManyInputError
-from orbitmc.logic.conversion import Vocabulary
 from orbitmc.logic.declarations import Declaration, constants, declaration
 from orbitmc.logic.grammar import parse_sentence
 from orbitmc.logic.scanner import Statement, statements, without_comments
 from orbitmc.logic.syntax import Dialect, Place, Predicate, Program, Rule
 from orbitmc.logic.templates import conversions, remarks, rule
+from orbitmc.logic.terms import Vocabulary
 from orbitmc.logic.weights import Weighing, weighing
 from orbitmc.text import MEMORY, Text, read_text, suggestion
 
@@ -114,8 +116,10 @@ class _Reading:
             return
         weighed = weighing(statement, self.dialect)
         if self.fix_next:
-            weighed = Weighing(weighed.weight, True, weighed.utility, weighed.formula)
+            weighed = replace(weighed, fixed=True)
             self.fix_next = False
+        if weighed.remark:
+            self._warn(statement.place(0), weighed.remark)
         self.formulas.append((self.order, weighed))
 
     def _is_new(self, declared: Declaration) -> bool:
@@ -135,6 +139,8 @@ class _Reading:
         predicate = declared.predicate()
         if declared.value and any(declared.marks):
             raise declared.statement.error(0, "! has no meaning in the declaration of a function")
+        if "?" in declared.marks and self.dialect != "pracmln":
+            raise declared.statement.error(0, "? after a type is pracmln's; see dialect pracmln")
         for remark in declared.remarks:
             self._warn(declared.place, remark)
         self.predicates[predicate.name] = predicate
@@ -145,27 +151,8 @@ class _Reading:
             self._mean(kind, "type")
             self.constants.setdefault(kind, {})
         if "?" in declared.marks:
-            self._at_most_one(declared)
-
-    def _at_most_one(self, declared: Declaration) -> None:
-        """Turn a mark ? into the hard formula that it stands for."""
-        if self.dialect != "pracmln":
-            raise declared.statement.error(
-                declared.offset, "? after a type is pracmln's; see dialect pracmln"
-            )
-        ones = [f"first_{place}" for place in range(len(declared.types))]
-        others = [
-            f"other_{place}" if mark == "?" else ones[place]
-            for place, mark in enumerate(declared.marks)
-        ]
-        same = " ^ ".join(
-            f"({one} = {other})" for one, other in zip(ones, others, strict=True) if one != other
-        )
-        text = (
-            f"!{declared.name}({','.join(ones)}) v !{declared.name}({','.join(others)}) v ({same})"
-        )
-        formula = Statement(declared.statement.source, declared.statement.start, text)
-        self.formulas.append((self.order, Weighing(float("inf"), True, False, formula)))
+            hard = Weighing(math.inf, True, False, declared.at_most_one())
+            self.formulas.append((self.order, hard))
 
     def _mean(self, name: str, meaning: str) -> None:
         self.meanings.setdefault(name, (meaning, self.order))
@@ -175,16 +162,11 @@ class _Reading:
             self._warn(weighed.formula.place(0), "utilities are ignored")
             if weighed.weight is None:
                 return
-        vocabulary = Vocabulary(
-            self.predicates,
-            self.functions,
-            {name: meaning for name, (meaning, since) in self.meanings.items() if since < order},
-            self.dialect,
-        )
+        vocabulary = Vocabulary(self.predicates, self.functions, self.meanings, order, self.dialect)
         sentence = parse_sentence(weighed.formula, self.dialect)
         found = conversions(sentence, vocabulary)
-        self.errors += found[0].errors
-        if weighed.weight is None and not self.learning and not found[0].errors:
+        self.errors += found[0].terms.errors
+        if weighed.weight is None and not self.learning and not found[0].terms.errors:
             raise weighed.formula.error(
                 0,
                 "the formula has no weight; put one in front, or a full stop at the end to make it "
@@ -194,7 +176,7 @@ class _Reading:
             self._warn(weighed.formula.place(offset), remark)
         for conversion in found:
             self.rules.append(rule(conversion, weighed))
-            for kind, name in conversion.constants:
+            for kind, name in conversion.terms.constants:
                 self.constants[kind][name] = None
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:

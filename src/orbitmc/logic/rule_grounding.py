@@ -32,7 +32,7 @@ from orbitmc.logic.syntax import (
     free_variables,
     parts_of,
 )
-from orbitmc.logic.terms import NOBODY, Terms
+from orbitmc.logic.term_numbers import NOBODY, Terms
 from orbitmc.logic.universe import Ints, Universe
 
 CHUNK = 2**20  # atoms at a time

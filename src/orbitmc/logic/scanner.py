@@ -11,6 +11,8 @@ from orbitmc.logic.syntax import Place
 from orbitmc.text import Text
 
 STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
+STRINGS = re.compile(STRING)
+LINE = re.compile(r"[^\n]+")
 COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
 UNFINISHED = re.compile(r"(?:=>|\^|\||,|(?:(?<=\s)|(?<=[)\]]))v)\s*\Z")
 STATEMENT_LIKE = re.compile(r"[=(]")
@@ -77,38 +79,32 @@ def without_comments(text: Text) -> Source:
 
 def statements(source: Source) -> Iterator[Statement]:
     """Give the statements in order: a line each, or several lines if they are unfinished."""
-    start, gathered = 0, ""
-    offset = 0
-    for line in source.content.splitlines(keepends=True):
-        if gathered and not _goes_on(gathered, line):
-            yield _trimmed(source, start, gathered)
-            gathered = ""
-        if not gathered:
-            start = offset
-        gathered += line
-        if not gathered.strip():
-            gathered = ""
-        offset += len(line)
-    if gathered:
-        yield _trimmed(source, start, gathered)
+    start = end = 0
+    unfinished = listing = False
+    for line in LINE.finditer(source.content):
+        bare = STRINGS.sub("", line[0])
+        if not bare.strip() and '"' not in line[0]:
+            continue
+        goes_on = not STATEMENT_LIKE.search(bare) if listing else unfinished
+        if not goes_on:
+            yield from _statement(source, start, end)
+            start, listing = line.start(), False
+        end = line.end()
+        listing = "}" not in bare and (listing or "{" in bare)
+        unfinished = bool(UNFINISHED.search(bare))
+    yield from _statement(source, start, end)
 
 
-def _goes_on(before: str, line: str) -> bool:
-    if not line.strip():
-        return True
-    bare = re.sub(STRING, "", before)
-    if "{" in bare and "}" not in bare:
-        return not STATEMENT_LIKE.search(re.sub(STRING, "", line))
-    return bool(UNFINISHED.search(bare))
-
-
-def _trimmed(source: Source, start: int, text: str) -> Statement:
-    kept = text.lstrip()
-    return Statement(source, start + len(text) - len(kept), kept.rstrip())
+def _statement(source: Source, start: int, end: int) -> Iterator[Statement]:
+    whole = Statement(source, start, source.content[start:end]).after(0)
+    if whole.text:
+        yield whole.before(len(whole.text))
 
 
 def unquoted(word: str) -> str:
     """Give the name that a constant in the text stands for: without quotes and escapes."""
     if not word.startswith('"'):
         return word
+    if "\\" not in word:
+        return word[1:-1]
     return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), word[1:-1])

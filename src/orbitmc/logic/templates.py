@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from lark import Token
 
-from orbitmc.logic.conversion import Conversion, Vocabulary
+from orbitmc.logic.conversion import Conversion
 from orbitmc.logic.grammar import Sentence
 from orbitmc.logic.syntax import Rule
+from orbitmc.logic.terms import Vocabulary
 from orbitmc.logic.weights import Weighing
 
 MOST_STARS = 12
@@ -21,7 +22,7 @@ def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
         raise sentence.statement.error(
             0, f"{first.stars} atoms with * make 2^{first.stars} formulas; the most is {MOST_STARS}"
         )
-    if first.errors or not first.stars:
+    if first.terms.errors or not first.stars:
         return [first]
     return [
         Conversion(sentence, vocabulary, signs)
@@ -36,7 +37,7 @@ def rule(conversion: Conversion, weighing: Weighing) -> Rule:
         conversion.formula,
         weighing.weight,
         conversion.types,
-        tuple(conversion.per_constant),
+        tuple(conversion.terms.per_constant),
         weighing.fixed,
         formula.place(0),
         re.sub(r"\s+", " ", formula.text),

@@ -4,6 +4,7 @@ import ast
 import math
 import operator
 import re
+import warnings
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
@@ -12,6 +13,7 @@ from orbitmc.logic.syntax import Dialect
 from orbitmc.text import quoted
 
 NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 WEIGHT = re.compile(rf"(?P<frozen>@)?(?P<weight>{NUMBER})(?P<stop>\.(?!\d))?(?![\w'])")
 UTILITY = re.compile(rf"\s*:\s*(?P<utility>{NUMBER})(?![\w'.])")
 TERM_GOES_ON = re.compile(r"\s*(?:[=<>/%]|!=|\+\s*\d|-\s*\d)")
@@ -40,6 +42,7 @@ class Weighing:
     fixed: bool
     utility: bool
     formula: Statement
+    remark: str = ""
 
 
 def weighing(statement: Statement, dialect: Dialect) -> Weighing:
@@ -62,12 +65,13 @@ def weighing(statement: Statement, dialect: Dialect) -> Weighing:
 def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
     text = statement.text
     number = WEIGHT.match(text)
-    if number and not TERM_GOES_ON.match(text, number.end()):
+    calculated = dialect == "pracmln" and not (number and text[number.end() :][:1].isspace())
+    if number and not calculated and not TERM_GOES_ON.match(text, number.end()):
         return _numbered(statement, number, dialect)
     utility = UTILITY.match(text)
     if utility:
         return Weighing(None, False, True, statement.after(utility.end()))
-    if dialect == "pracmln":
+    if calculated:
         return _calculated(statement)
     _refuse(statement, dialect)
     return Weighing(None, False, False, statement)
@@ -82,7 +86,9 @@ def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> 
     utility = UTILITY.match(statement.text, number.end())
     end = utility.end() if utility else number.end()
     fixed = bool(number["frozen"] or number["stop"])
-    return Weighing(weight, fixed, utility is not None, statement.after(end))
+    foreign = dialect == "alchemy" and not PLAIN.fullmatch(number["weight"])
+    remark = f"Alchemy cannot read weights like {number['weight']}" if foreign else ""
+    return Weighing(weight, fixed, utility is not None, statement.after(end), remark)
 
 
 def _refuse(statement: Statement, dialect: Dialect) -> None:
@@ -112,7 +118,9 @@ def _try(expression: str) -> float | None:
     if len(expression) > MOST_CHARACTERS:
         return None
     try:
-        return _evaluate(ast.parse(expression, mode="eval").body)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what looks odd in Python is no one's concern here
+            return _evaluate(ast.parse(expression, mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError, InputError, RecursionError, MemoryError):
         return None
 

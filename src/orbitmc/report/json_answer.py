@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orbitmc.estimate.marginals import Marginal, Marginals
@@ -25,6 +25,8 @@ def json_object(answer: Marginals) -> dict[str, Any]:
         "converged": answer.converged,
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
+        "moves": None if about.moves is None else dict(about.moves),
+        "race": [_priced(price) for price in about.race],
         "variables": {name: _variable(marginal) for name, marginal in answer.items()},
     }
 
@@ -37,6 +39,14 @@ def json_text(answer: Marginals) -> str:
     body = [f"{_dump(name)}: {_dump(held)}" for name, held in variables.items()]
     listed = ",\n    ".join(body)
     return "{\n  " + ",\n  ".join([*head, '"variables": {\n    ' + listed + "\n  }"]) + "\n}\n"
+
+
+def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = (int, float)
+    return {
+        key: _finite(float(held)) if isinstance(held, numbers) else held
+        for key, held in price.items()
+    }
 
 
 def _variable(marginal: Marginal) -> dict[str, Any]:

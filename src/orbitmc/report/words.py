@@ -63,6 +63,7 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         return (
             f"not converged: {_variables(found[FROZEN])} frozen and "
             f"{found.get(SUSPECT, 0)} more tied to them; try --method exact"
+            + ("" if answer.about.method == "mcsat" else " or mcsat")
         )
     if found.get(UNMIXED):
         return (

@@ -44,7 +44,7 @@ class Checkpoints:
     def __init__(
         self, path: Path, question: Mapping[str, Any], *, every: float | None = None
     ) -> None:
-        self.path, self.question, self.every = path, dict(question), every
+        self.path, self.question, self.every = path, question, every
         self.due = time.perf_counter() + (SECONDS_BETWEEN if every is None else every)
 
     def __call__(self, run: Run) -> None:

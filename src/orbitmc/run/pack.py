@@ -98,20 +98,7 @@ def advance(
             merge_parts(pack.tally.sums)
         part = recorded // size
         now = min(samples, (part + 1) * size - recorded)
-        _advance(
-            graph,
-            kernel,
-            conditionals,
-            pack.memory,
-            pack.values,
-            pack.outcomes,
-            pack.rng,
-            pack.scratch,
-            pack.tally,
-            part,
-            now,
-            spacing,
-        )
+        _go_on(graph, kernel, conditionals, pack, part, now, spacing)
         recorded += now
         samples -= now
 
@@ -126,6 +113,22 @@ def warm_up(
     spacing: int,
 ) -> None:
     """Take as many steps as `samples` would, and record nothing."""
+    _go_on(graph, kernel, conditionals, pack, NOWHERE, samples, spacing)
+
+
+NOWHERE = -1
+
+
+def _go_on(
+    graph: FactorGraph,
+    kernel: Kernel,
+    conditionals: Conditionals,
+    pack: Pack,
+    part: int,
+    samples: int,
+    spacing: int,
+) -> None:
+    """Hand the arrays of a pack to compiled code."""
     _advance(
         graph,
         kernel,
@@ -136,13 +139,20 @@ def warm_up(
         pack.rng,
         pack.scratch,
         pack.tally,
-        NOWHERE,
+        part,
         samples,
         spacing,
     )
 
 
-NOWHERE = -1
+def walk(graph: FactorGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
+    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
+    _walk(graph, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
+
+
+@compiled
+def _walk(graph, kernel, memory, values, outcomes, rng, count):
+    steps(graph, kernel, memory, values, outcomes, rng, count)
 
 
 @compiled

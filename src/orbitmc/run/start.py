@@ -4,7 +4,7 @@ import numpy as np
 
 from orbitmc.arrays import Bytes
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.support import possible_states
+from orbitmc.graph.state_search import possible_states
 
 ROWS = 2**14  # variables whose starts are drawn together: the numbers take a few MiB
 

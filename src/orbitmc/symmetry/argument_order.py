@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.classes import distinct_rows
 from orbitmc.symmetry.colored_graph import Ints
-from orbitmc.symmetry.float_classes import row_classes
 
 MOST_WORK = 20_000_000
 """Table entries we are ready to look at; beyond it, tables count as equal only as written."""
@@ -37,7 +37,7 @@ def ordered_tables(tables: Ints, shape: tuple[int, ...]) -> OrderedTables:
         if tuple(shape[axis] for axis in order) == shape
     ]
     least, chosen, ties = _least(tables, shape, orders)
-    distinct, number = row_classes(least)
+    distinct, number = distinct_rows(least)
     classes = np.stack([_place_classes(row.reshape(shape)) for row in distinct])
     # Argument `order[k]` of the table is argument k of its least form.
     place = np.empty((count, arity), dtype=np.int64)

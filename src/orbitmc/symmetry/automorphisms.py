@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc.arrays import Indices, sealed
+from orbitmc.classes import row_classes
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation import MOST_VALUES, Permutation
@@ -26,7 +27,6 @@ from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
 from orbitmc.symmetry.encoding import value_graph, variable_graph
 from orbitmc.symmetry.energy_check import changes_energy
 from orbitmc.symmetry.energy_form import energy_form
-from orbitmc.symmetry.float_classes import row_classes
 from orbitmc.symmetry.generators import (
     PointMoves,
     chosen,
@@ -35,7 +35,8 @@ from orbitmc.symmetry.generators import (
     value_group,
     variable_group,
 )
-from orbitmc.symmetry.search import Search, advance, begin
+from orbitmc.symmetry.search import advance, begin
+from orbitmc.symmetry.search_memory import Search
 from orbitmc.symmetry.twins import neighboring_swaps, ranks, twin_classes
 
 SLICE = 1_000_000

@@ -6,9 +6,9 @@ and to known vertices, layer by layer, sees cycles, which settles graphs without
 
 import numpy as np
 
+from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled, shared
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
-from orbitmc.symmetry.float_classes import row_classes
 from orbitmc.symmetry.partition import mixed
 
 

@@ -5,6 +5,8 @@ large to be permuted at once, so each is cut greedily into disjoint blocks aroun
 factors change, and each block gets its symmetric group.
 """
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -21,33 +23,57 @@ Numbers = NDArray[np.int64]
 ACCEPTANCE_BUDGET = 4.0
 """A shuffle whose log-odds differ by this sum of squares is accepted about six times in ten."""
 
+SLACK = 0.2
+"""How much of the best ratio of members to moved factors is worth a larger block."""
+
 
 def blocks(
-    graph: FactorGraph, orbits: ArrayLike, *, max_moved: int = 200, budget: float | None = None
+    graph: FactorGraph,
+    orbits: ArrayLike,
+    *,
+    max_moved: int = 200,
+    budget: float | None = None,
+    slack: float = SLACK,
 ) -> ExchangeBlocks:
     """Cut orbits into disjoint blocks with many members for each factor they move.
 
     `orbits` numbers the orbit of each variable; a negative number keeps a variable out, and
     variables of different cardinality never share a block. No block moves more than `max_moved`
-    factors. With a `budget`, a uniform shuffle of a block changes the log-odds of its members by
-    a sum of squares of at most that on average (`ACCEPTANCE_BUDGET` is a good one). Variables
-    that cannot be moved cheaply are in no block. The same question has the same answer.
+    factors. Where few factors are shared a pair often has the best ratio; so a block keeps growing
+    while its ratio is within `slack` of the best (0 insists on the best). With a `budget`, a
+    uniform shuffle of a block changes the log-odds of its members by a sum of squares of at most
+    that on average (`ACCEPTANCE_BUDGET` is a good one). Variables that cannot be moved cheaply are
+    in no block. The same question has the same answer.
     """
     numbers = _checked_orbits(graph, orbits)
     if max_moved < 0:
         raise InputError(f"a block cannot move {max_moved} factors; expected 0 or more")
     if budget is not None and not budget >= 0:
         raise InputError(f"the acceptance budget must be 0 or more, got {budget}")
+    if not 0 <= slack < 1:
+        raise InputError(f"the slack is a share from 0 to below 1, got {slack}")
     connections = links(graph)
     candidates = _candidates(graph, connections, numbers)
     memory = memory_for(connections, candidates, int(graph.cardinality.max(initial=1)))
     member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
     limit = np.inf if budget is None else float(budget)
-    found = search(connections, candidates, memory, int(max_moved), limit, member, ends)
+    found = search(connections, candidates, memory, int(max_moved), limit, slack, member, ends)
     start = np.concatenate([[0], ends[:found]])
     return ExchangeBlocks(
         start=indices(start), width=indices(np.ones(found)), member=indices(member[: start[-1]])
     )
+
+
+def budget_for(acceptance: float) -> float:
+    """The budget that makes shuffles succeed so often, if fields alone mattered.
+
+    A change of log-weight with standard deviation `d` is accepted with chance `2 * Phi(-d / 2)`
+    if it is about normal, and the values of binary variables vary by at most a quarter.
+    """
+    if not 0 < acceptance <= 1:
+        raise InputError(f"the acceptance lies above 0 and is at most 1, got {acceptance}")
+    deviation = -2 * NormalDist().inv_cdf(acceptance / 2) if acceptance < 1 else 0.0
+    return 4 * deviation**2
 
 
 def _checked_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import sealed
-from orbitmc.symmetry.float_classes import row_classes
+from orbitmc.classes import row_classes
 
 Ints = NDArray[np.int64]
 

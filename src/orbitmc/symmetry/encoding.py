@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.classes import row_classes
 from orbitmc.symmetry.argument_order import ordered_tables
 from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
 from orbitmc.symmetry.energy_form import EnergyForm, Terms
-from orbitmc.symmetry.float_classes import row_classes
 
 
 def variable_graph(form: EnergyForm) -> ColoredGraph:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats, lengths
+from orbitmc.classes import GAP, distinct_rows, float_classes, row_classes
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.symmetry.float_classes import GAP, float_classes, row_classes
 
 Rows = NDArray[np.int64]
 
@@ -94,7 +94,7 @@ class _Pool:
         active = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0) > GAP * scale
         kept = active[table_of]
         rank = self.cardinality[scopes[kept]] * len(self.cardinality) + scopes[kept]
-        orders, which = row_classes(np.argsort(rank, axis=1))
+        orders, which = distinct_rows(np.argsort(rank, axis=1))
         for number, order in enumerate(orders):
             chosen = which == number
             rows = scopes[kept][chosen][:, order]
@@ -112,7 +112,7 @@ class _Pool:
         for ((shape, hard), (scopes, _, table_of)), piece in zip(
             added.items(), pieces, strict=True
         ):
-            tables, which = row_classes(piece.reshape(-1, int(np.prod(shape))))
+            tables, which = distinct_rows(piece.reshape(-1, int(np.prod(shape))))
             table_of = which[table_of]
             active = (tables != 0).any(axis=1)[table_of]
             if active.any():
@@ -149,7 +149,7 @@ def _added_up(parts: list[tuple[Rows, Floats, Rows]], *, hard: bool) -> tuple[Ro
     pool = np.concatenate([tables.reshape(len(tables), -1) for _, tables, _ in parts])
     rows = np.concatenate([scopes for scopes, _, _ in parts])
     number = np.concatenate([n + first for (_, _, n), first in zip(parts, firsts, strict=False)])
-    scopes, which = row_classes(rows)
+    scopes, which = distinct_rows(rows)
     counts = np.bincount(which, minlength=len(scopes))
     table_of = np.zeros(len(scopes), dtype=np.int64)
     table_of[which] = number
@@ -176,7 +176,7 @@ def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
         signs = np.where(is_clause[factors][:, None], graph.satisfying[places].astype(np.int64), -1)
         sizes = graph.cardinality[scopes].astype(np.int64)
         read = graph.table_of[factors].astype(np.int64)
-        kinds, kind_of = row_classes(np.column_stack([sizes, signs, read]))
+        kinds, kind_of = distinct_rows(np.column_stack([sizes, signs, read]))
         for shape in np.unique(kinds[:, :arity], axis=0):
             for clauses in (False, True):
                 same = (kinds[:, :arity] == shape).all(axis=1)
@@ -217,7 +217,7 @@ def _long_clauses(graph: FactorGraph) -> Iterator[Clauses]:
         order = np.argsort(scopes, axis=1)
         scopes = np.take_along_axis(scopes, order, axis=1)
         wanted = np.take_along_axis(graph.satisfying[places].astype(np.int64), order, axis=1)
-        rows, which = row_classes(np.hstack([scopes, wanted]))
+        rows, which = distinct_rows(np.hstack([scopes, wanted]))
         weight = _clause_weights(graph, factors, which, len(rows))
         active = weight != 0
         yield Clauses(rows[active, :length], rows[active, length:], weight[active])

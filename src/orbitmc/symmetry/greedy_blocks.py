@@ -91,13 +91,13 @@ def memory_for(links: Links, candidates: Candidates, values: int) -> Memory:
 
 
 @compiled
-def search(links, candidates, memory, max_moved, budget, member, ends):
+def search(links, candidates, memory, max_moved, budget, slack, member, ends):
     """Fill `member` with disjoint blocks and `ends` with where each ends; gives their number."""
     blocks, filled = 0, 0
     for number in range(len(candidates.class_start) - 1):
         first, last = candidates.class_start[number], candidates.class_start[number + 1]
         while first < last:
-            size = _grow(links, candidates, memory, first, last, max_moved, budget)
+            size = _grow(links, candidates, memory, first, last, max_moved, budget, slack)
             for place in range(size):
                 member[filled + place] = memory.block[place]
             for place in range(max(1, size)):
@@ -123,11 +123,14 @@ def _leave(candidates, memory, variable, first):
 
 
 @shared
-def _grow(links, candidates, memory, first, last, max_moved, budget):
-    """Build a block from the variable at `first`; gives the size of its best beginning, or 0."""
+def _grow(links, candidates, memory, first, last, max_moved, budget, slack):
+    """Build a block from the variable at `first`; gives the size of the beginning to keep, or 0.
+
+    That is the longest whose ratio of members to moved factors is nearly that of the best.
+    """
     count = memory.counter
     _begin(links, candidates, memory, first)
-    best_size, best_moved, uneven = 0, 0, 0.0
+    kept, best_size, best_moved, uneven = 0, 0, 0, 0.0
     while True:
         room = (budget - uneven) * (count[SIZE] + 1) / (2 * count[SIZE])
         chosen = _cheapest(candidates, memory, last, room)
@@ -138,10 +141,11 @@ def _grow(links, candidates, memory, first, last, max_moved, budget):
         moved = count[MET] - count[INVARIANT]
         if moved > max_moved:
             break
-        # at equal ratio of members to moved factors the larger block wins
         if best_size == 0 or count[SIZE] * best_moved >= best_size * moved:
             best_size, best_moved = count[SIZE], moved
-    return best_size
+        if count[SIZE] * best_moved >= (1 - slack) * best_size * moved:
+            kept = count[SIZE]
+    return kept
 
 
 @shared

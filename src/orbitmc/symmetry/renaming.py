@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc.arrays import Floats
+from orbitmc.classes import float_classes, row_classes
 from orbitmc.groups.permutation import Permutation
 from orbitmc.logic.constant_classes import Classes
 from orbitmc.logic.fixed_constants import fixed_constants
@@ -21,7 +22,6 @@ from orbitmc.logic.relations import relations
 from orbitmc.logic.renaming import induced
 from orbitmc.symmetry.automorphisms import compile_once, hunt
 from orbitmc.symmetry.colored_graph import ColoredGraph, Drawing, Ints
-from orbitmc.symmetry.float_classes import float_classes, row_classes
 from orbitmc.symmetry.generators import PointMoves
 
 Images = Mapping[str, Ints]

@@ -6,115 +6,28 @@ difference is an automorphism, mostly a sparse one (as in saucy; Darga et al. 20
 checked arc by arc. Whatever is left undecided when the budget ends costs completeness only.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from orbitmc.compiled import compiled, shared
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
-from orbitmc.symmetry.matching import Guess, guess, match_differences
-from orbitmc.symmetry.partition import (
-    Keys,
-    Memory,
-    Partition,
-    individualize,
-    memory,
-    partition,
-    take_back,
+from orbitmc.symmetry.completion import FOUND, REFUTED, UNDECIDED, agrees, complete, recorded
+from orbitmc.symmetry.matching import guess
+from orbitmc.symmetry.partition import Partition, memory, partition, take_back
+from orbitmc.symmetry.preservation import checker
+from orbitmc.symmetry.search_memory import (
+    Search,
+    empty_frames,
+    empty_path,
+    no_orbits,
+    nothing_found,
+    root_of,
 )
-from orbitmc.symmetry.preservation import Checker, checker, preserves
-from orbitmc.symmetry.refinement import refine
-
-FOUND, REFUTED, UNDECIDED = 1, 0, -1
 
 QUICK_TRIES = 4
 """Candidates tried before a level lists all of them."""
 
 QUICK_LOOKS = 64
 """How far to look for each of them."""
-
-
-class Path(NamedTuple):
-    """The left path: at each level a target cell, the vertex taken from it, and marks.
-
-    `orbit` is how many images the vertex has under generators that fix the levels above.
-    `trace[trace_start[k]:trace_start[k + 1]]` are the fingerprints of level k's refinement.
-    """
-
-    cell: Ints
-    vertex: Ints
-    mark: Ints
-    orbit: Ints
-    trace_start: Ints
-    trace: Keys
-
-
-class Frames(NamedTuple):
-    """Choices below the current level: what was individualised, and which images are left."""
-
-    left_mark: Ints
-    right_mark: Ints
-    cell: Ints
-    vertex: Ints
-    scan: Ints
-    trace_begin: Ints
-    trace_end: Ints
-    first: Ints
-    option: Ints
-    options_end: Ints
-    pool: Ints
-
-
-class Orbits(NamedTuple):
-    """Points joined by the generators found so far, and orbits known not to join the base."""
-
-    parent: Ints
-    size: Ints
-    refuted: Ints
-
-
-class Found(NamedTuple):
-    """Generators as sparse lists; `used` holds how many, and how many entries they take."""
-
-    start: Ints
-    point: Ints
-    image: Ints
-    used: Ints
-
-
-class Search(NamedTuple):
-    """Everything the search overwrites.
-
-    `progress` holds the depth of the path, the level at work (plus one), how many quick tries and
-    how many listed candidates it has seen, how many attempts stayed undecided, and how many
-    candidates were refuted in all.
-    """
-
-    left: Partition
-    right: Partition
-    memory: Memory
-    checker: Checker
-    path: Path
-    frames: Frames
-    orbits: Orbits
-    found: Found
-    guess: Guess
-    candidates: Ints
-    progress: Ints
-
-
-@shared
-def _recorded(graph, search, vertex, begin):
-    """Individualise on the left, and record fingerprints; gives the end of the record."""
-    individualize(search.left, search.memory, vertex)
-    return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
-
-
-@compiled
-def _agrees(graph, search, vertex, begin, end):
-    """Individualise on the right as long as fingerprints agree with the record."""
-    individualize(search.right, search.memory, vertex)
-    return refine(graph, search.right, search.memory, search.path.trace, begin, end) >= 0
 
 
 @compiled
@@ -130,221 +43,8 @@ def _follow_path(graph, search):
         path.cell[level], path.vertex[level] = place, left.element[place]
         path.mark[level] = left.splits[0]
         begin = path.trace_start[level]
-        path.trace_start[level + 1] = _recorded(graph, search, left.element[place], begin)
+        path.trace_start[level + 1] = recorded(graph, search, left.element[place], begin)
         level += 1
-
-
-@shared
-def _root(orbits, point):
-    while orbits.parent[point] != point:
-        orbits.parent[point] = orbits.parent[orbits.parent[point]]
-        point = orbits.parent[point]
-    return point
-
-
-@shared
-def _unite(orbits, one, other):
-    first, second = _root(orbits, one), _root(orbits, other)
-    if first != second:
-        if orbits.size[first] < orbits.size[second]:
-            first, second = second, first
-        orbits.parent[second] = first
-        orbits.size[first] += orbits.size[second]
-        orbits.refuted[first] = max(orbits.refuted[first], orbits.refuted[second])
-
-
-@shared
-def _hint(left, right, vertex):
-    """Where a vertex that is the image of a single one should go: back; -1 if it cannot."""
-    here, there = right.cell[vertex], left.cell[vertex]
-    if left.size[here] == 1 and left.size[there] > 1:
-        source = left.element[here]
-        if right.cell[source] == there:
-            return source
-    return -1
-
-
-@compiled
-def _difference(graph, left, right, scan):
-    """A point that is in another cell on the left than on the right, not both single.
-
-    Looks at born cells from number `scan` on. Points with a hint come first: sending them back
-    keeps automorphisms small, most are swaps. Gives the first number with such a point, and the
-    point; (-1, -1) if there is none.
-    """
-    first, chosen = -1, -1
-    for number in range(scan, right.splits[0]):
-        cell = right.born[number]
-        if right.element[cell] < graph.points:
-            for place in range(cell, cell + right.size[cell]):
-                vertex = right.element[place]
-                there = left.cell[vertex]
-                if there != cell and (left.size[there] > 1 or right.size[cell] > 1):
-                    if first < 0:
-                        first, chosen = number, vertex
-                    if _hint(left, right, vertex) >= 0:
-                        return first, vertex
-                    break
-    return first, chosen
-
-
-@shared
-def _choice(left, right, vertex):
-    """How to settle a differing point: a cell, a vertex of it on the left, its image."""
-    here, there = right.cell[vertex], left.cell[vertex]
-    hint = _hint(left, right, vertex)
-    if hint >= 0:
-        return there, vertex, hint
-    if left.size[there] > 1:
-        return there, vertex, right.element[there]
-    source = left.element[here]
-    if left.cell[right.element[there]] == here:
-        source = right.element[there]
-    return here, source, vertex
-
-
-@shared
-def _save(search, count):
-    """Keep a generator and join the orbits it joins; gives False when there is no room."""
-    found = search.found
-    begin = found.used[1]
-    room = begin + count <= len(found.point) and found.used[0] + 1 < len(found.start)
-    for k in range(count):
-        vertex, image = search.guess.moved[k], search.guess.image[search.guess.moved[k]]
-        if room:
-            found.point[begin + k], found.image[begin + k] = vertex, image
-            _unite(search.orbits, vertex, image)
-    if room:
-        found.used[0] += 1
-        found.used[1] += count
-        found.start[found.used[0]] = found.used[1]
-    return room
-
-
-@shared
-def _try_guess(graph, search, mark):
-    """Try the permutation that moves only what differs, and keep it if it is an automorphism."""
-    guess = search.guess
-    count = match_differences(graph, search.left, search.right, mark, guess)
-    outcome = REFUTED
-    if count and preserves(graph, search.checker, guess.image, guess.moved, count):
-        outcome = FOUND if _save(search, count) else UNDECIDED
-    for k in range(count):
-        guess.image[guess.moved[k]] = guess.moved[k]
-    return outcome
-
-
-@shared
-def _first_open(graph, search, place):
-    """The first cell of several points on the left from a place on; -1 if there is none."""
-    left = search.left
-    while place < graph.points:
-        cell = left.cell[left.element[place]]
-        if left.size[cell] > 1:
-            return cell
-        place = cell + 1
-    return -1
-
-
-@shared
-def _push(graph, search, depth, choice, scan):
-    """Open a frame: individualise on the left, and remember where we were."""
-    frames = search.frames
-    frames.left_mark[depth], frames.right_mark[depth] = (
-        search.left.splits[0],
-        search.right.splits[0],
-    )
-    frames.cell[depth], frames.vertex[depth], frames.first[depth] = choice
-    frames.scan[depth] = scan
-    frames.option[depth] = -1
-    frames.options_end[depth] = 0 if depth == 0 else frames.options_end[depth - 1]
-    begin = frames.trace_end[depth - 1] if depth else search.path.trace_start[search.progress[0]]
-    frames.trace_begin[depth] = begin
-    frames.trace_end[depth] = _recorded(graph, search, frames.vertex[depth], begin)
-
-
-@shared
-def _next_option(search, depth):
-    """Another image for the vertex of a frame; -1 when there is none, -2 when there is no room."""
-    frames, right = search.frames, search.right
-    if frames.option[depth] < 0:
-        begin = frames.options_end[depth]
-        cell, size = frames.cell[depth], right.size[frames.cell[depth]]
-        if begin + size > len(frames.pool):
-            return -2
-        count = 0
-        for place in range(cell, cell + size):
-            if right.element[place] != frames.first[depth]:
-                frames.pool[begin + count] = right.element[place]
-                count += 1
-        frames.option[depth], frames.options_end[depth] = begin, begin + count
-    if frames.option[depth] == frames.options_end[depth]:
-        return -1
-    frames.option[depth] += 1
-    return frames.pool[frames.option[depth] - 1]
-
-
-@compiled
-def _step_back(graph, search, depth, limit):
-    """Take other images for the innermost choices until one agrees; gives the depth.
-
-    -1 means that none is left, -2 that the limit of work was reached.
-    """
-    frames = search.frames
-    while depth > 0:
-        top = depth - 1
-        take_back(search.right, frames.right_mark[top])
-        vertex = _next_option(search, top)
-        if vertex == -2 or search.memory.work[0] > limit:
-            return -2
-        if vertex == -1:
-            take_back(search.left, frames.left_mark[top])
-            depth = top
-        elif _agrees(graph, search, vertex, frames.trace_begin[top], frames.trace_end[top]):
-            return depth
-    return -1
-
-
-@compiled
-def _complete(graph, search, mark, place, limit):
-    """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
-    frames, left, right = search.frames, search.left, search.right
-    depth, scan = 0, mark
-    while True:
-        number, vertex = _difference(graph, left, right, scan)
-        scan = number if number >= 0 else right.splits[0]
-        if number < 0 or _hint(left, right, vertex) < 0:
-            outcome = _try_guess(graph, search, mark)
-            if outcome != REFUTED:
-                return outcome
-        choice = (-1, -1, -1)
-        if number >= 0:
-            choice = _choice(left, right, vertex)
-        else:
-            cell = _first_open(graph, search, place)
-            if cell >= 0:
-                same = left.element[cell]
-                choice = (cell, same, same)
-        agrees = False
-        if choice[0] >= 0:
-            if depth == len(frames.cell):
-                return UNDECIDED
-            _push(graph, search, depth, choice, scan)
-            depth += 1
-            agrees = _agrees(
-                graph,
-                search,
-                choice[2],
-                frames.trace_begin[depth - 1],
-                frames.trace_end[depth - 1],
-            )
-        if not agrees:
-            depth = _step_back(graph, search, depth, limit)
-            if depth == -1:
-                return REFUTED
-            if depth == -2:
-                return UNDECIDED
-            scan = frames.scan[depth - 1]
 
 
 @shared
@@ -353,9 +53,9 @@ def _attempt(graph, search, level, candidate, limit):
     path = search.path
     begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
     outcome = REFUTED
-    if _agrees(graph, search, candidate, begin, end):
-        _recorded(graph, search, path.vertex[level], begin)
-        outcome = _complete(graph, search, mark, path.cell[level], limit)
+    if agrees(graph, search, candidate, begin, end):
+        recorded(graph, search, path.vertex[level], begin)
+        outcome = complete(graph, search, mark, path.cell[level], limit)
     take_back(search.left, mark)
     take_back(search.right, mark)
     return outcome
@@ -365,9 +65,9 @@ def _attempt(graph, search, level, candidate, limit):
 def _is_open(search, level, vertex):
     """Whether a candidate may still be in the orbit of the path's vertex."""
     orbits = search.orbits
-    root = _root(orbits, vertex)
+    root = root_of(orbits, vertex)
     return (
-        root != _root(orbits, search.path.vertex[level])
+        root != root_of(orbits, search.path.vertex[level])
         and orbits.refuted[root] != len(orbits.parent) - level
     )
 
@@ -375,7 +75,7 @@ def _is_open(search, level, vertex):
 @shared
 def _is_full(search, level):
     cell = search.path.cell[level]
-    root = _root(search.orbits, search.path.vertex[level])
+    root = root_of(search.orbits, search.path.vertex[level])
     return search.orbits.size[root] == search.left.size[cell]
 
 
@@ -384,7 +84,7 @@ def _try_candidate(graph, search, level, candidate, patience):
     limit = search.memory.work[0] + patience
     outcome = _attempt(graph, search, level, candidate, limit)
     if outcome != FOUND:
-        root = _root(search.orbits, candidate)
+        root = root_of(search.orbits, candidate)
         search.orbits.refuted[root] = len(search.orbits.parent) - level
         search.progress[4 if outcome == UNDECIDED else 5] += 1
 
@@ -429,7 +129,7 @@ def _next_candidate(search, level):
 @shared
 def _finish_level(search, level):
     """Note the size of the orbit, and go one level up."""
-    root = _root(search.orbits, search.path.vertex[level])
+    root = root_of(search.orbits, search.path.vertex[level])
     search.path.orbit[level] = search.orbits.size[root]
     search.progress[1] = level
     search.progress[2] = 0
@@ -469,10 +169,10 @@ def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
         right=left,
         memory=memory(size),
         checker=checker(graph),
-        path=_path(size),
-        frames=_frames(size),
-        orbits=Orbits(np.arange(points), np.ones(points, np.int64), np.zeros(points, np.int64)),
-        found=_found(points, room),
+        path=empty_path(size),
+        frames=empty_frames(size),
+        orbits=no_orbits(points),
+        found=nothing_found(points, room),
         guess=guess(points),
         candidates=np.zeros(points, dtype=np.int64),
         progress=np.zeros(6, dtype=np.int64),
@@ -493,23 +193,3 @@ def _search_order(graph: ColoredGraph, cells: Ints) -> Ints:
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.cumsum(new)
     return rank
-
-
-def _path(size: int) -> Path:
-    def zeros() -> Ints:
-        return np.zeros(size + 1, dtype=np.int64)
-
-    # Each level and each split uses one cell more; a path and the frames below it share the room.
-    trace = np.zeros(8 * size + 8, dtype=np.uint64)
-    return Path(zeros(), zeros(), zeros(), zeros() + 1, zeros(), trace)
-
-
-def _frames(size: int) -> Frames:
-    sizes = [size] * (len(Frames._fields) - 1) + [4 * size + 1024]
-    return Frames(*(np.zeros(length, dtype=np.int64) for length in sizes))
-
-
-def _found(points: int, room: int) -> Found:
-    start = np.zeros(points + 1, dtype=np.int64)
-    entries = np.zeros((2, room), dtype=np.int64)
-    return Found(start, entries[0], entries[1], np.zeros(2, dtype=np.int64))

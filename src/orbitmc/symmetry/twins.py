@@ -7,11 +7,11 @@ against its first member.
 
 import numpy as np
 
+from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled, shared
 from orbitmc.groups.orbits import connected
 from orbitmc.symmetry.color_refinement import numbered
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints, tails
-from orbitmc.symmetry.float_classes import row_classes
 from orbitmc.symmetry.partition import mixed
 from orbitmc.symmetry.preservation import arc_print, checker, preserves
 

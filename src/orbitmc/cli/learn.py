@@ -1,0 +1,212 @@
+"""`orbitmc learn`: a program and databases in, the program with learned weights out."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from orbitmc.cli.answers import require_writable
+from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.cli.options import MEMORY, Debug, Memory, Quiet, Seed
+
+if TYPE_CHECKING:
+    from orbitmc.learn.learning import Learned, Settings
+    from orbitmc.learn.step import Step
+
+SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
+KEPT_SECONDS = 10.0
+
+
+@verb
+def learn(
+    program: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PROGRAM",
+            help="A Markov logic program; formulas may go without weights.",
+            show_default=False,
+        ),
+    ],
+    databases: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATABASE...",
+            help="What is true, each in a world of its own; what is not listed is false.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write the learned program.",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[
+        Literal["pseudo", "conditional", "discriminative"] | None,
+        typer.Option(
+            help="pseudo explains all atoms by pseudo-likelihood; conditional only those of the "
+            "query, given the rest; discriminative the same by likelihood, with chains.",
+            show_default="conditional with a query, else pseudo",
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Predicates to predict from all others, as in Smokes,Cancer.",
+            show_default=False,
+        ),
+    ] = None,
+    prior: Annotated[
+        float,
+        typer.Option(metavar="STD", help="How far weights may be from those written, or from 0."),
+    ] = 2.0,
+    optimiser: Annotated[
+        Literal["newton", "adam"], typer.Option(help="How discriminative climbs.")
+    ] = "newton",
+    iterations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Stop after so many.", show_default="1000; discriminative 200"),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after so long.", show_default=False)
+    ] = None,
+    seed: Seed = 0,
+    dialect: Annotated[
+        Literal["alchemy", "pracmln", "tuffy"], typer.Option(help="How the program is written.")
+    ] = "alchemy",
+    max_groundings: Annotated[int, typer.Option(min=1, help="Refuse to make more groundings.")] = 10
+    ** 8,
+    memory: Memory = MEMORY,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep learning here; the same command goes on from it.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Learn the weights of a Markov logic program from databases."""
+    require_writable(output)
+    require_writable(checkpoint)
+    from orbitmc.learn.checkpoint import load, question
+    from orbitmc.learn.learning import Settings
+    from orbitmc.learn.learning import learn as learn_weights
+    from orbitmc.learn.writing import write_program
+    from orbitmc.logic.evidence import read_databases
+    from orbitmc.logic.parser import read_program
+
+    settings = Settings(
+        method=method,
+        query=frozenset(name.strip() for name in (query or "").split(",") if name.strip()),
+        deviation=prior,
+        seed=seed,
+        iterations=iterations,
+        seconds=seconds,
+        optimiser=optimiser,
+        max_groundings=max_groundings,
+        memory=memory,
+    )
+    read = read_program(program, dialect=dialect, learning=True, memory=memory)
+    worlds = [one for path in databases for one in read_databases(path, read, memory=memory)]
+    if not quiet:
+        for warning in (*read.warnings, *(words for world in worlds for words in world.warnings)):
+            say(f"note: {warning}")
+    asked = question(read, worlds, settings)
+    start = load(checkpoint, asked, memory=memory) if checkpoint and checkpoint.exists() else None
+    if start is not None and not quiet:
+        say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
+    watching = _Watching(quiet, checkpoint, asked)
+    with _stopped_by_signals():
+        learned = learn_weights(read, worlds, settings, start=start, watch=watching)
+    watching.keep(learned.step)
+    write_program(output, learned.ground, learned.weights, remarks=_remarks(learned, settings))
+    return _end(learned, settings, output, quiet)
+
+
+class _Watching:
+    """Shows how learning goes, and keeps it in a file if one was named."""
+
+    def __init__(self, quiet: bool, checkpoint: Path | None, asked: str) -> None:
+        self.quiet, self.checkpoint, self.asked = quiet, checkpoint, asked
+        self.wait = SHOWN_SECONDS
+        self.shown = self.kept = time.perf_counter()
+
+    def __call__(self, step: "Step") -> None:
+        now = time.perf_counter()
+        if not self.quiet and now >= self.shown + self.wait:
+            say(_words(step))
+            self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
+        if now >= self.kept + KEPT_SECONDS:
+            self.keep(step)
+            self.kept = now
+
+    def keep(self, step: "Step") -> None:
+        from orbitmc.learn.checkpoint import save
+
+        if self.checkpoint is not None:
+            save(self.checkpoint, step, self.asked)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let a polite request to end the program be what Ctrl-C is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _words(step: "Step") -> str:
+    return (
+        f"iteration {step.iteration}, objective {step.objective:,.6g}, "
+        f"largest slope {step.slope:.3g}"
+    )
+
+
+def _remarks(learned: "Learned", settings: "Settings") -> str:
+    """What a reader of the learned program should know."""
+    about = {
+        "pseudo": "pseudo-likelihood of all atoms",
+        "conditional": "conditional pseudo-likelihood",
+        "discriminative": "conditional likelihood",
+    }[settings.objective]
+    of = f" of {', '.join(sorted(settings.query))}" if settings.query else ""
+    return (
+        f"Weights learned by orbitmc: {about}{of}, prior of width {settings.deviation:g}.\n"
+        f"{_words(learned.step)[0].upper()}{_words(learned.step)[1:]}."
+    )
+
+
+def _end(learned: "Learned", settings: "Settings", output: Path, quiet: bool) -> int:
+    """Say how it went; gives the exit code."""
+    climbing = settings.objective != "discriminative" and not learned.step.finished
+    if not quiet or climbing or learned.interrupted:
+        say(f"{_words(learned.step)}, {learned.seconds:.1f} s")
+    if not quiet:
+        if settings.objective == "discriminative":
+            say("the objective shown is the pseudo-likelihood; that of likelihood is not known")
+        say(f"{len(learned.weights):,} weights are in {output}")
+    if learned.interrupted:
+        say("interrupted: these weights are not the best ones")
+        return INTERRUPTED
+    if climbing:
+        say("not converged: give it more --iterations or --seconds")
+        return NOT_CONVERGED
+    return 0

@@ -1,0 +1,1 @@
+"""Weights of Markov logic programs, from databases that show what is true."""

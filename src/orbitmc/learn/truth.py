@@ -1,0 +1,27 @@
+"""Which features are true."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.logic.features import ClauseFeatures, Features
+from orbitmc.logic.universe import Ints
+
+
+def truth_in(part: Features, values: Ints) -> NDArray[np.bool_]:
+    """The features that are true in a state, or in each of several if `values` has columns."""
+    if isinstance(part, ClauseFeatures):
+        wanted = part.satisfying.reshape(part.satisfying.shape + (1,) * (values.ndim - 1))
+        return np.asarray((values[part.scope] == wanted).any(axis=1) == part.holds)
+    return np.asarray(part.truth[tuple(values[column] for column in part.scope.T)])
+
+
+def taken(part: Features, rows: slice) -> Features:
+    """Some of the features."""
+    if isinstance(part, ClauseFeatures):
+        satisfying = part.satisfying[rows]
+        return replace(
+            part, scope=part.scope[rows], satisfying=satisfying, weight=part.weight[rows]
+        )
+    return replace(part, scope=part.scope[rows], weight=part.weight[rows])

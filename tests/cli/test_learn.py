@@ -1,0 +1,99 @@
+"""`orbitmc learn` writes programs with learned weights, and goes on where it stopped."""
+
+import pytest
+
+from orbitmc.learn.learning import Settings, learn
+from orbitmc.logic.evidence import parse_database
+from orbitmc.logic.parser import parse, read_program
+from tests.cli.commands import orbitmc
+from tests.learn.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A program, a database, and where to write."""
+    program, database = tmp_path / "smokers.mln", tmp_path / "people.db"
+    program.write_text(SMOKERS)
+    database.write_text(PEOPLE)
+    return program, database, tmp_path / "learned.mln"
+
+
+def test_the_learned_program_has_the_weights_that_python_finds(files):
+    program, database, output = files
+    done = orbitmc("learn", program, database, "-o", output)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "objective" in done.stderr
+    read = parse(SMOKERS, learning=True)
+    expected = learn(read, [parse_database(PEOPLE, read)]).weights
+    assert [rule.weight for rule in read_program(output).rules] == expected.tolist()
+
+
+def test_several_databases_and_a_query(tmp_path):
+    program, output = tmp_path / "pages.mln", tmp_path / "learned.mln"
+    program.write_text(PAGES)
+    paths = [tmp_path / "one.db", tmp_path / "two.db"]
+    for path, text in zip(paths, (FIRST_PAGES, SECOND_PAGES), strict=True):
+        path.write_text(text)
+    done = orbitmc(
+        "learn", program, *paths, "-o", output, "--query", "Topic", "--prior", "0.5", "-q"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    read = parse(PAGES, learning=True)
+    databases = [parse_database(text, read) for text in (FIRST_PAGES, SECOND_PAGES)]
+    settings = Settings(query=frozenset({"Topic"}), deviation=0.5)
+    expected = learn(read, databases, settings).weights
+    assert [rule.weight for rule in read_program(output).rules] == expected.tolist()
+
+
+def test_the_same_command_goes_on_where_it_stopped(files, tmp_path):
+    program, database, output = files
+    words = ("learn", program, database, "--query", "Smokes,Cancer", "--seed", "4")
+    words += ("--method", "discriminative", "--checkpoint")
+    whole, kept = tmp_path / "whole", tmp_path / "kept"
+    assert orbitmc(*words, whole, "-o", output, "--iterations", "6").returncode == 0
+    expected = output.read_text()
+    assert orbitmc(*words, kept, "-o", output, "--iterations", "2").returncode == 0
+    assert output.read_text() != expected
+    done = orbitmc(*words, kept, "-o", output, "--iterations", "6")
+    assert "going on after iteration 2" in done.stderr
+    assert output.read_text() == expected
+    refused = orbitmc(*words, kept, "-o", output, "--prior", "3")
+    assert refused.returncode == 2
+    assert "belongs to another program" in refused.stderr
+
+
+def test_an_early_end_is_not_called_convergence(files):
+    program, database, output = files
+    done = orbitmc("learn", program, database, "-o", output, "--iterations", "1")
+    assert done.returncode == 3
+    assert "not converged" in done.stderr
+    assert len(read_program(output).rules) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "complaint"),
+    [
+        (("--query", "Smoke"), 2, "did you mean 'Smokes'?"),
+        (("--method", "conditional"), 2, "needs a query"),
+        (("--method", "pseudo", "--query", "Smokes"), 2, "say conditional"),
+        (("--prior", "0"), 2, "must be above 0"),
+        (("--seconds", "-1"), 2, "must be above 0"),
+        (("--max-groundings", "3"), 5, "over the limit of 3"),
+    ],
+)
+def test_mishaps_have_their_code_and_leave_no_file(files, words, code, complaint):
+    program, database, output = files
+    done = orbitmc("learn", program, database, "-o", output, *words)
+    assert done.returncode == code
+    assert complaint in done.stderr
+    assert not output.exists()
+
+
+def test_contradictory_data_have_their_code(tmp_path):
+    program, database = tmp_path / "pages.mln", tmp_path / "pages.db"
+    program.write_text(PAGES)
+    database.write_text(FIRST_PAGES + "Topic(P1,B)\n")
+    done = orbitmc("learn", program, database, "-o", tmp_path / "out.mln", "--query", "Topic")
+    assert done.returncode == 4
+    assert "Topic(P1,_)" in done.stderr
