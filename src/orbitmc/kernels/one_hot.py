@@ -16,7 +16,6 @@ from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import (
     Conditionals,
     Scratch,
-    local_field,
     rounded_limits,
     scratch,
 )
