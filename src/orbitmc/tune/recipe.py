@@ -30,6 +30,11 @@ class Recipe:
         """The share of base steps among all steps."""
         return self.period / (self.period + 1) if self.families else 1.0
 
+    @property
+    def words(self) -> str:
+        """The families by name."""
+        return " + ".join(self.families) or "Gibbs alone"
+
     def record(self) -> dict[str, Any]:
         """The recipe in terms that JSON has."""
         return {"families": list(self.families), "period": self.period}
