@@ -223,7 +223,9 @@ def read_given(path: Path, evidence: Path) -> Model:
     return model.given(read_evidence(evidence, model))
 
 
-def _smokers(people: int, friendships: float, influence: float, *, open_world: bool = False) -> Model:
+def _smokers(
+    people: int, friendships: float, influence: float, *, open_world: bool = False
+) -> Model:
     program, known = friends(
         people, open_world=open_world, friendships=friendships, smokers=0.1, influence=influence
     )
