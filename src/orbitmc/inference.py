@@ -40,7 +40,9 @@ from orbitmc.lifting import (
     by_exact_symmetries,
     by_generators,
 )
+from orbitmc.logic.grounding import Ground
 from orbitmc.random import COLUMNS
+from orbitmc.relational_lifting import by_renaming
 from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
 from orbitmc.run.schedule import Schedule
 from orbitmc.tune.race import Choice, race
@@ -185,12 +187,17 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     return Decision(moved, f"{reason}; {choice.about}", choice=choice)
 
 
-def carry_out(model: Model, decision: Decision, watchers: Iterable[Watcher] = ()) -> Marginals:
-    """Answer as decided."""
+def carry_out(
+    model: Model,
+    decision: Decision,
+    watchers: Iterable[Watcher] = (),
+    ground: Ground | None = None,
+) -> Marginals:
+    """Answer as decided; `ground` is the program that the model means, if there is one."""
     try:
         if decision.plan is not None:
             return answer_exactly(model, decision.settings, decision.plan)
-        return answer_by_sampling(model, decision, watchers)
+        return answer_by_sampling(model, decision, watchers, ground)
     except ContradictionError as error:
         raise explained(model, error) from None
 
@@ -206,13 +213,13 @@ def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
 
 
 def answer_by_sampling(
-    model: Model, decision: Decision, watchers: Iterable[Watcher] = ()
+    model: Model, decision: Decision, watchers: Iterable[Watcher], ground: Ground | None
 ) -> Marginals:
     """Answer by running chains."""
     settings = decision.settings
     prepared = conditionals(model.graph)
     with Stopwatch() as finding:
-        lifting = kernel_for(model, prepared, settings)
+        lifting = kernel_for(model, prepared, settings, ground)
     run = sample(
         model.graph,
         lifting.kernel,
@@ -229,9 +236,13 @@ def answer_by_sampling(
     return answer(model, run, decision.reason, settings, lifting, decision.choice)
 
 
-def kernel_for(model: Model, prepared: Conditionals, settings: Settings) -> Lifting:
+def kernel_for(
+    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None = None
+) -> Lifting:
     """The kernel that a method means; the same settings give the same kernel."""
     alpha = PAPER_WEIGHT if settings.alpha is None else settings.alpha
+    if settings.method == "lifted" and ground is not None:
+        return by_renaming(ground, model, prepared, alpha=alpha)
     if settings.method == "lifted":
         return by_exact_symmetries(model, prepared, alpha=alpha)
     if settings.method == "lmh" and settings.generators:

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import OBSERVED, Marginal, Marginals
 from orbitmc.graph.model import Model
-from orbitmc.inference import marginals
+from orbitmc.inference import Settings, carry_out, decide
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
 from orbitmc.logic.contradictions import contradicting_rules, in_words
@@ -47,10 +47,11 @@ class MarkovLogic:
     def asked(self) -> QueryAtoms:
         return query_atoms(self.ground, self.patterns)
 
-    def marginals(self, **settings: object) -> Marginals:
+    def marginals(self, **settings: Any) -> Marginals:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
         try:
-            return self.in_atoms(marginals(self.model, **settings))  # type: ignore[arg-type]
+            decision = decide(self.model, Settings(**settings))
+            return self.in_atoms(carry_out(self.model, decision, ground=self.ground))
         except ContradictionError as error:
             raise self.explained(error) from None
 

@@ -15,8 +15,6 @@ from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.cli.options import (
     MEMORY,
     Debug,
-    DialectOption,
-    MaxGroundings,
     Memory,
     Quiet,
     Seed,

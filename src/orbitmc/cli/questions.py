@@ -10,6 +10,7 @@ from orbitmc.errors import ContradictionError, InputError
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
+    from orbitmc.logic.grounding import Ground
 
 LOGIC_SUFFIX = ".mln"
 
@@ -35,6 +36,7 @@ class Question:
 
     model: "Model"
     record: Mapping[str, Any]
+    ground: "Ground | None" = None
     in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
     explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
     remarks: Sequence[str] = field(default=())
@@ -108,7 +110,9 @@ def _logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(options),
     }
-    return Question(asked.model, record, asked.in_atoms, asked.explained, asked.remarks)
+    return Question(
+        asked.model, record, asked.ground, asked.in_atoms, asked.explained, asked.remarks
+    )
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:

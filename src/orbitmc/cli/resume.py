@@ -57,7 +57,7 @@ def resume(
     asked = again.model
     prepared = conditionals(asked.graph)
     settings = _settings(run, question)
-    lifting = kernel_for(asked, prepared, settings)
+    lifting = kernel_for(asked, prepared, settings, again.ground)
     going = kept.restore(asked.graph, lifting.kernel, prepared)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
