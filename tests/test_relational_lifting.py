@@ -13,9 +13,15 @@ from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.atom_cells import variable_cells
+from orbitmc.logic.evidence import parse_database
 from orbitmc.logic.grounding import ground
+from orbitmc.logic.parser import parse
 from orbitmc.models.friends import friends
-from orbitmc.relational_lifting import by_approximate_renaming, by_renaming
+from orbitmc.relational_lifting import (
+    by_approximate_atoms,
+    by_approximate_renaming,
+    by_renaming,
+)
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 
@@ -63,6 +69,18 @@ def test_renamings_that_move_many_constants_at_once_are_used():
         assert np.ptp(exact[lifting.pools == pool]) < 1e-9
 
 
+def test_values_move_with_the_constants_they_are():
+    program = parse(
+        "page = {P, Q, R}\nclass = {X, Y, Z}\nTopic(page, class!)\nLinks(page, page)\n"
+        "1.3 Topic(p, c) ^ Links(p, q) => Topic(q, c)\n"
+    )
+    known = parse_database("Links(P, Q)\nLinks(P, R)", program)
+    found, model, prepared = prepared_on(program, known)
+    lifting = by_renaming(found, model, prepared)
+    assert "2 constants in 1 classes are swapped; 2 further renamings" in lifting.about
+    assert lifting.pools is None
+
+
 APPROXIMATIONS = {
     "clusters": lambda found, model: by_evidence(found, 2),
     "messages": lambda found, model: by_messages(found, model, rounds=0),
@@ -82,6 +100,16 @@ def test_wrong_classes_never_bias(name, acquaintances):
     errors = np.abs(known.probability - chances(model.graph)) / (known.standard_error + 1e-7)
     # Student's t with 31 degrees passes 9.5 about once in 1e10 draws.
     assert errors.max() < 9.5
+
+
+def test_atoms_that_look_alike_may_move_alone(acquaintances):
+    _, found, model, prepared = acquaintances
+    lifting = by_approximate_atoms(found, model, prepared, by_evidence(found, 2), alpha=0.5)
+    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared)
+    assert run.outcomes["accepted"] > 100
+    known = run.statistics()
+    errors = np.abs(known.probability - chances(model.graph)) / (known.standard_error + 1e-7)
+    assert errors.max() < 9.5  # as above
 
 
 def test_taking_an_approximation_for_the_truth_is_biased(acquaintances):

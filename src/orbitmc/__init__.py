@@ -18,9 +18,11 @@ if TYPE_CHECKING:
         groups,
         kernels,
         learn,
+        logic,
         models,
         run,
         symmetry,
+        tune,
     )
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.marginals import Marginal, Marginals
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from orbitmc.graph.model import Model, model
     from orbitmc.inference import Settings, marginals
     from orbitmc.inspection import Overview, overview
+    from orbitmc.markov_logic import MarkovLogic, read_logic
     from orbitmc.models.chimera import chimera, random_chimera, read_chimera
     from orbitmc.models.ising import ising, ising_grid
     from orbitmc.models.potts import potts_grid
@@ -43,9 +46,11 @@ _ROOMS = (
     "groups",
     "kernels",
     "learn",
+    "logic",
     "models",
     "run",
     "symmetry",
+    "tune",
 )
 
 _HOMES = {
@@ -54,6 +59,7 @@ _HOMES = {
     "LimitError": "errors",
     "Marginal": "estimate.marginals",
     "Marginals": "estimate.marginals",
+    "MarkovLogic": "markov_logic",
     "Model": "graph.model",
     "OrbitError": "errors",
     "Overview": "inspection",
@@ -70,6 +76,7 @@ _HOMES = {
     "random_chimera": "models.chimera",
     "read": "formats.registry",
     "read_chimera": "models.chimera",
+    "read_logic": "markov_logic",
     "sample": "run.sampler",
     "write": "formats.registry",
 }
@@ -80,6 +87,7 @@ __all__ = [
     "LimitError",
     "Marginal",
     "Marginals",
+    "MarkovLogic",
     "Model",
     "OrbitError",
     "Overview",
@@ -98,6 +106,7 @@ __all__ = [
     "ising_grid",
     "kernels",
     "learn",
+    "logic",
     "marginals",
     "model",
     "models",
@@ -106,9 +115,11 @@ __all__ = [
     "random_chimera",
     "read",
     "read_chimera",
+    "read_logic",
     "run",
     "sample",
     "symmetry",
+    "tune",
     "write",
 ]
 

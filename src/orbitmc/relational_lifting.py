@@ -10,16 +10,18 @@ from orbitmc.graph.model import Model
 from orbitmc.groups.constant_swaps import ConstantSwaps
 from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.lifting import orbital_kernels
 from orbitmc.kernels.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.renaming import renaming
-from orbitmc.lifting import SECONDS, Lifting
+from orbitmc.lifting import SECONDS, Lifting, usual_moved
 from orbitmc.logic.atom_cells import variable_cells
 from orbitmc.logic.constant_classes import Classes, constant_swaps, value_kinds
 from orbitmc.logic.grounding import Ground
 from orbitmc.logic.renaming import induced
+from orbitmc.symmetry.blocks import blocks
 from orbitmc.symmetry.energy_check import changes_energy
 from orbitmc.symmetry.generators import chosen
 from orbitmc.symmetry.renaming import Renamings, renamings
@@ -75,6 +77,31 @@ def by_approximate_renaming(
     jumps = renaming(model.graph, prepared, swaps)
     kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
     return Lifting(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
+
+
+def by_approximate_atoms(
+    ground: Ground,
+    model: Model,
+    prepared: Conditionals,
+    classes: Classes,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    max_moved: int | None = None,
+) -> Lifting:
+    """Lifted Metropolis-Hastings: shuffle atoms that classes of constants cannot tell apart.
+
+    Every atom moves on its own, in blocks around which at most `max_moved` factors change (as
+    many as suit the model if that is not said).
+    """
+    _require_fit(ground, model)
+    base = RandomScan(prepared)
+    most = usual_moved(model) if max_moved is None else max_moved
+    exchanged = blocks(model.graph, variable_cells(ground, classes), max_moved=most)
+    if not exchanged.blocks:
+        return Lifting(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
+    kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
+    members = len(exchanged.member)
+    return Lifting(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
 
 
 def _require_fit(ground: Ground, model: Model) -> None:

@@ -163,6 +163,13 @@ def test_weights_of_copies_are_clustered_rule_by_rule():
     assert np.allclose(rough, [0.15, 0.15, 0.95, 0.95, -3.1, -3.1, 5.0, 5.0, np.inf])
 
 
+def test_equal_weights_make_constants_interchangeable():
+    found = ground(parse("kind = {A, B, C, D}\nOn(kind)\n0.5 On(+k)\n"), Database({}))
+    found = replace(found, weights=np.array([0.1, 0.2, 0.9, 1.0]))
+    assert renamings(found).order == 1
+    assert renamings(replace(found, weights=clustered_weights(found, 2))).order == 4
+
+
 def test_rules_that_differ_in_their_constants_only_are_copies():
     text = "kind = {A, B, C}\nOn(kind)\n0.1 On(A)\n0.3 On(B)\n2.0 On(C)\n-1.0 !On(C)\n"
     found = ground(parse(text), Database({}))

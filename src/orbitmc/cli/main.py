@@ -6,6 +6,7 @@ from typing import Annotated, TextIO
 import typer
 
 from orbitmc.cli.check import check
+from orbitmc.cli.compare import compare
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
 from orbitmc.cli.ground import ground
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, symmetry, check, convert, ground, learn, resume, demo):
+for verb in (infer, compare, symmetry, check, convert, ground, learn, resume, demo):
     app.command()(verb)
 
 

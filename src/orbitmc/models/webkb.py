@@ -83,25 +83,18 @@ def read_webkb(folder: str | Path, fold: int | str, *, pages: Pages = "labelled"
         raise InputError(f"pages are 'labelled' or 'all', not {pages!r}")
     program = parse(DECLARATIONS + OTHERS, source="webkb", learning=True)
     facts = read_database(_file(Path(folder), fold), program).facts
-    names = _all_pages(facts) if pages == "all" else dict.fromkeys(facts["Pageclass"].columns[0])
-    number = {name: place for place, name in enumerate(names)}
-    words = dict.fromkeys(
-        word for word, page in zip(*facts["Has"].columns, strict=True) if page in number
-    )
-    column = {word: place for place, word in enumerate(words)}
-    has = np.zeros((len(number), len(words)), dtype=np.bool_)
-    for word, page in zip(*facts["Has"].columns, strict=True):
-        if page in number:
-            has[number[page], column[word]] = True
-    classes = np.zeros((len(number), len(CLASSES)), dtype=np.bool_)
-    for page, name in zip(*facts["Pageclass"].columns, strict=True):
-        classes[number[page], _class(name)] = True
-    links = [
-        (number[one], number[other])
-        for one, other in zip(*facts["Linkto"].columns, strict=True)
-        if one in number and other in number
-    ]
-    return WebKB(tuple(names), tuple(words), has, classes, _distinct(links))
+    labelled = dict.fromkeys(facts["Pageclass"].columns[0])
+    names = tuple(_all_pages(facts) if pages == "all" else labelled)
+    word, page = _among(facts["Has"], None, names)
+    words = tuple(dict.fromkeys(word))
+    has = np.zeros((len(names), len(words)), dtype=np.bool_)
+    has[_numbers(page, names), _numbers(word, words)] = True
+    of, label = facts["Pageclass"].columns
+    classes = np.zeros((len(names), len(CLASSES)), dtype=np.bool_)
+    classes[_numbers(of, names), _numbers(label, CLASSES)] = True
+    one, other = _among(facts["Linkto"], names, names)
+    links = np.stack([_numbers(one, names), _numbers(other, names)], axis=1)
+    return WebKB(names, words, has, classes, links)
 
 
 def synthetic_webkb(
@@ -174,14 +167,25 @@ def _all_pages(facts: Mapping[str, Facts]) -> dict[str, None]:
     return dict.fromkeys(page for column in columns for page in column)
 
 
-def _class(name: str) -> int:
-    if name not in CLASSES:
-        raise InputError(f"there is no class {name!r}{suggestion(name, CLASSES)}")
-    return CLASSES.index(name)
+def _among(
+    facts: Facts, first: tuple[str, ...] | None, second: tuple[str, ...]
+) -> tuple[list[str], list[str]]:
+    """The two columns of a relation, as far as it is about given names."""
+    ours, theirs = set(first or facts.columns[0]), set(second)
+    pairs = [
+        (one, other)
+        for one, other in zip(*facts.columns, strict=True)
+        if one in ours and other in theirs
+    ]
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
-def _distinct(links: list[tuple[int, int]]) -> Ints:
-    return np.unique(np.array(links, dtype=np.int64).reshape(-1, 2), axis=0)
+def _numbers(found: Iterable[str], names: tuple[str, ...]) -> Ints:
+    number = {name: place for place, name in enumerate(names)}
+    strangers = [name for name in found if name not in number]
+    if strangers:
+        raise InputError(f"there is no class {strangers[0]!r}{suggestion(strangers[0], names)}")
+    return np.array([number[name] for name in found], dtype=np.int64)
 
 
 def _facts(*columns: tuple[tuple[str, ...], Ints]) -> Facts:

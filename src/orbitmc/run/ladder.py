@@ -9,7 +9,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.tempering import Tempering, tempering
-from orbitmc.run.pack import start_pack, warm_up
+from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import LANES
 
 HOTTEST = 0.1
@@ -53,9 +53,7 @@ def exchange_rates(
     pack = start_pack(graph, kernel, seed=seed, number=number, lanes=LANES)
     for _ in range(2):
         pack.outcomes[:] = 0
-        warm_up(
-            graph, kernel, kernel.conditionals, pack, samples=2 * sweeps, spacing=graph.variables
-        )
+        walk(graph, kernel, pack, 2 * sweeps * graph.variables)
     pairs = len(kernel.betas) - 1
     tried, accepted = pack.outcomes[1 : 1 + pairs], pack.outcomes[1 + pairs :]
     rates: Floats = accepted / np.maximum(tried, 1)

@@ -5,12 +5,14 @@ A family is rebuilt from its name, so a recorded choice can be used again withou
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.approximate.cluster_weights import cluster_weights
 from orbitmc.approximate.colours import cells
+from orbitmc.arrays import Bytes
 from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
@@ -24,6 +26,7 @@ from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.relabelling import relabelling
 from orbitmc.kernels.replica import replica_exchange
 from orbitmc.kernels.swap import swap
+from orbitmc.random import COLUMNS
 from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks
 from orbitmc.tune.groups import exclusive_groups
 
@@ -34,17 +37,25 @@ MOST_SETS = 1000  # of variables that are flipped together
 MOST_LABELS = 12
 
 
+Guess = Callable[[Model, Bytes, np.random.Generator], Bytes]
+"""Propose one jump from the states of some lanes, as the family would."""
+
+
 @dataclass(frozen=True)
 class Family:
     """One kind of jump.
 
     `build` gives its kernel, or None where it does not apply. A family that `switches` connects
     modes that no local step connects, so it is kept even if a short race cannot show its worth.
+    A `guess` tells how often jumps will be accepted before anything is compiled. Where lanes
+    trade parts of their states, only `columns` of them are independent.
     """
 
     words: str
     build: Callable[[Model, Conditionals], Kernel | None]
     switches: bool = False
+    guess: Guess | None = None
+    columns: int | None = None
 
 
 def _flip(model: Model, prepared: Conditionals) -> Kernel | None:
@@ -52,37 +63,82 @@ def _flip(model: Model, prepared: Conditionals) -> Kernel | None:
     return flips(model.graph, prepared, [binary]) if len(binary) > 1 else None
 
 
-def _component_flips(model: Model, prepared: Conditionals) -> Kernel | None:
+def _guessed_flip(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
+    flipped: Bytes = values ^ (model.graph.cardinality == 2).astype(np.uint8)[:, None]
+    return flipped
+
+
+def _parts(model: Model) -> list[Numbers]:
+    """The binary variables of each component, if there are several."""
     part_of = components(model.graph)
     parts = [np.flatnonzero(part_of == part) for part in np.unique(part_of)[:MOST_SETS]]
     sets = [part[model.graph.cardinality[part] == 2] for part in parts]
-    sets = [one for one in sets if len(one) > 1]
-    return flips(model.graph, prepared, sets) if len(parts) > 1 and sets else None
+    return [one for one in sets if len(one) > 1] if len(parts) > 1 else []
+
+
+def _component_flips(model: Model, prepared: Conditionals) -> Kernel | None:
+    sets = _parts(model)
+    return flips(model.graph, prepared, sets) if sets else None
+
+
+def _label_pairs(model: Model) -> list[tuple[Numbers, tuple[int, int]]]:
+    sizes = model.graph.cardinality
+    return [
+        (np.flatnonzero(sizes == size), pair)
+        for size in np.unique(sizes[(sizes > 2) & (sizes <= MOST_LABELS)]).tolist()
+        for pair in combinations(range(size), 2)
+    ]
 
 
 def _labels(model: Model, prepared: Conditionals) -> Kernel | None:
-    sizes = model.graph.cardinality
-    sets: list[Numbers] = []
-    pairs: list[tuple[int, int]] = []
-    for size in np.unique(sizes[(sizes > 2) & (sizes <= MOST_LABELS)]):
-        own = np.flatnonzero(sizes == size)
-        for first in range(int(size)):
-            for second in range(first + 1, int(size)):
-                sets.append(own)
-                pairs.append((first, second))
-    return relabelling(model.graph, sets, pairs) if sets else None
+    chosen = _label_pairs(model)
+    if not chosen:
+        return None
+    return relabelling(model.graph, [own for own, _ in chosen], [pair for _, pair in chosen])
+
+
+def _guessed_labels(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
+    chosen = _label_pairs(model)
+    own, (one, other) = chosen[rng.integers(len(chosen))]
+    names = np.arange(model.graph.cardinality[own[0]], dtype=np.uint8)
+    names[[one, other]] = other, one
+    turned = values.copy()
+    turned[own] = names[values[own]]
+    return turned
 
 
 def _one_hot(model: Model, prepared: Conditionals) -> Kernel | None:
-    groups = exclusive_groups(model.graph, prepared)
+    groups = exclusive_groups(model.graph)
     return one_hot(model.graph, prepared, groups) if groups else None
 
 
 def _group_swap(model: Model, prepared: Conditionals) -> Kernel | None:
-    groups = exclusive_groups(model.graph, prepared)
+    groups = exclusive_groups(model.graph)
     if not groups:
         return None
     return swap(model.graph, prepared, exchange_blocks(groups, degree=model.graph.variables))
+
+
+def _rows(model: Model) -> list[Numbers]:
+    """Exclusive groups of one size as the rows of a matrix, a matrix for each size."""
+    groups = exclusive_groups(model.graph)
+    sizes = np.array([len(group) for group in groups], dtype=np.int64)
+    alike = [[groups[k] for k in np.flatnonzero(sizes == size)] for size in np.unique(sizes)]
+    return [np.array(rows) for rows in alike if len(rows) > 1]
+
+
+def _group_exchange(model: Model, prepared: Conditionals) -> Kernel | None:
+    rows = _rows(model)
+    return shuffle(model.graph, prepared, exchange_blocks(rows), rows=2) if rows else None
+
+
+def _guessed_exchange(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
+    matrices = _rows(model)
+    rows = matrices[rng.integers(len(matrices))]
+    one, other = rng.choice(len(rows), 2, replace=False)
+    turned = values.copy()
+    turned[rows[one]], turned[rows[other]] = values[rows[other]], values[rows[one]]
+    return turned
 
 
 def _alike(model: Model, max_moved: int) -> ExchangeBlocks:
@@ -117,17 +173,25 @@ def _replica(model: Model, prepared: Conditionals) -> Kernel | None:
 
 
 FAMILIES: Mapping[str, Family] = {
-    "flip": Family("all binary variables change their values at once", _flip, switches=True),
+    "flip": Family("all binary variables change their values at once", _flip, True, _guessed_flip),
     "component flips": Family(
-        "all binary variables of one component change at once", _component_flips, switches=True
+        "all binary variables of one component change at once", _component_flips, True
     ),
-    "labels": Family("two labels are exchanged everywhere", _labels, switches=True),
+    "labels": Family("two labels are exchanged everywhere", _labels, True, _guessed_labels),
+    "group exchange": Family(
+        "two groups of mutually exclusive variables exchange their values",
+        _group_exchange,
+        True,
+        _guessed_exchange,
+    ),
     "one-hot": Family("of mutually exclusive variables, another one becomes 1", _one_hot),
     "group swap": Family("two mutually exclusive variables exchange their values", _group_swap),
     "clusters": Family("clusters of agreeing variables change at once", _clusters, switches=True),
     "swap": Family("two variables that are nearly alike exchange their values", _swap),
     "informed swap": Family("the same, preferring pairs that gain by it", _informed),
     "shuffle": Family("the values of a block of variables are shuffled", _shuffle),
-    "replica": Family("two chains trade connected parts in which they differ", _replica),
+    "replica": Family(
+        "two chains trade connected parts in which they differ", _replica, columns=COLUMNS
+    ),
 }
 """In the order of their usual worth."""

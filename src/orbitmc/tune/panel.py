@@ -1,7 +1,7 @@
 """A fixed panel of statistics, and how many independent samples a chain gives of each.
 
-Chains from dispersed starts that stay apart show it here: if lanes do not agree on a mean, the
-spread of their means is as large as that of single states, and each lane is worth one sample.
+Chains from dispersed starts that stay apart show it here: autocorrelations are taken about the mean
+of all lanes, so if lanes do not agree on it they hardly fall, and each lane is worth one sample.
 """
 
 from collections.abc import Sequence
@@ -47,19 +47,39 @@ def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     )
 
 
-def effective_samples(seen: Sequence[Floats]) -> Floats:
+def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Floats:
     """Effective samples of each statistic in all lanes together; constant ones are left out.
 
-    `seen` holds the statistics at equidistant times. The spread of the lanes' means, beside that
-    of single states, says how many independent states a lane has seen.
+    `seen` holds the statistics at equidistant times. Lanes are independent unless there are
+    `columns`: then only lanes with different numbers modulo that are, and their means are
+    looked at. An independent part gives at least one sample.
     """
     series = np.array(seen)
-    times, _, lanes = series.shape
-    spread = series.var(axis=(0, 2))
+    times, statistics, lanes = series.shape
+    from_mean = series - series.mean(axis=(0, 2), keepdims=True)
+    spread = (from_mean**2).mean(axis=(0, 2))
     moving = spread > 1e-12 * (1.0 + np.abs(series).max(axis=(0, 2)) ** 2)
-    of_means = series.mean(axis=0).var(axis=1, ddof=1)[moving]
-    per_lane = spread[moving] / np.maximum(of_means, spread[moving] / times)
-    return np.asarray(lanes * np.maximum(per_lane, 1.0))
+    parts = from_mean.reshape(times, statistics, -1, columns or lanes).mean(axis=2)[:, moving]
+    own = (parts**2).mean(axis=(0, 2))
+    found = spread[moving] / own * times * parts.shape[2] / _memory(parts)
+    return np.asarray(np.clip(found, parts.shape[2], times * lanes))
+
+
+def _memory(from_mean: Floats) -> Floats:
+    """Integrated autocorrelation time of each statistic, lanes pooled.
+
+    Autocorrelations are summed in pairs of neighbours, as long as these are positive, and a pair
+    counts no more than the one before it (for a reversible chain both hold without noise).
+    """
+    times = len(from_mean)
+    waves = np.fft.rfft(from_mean, 2 * times, axis=0)
+    power = np.abs(waves) ** 2
+    products = np.fft.irfft(power.sum(axis=2), 2 * times, axis=0)[:times]
+    even = times // 2 * 2
+    pairs = (products / products[0])[:even].reshape(even // 2, 2, -1).sum(axis=1)
+    kept = np.logical_and.accumulate(pairs > 0.0, axis=0)
+    falling = np.minimum.accumulate(np.where(kept, pairs, 0.0), axis=0)
+    return np.asarray(2.0 * falling.sum(axis=0) - 1.0)
 
 
 def worth(effective: Floats) -> float:

@@ -6,35 +6,42 @@ choice cannot cost much.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orbitmc.compiled import Stopwatch
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
-from orbitmc.kernels.alternation import Alternation, alternation
-from orbitmc.kernels.gibbs import SystematicScan
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.tune.families import FAMILIES
+from orbitmc.run.ladder import SWEEPS, choose_ladder
+from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
+from orbitmc.tune.families import FAMILIES, Family
 from orbitmc.tune.panel import panel
-from orbitmc.tune.recipe import Recipe
-from orbitmc.tune.trial import Track, Trial
+from orbitmc.tune.recipe import TEMPERING, Recipe
+from orbitmc.tune.trial import Trial
 
-SHARE, LARGE_SHARE = 0.2, 0.5  # of the time, for jumps; the large one after a clear win
+SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
+LARGE_SHARE = 0.5  # tried after a clear win
 KEPT_SHARE = 0.05  # for jumps between modes whose worth a short race cannot show
-WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the base chain
+WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
 SELDOM = 1e-3  # accepted less often, a jump is no use
-FORGETFUL = 5.0  # sweeps: a base chain that forgets so fast leaves nothing to gain
+FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
+LOST = 200.0  # sweeps: a chain that forgets so slowly may need tempering
 CLEARLY_FRESH, FINEST = 0.3, 2.0  # a share of states, and sweeps between them
-LAPS, CONFIRMING = 8, 2  # laps that are no family's, and how many a confirmation takes
-LEAST_COST = 0.02  # of a jump, in sweeps: less cannot be measured
+LAPS, CONFIRMING = 10, 2  # laps that are no family's, and how many a confirmation takes
+TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
+LADDER_SWEEPS, LEAST_SWEEPS = 256, 10  # to find a ladder: of all rungs, for each sweep asked for
 PANEL_SEED = 0
 
 
 @dataclass(frozen=True)
 class PriceTag:
-    """What a family of jumps was worth beside the base chain alone, and what became of it."""
+    """What a family of jumps was worth beside the chain without it, and what became of it.
+
+    There is no `gain` where jumps from a few states were enough to see that they hardly ever
+    succeed.
+    """
 
     family: str
-    gain: float
+    gain: float | None
     acceptance: float | None
     verdict: str
 
@@ -53,128 +60,144 @@ def race(model: Model, prepared: Conditionals, *, seconds: float) -> Choice:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch:
         found = _Race(model, prepared, seconds).run()
-    return Choice(found.recipe, found.about, found.prices, watch.seconds)
-
-
-class _Arm:
-    """A family in the race, its jumps as often as their share of the time allows."""
-
-    def __init__(self, name: str, jump: Kernel, base: Kernel, alone: Track, step: float) -> None:
-        self.name = name
-        self.period = max(1, alone.graph.variables)
-        kernel = alternation(base, jump, period=self.period)
-        self.track = Track(alone.graph, kernel, alone.pack.values)
-        self.step = step
-
-    def find_period(self, seconds: float) -> None:
-        """Let a jump come after so many base steps that it takes its share of the time."""
-        together = self.track.seconds_per_step(seconds)
-        cost = max(together / self.step - 1.0, LEAST_COST) * self.period
-        self.period = max(1, round((1.0 - SHARE) / SHARE * cost))
-        kernel = self.track.kernel
-        assert isinstance(kernel, Alternation)
-        self.track.kernel = kernel._replace(period=self.period)
-        self.track.pack.memory.left[0] = self.period
-
-    @property
-    def switches(self) -> bool:
-        return FAMILIES[self.name].switches
-
-    @property
-    def words(self) -> str:
-        return FAMILIES[self.name].words
+    return replace(found, seconds=watch.seconds)
 
 
 class _Race:
     """Families run one after the other, in the order of their usual worth.
 
-    Each runs as long as the base chain does. The first clear win ends the race: what is left
-    would have to be compiled to be tried.
+    Each runs as long as the base chain does. A clear win is adopted at once, and what follows
+    runs with it; the race ends when the chain forgets so fast that little is left to gain, because
+    what is left would have to be compiled to be tried.
     """
 
     def __init__(self, model: Model, prepared: Conditionals, seconds: float) -> None:
-        self.model, self.prepared = model, prepared
-        self.base = SystematicScan(prepared)
+        self.model, self.prepared, self.seconds = model, prepared, seconds
         self.watched = panel(model.graph, PANEL_SEED)
         self.lap = seconds / (LAPS + len(FAMILIES))
+        self.gain = 1.0
         self.prices: list[PriceTag] = []
 
     def run(self) -> Choice:
         if not self.model.graph.variables:
-            return self._gibbs("nothing is left to sample")
-        alone = Track(self.model.graph, self.base, None)
-        first = self._first(alone)
-        if first.memory <= FORGETFUL:
-            return self._gibbs(f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps")
-        best: tuple[float, _Arm] | None = None
-        keeper: _Arm | None = None
-        for name, family in FAMILIES.items():
-            jump = family.build(self.model, self.prepared)
-            if jump is None:
-                continue
-            arm = _Arm(name, jump, self.base, alone, first.per_step)
-            gain = self._lap(arm, first)
-            if gain is None:
-                continue
-            keeper = keeper or (arm if arm.switches else None)
-            if best is None or gain > best[0]:
-                best = gain, arm
-            if gain >= CLEAR_WIN and (confirmed := self._confirmed(arm, alone)) >= CLEAR_WIN:
-                return self._win(arm, confirmed)
-        return self._end(best, keeper, alone)
+            return Choice(Recipe(), "nothing is left to sample")
+        self.standing = Arm(self.model, self.prepared, {}, ())
+        self.seen = self.first = self._first()
+        if self.first.memory <= FORGETFUL:
+            about = f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps"
+            return Choice(Recipe(), about)
+        keeper = self._race_families()
+        if self.seen.memory > LOST:
+            self._try_tempering()
+        return self._choice(keeper)
 
-    def _first(self, alone: Track) -> Trial:
-        """A lap of the base chain, short enough to see how soon it forgets."""
-        alone.trial(self.watched, self.lap)  # away from the random starts
-        first = alone.trial(self.watched, self.lap)
-        while first.fresh > CLEARLY_FRESH and first.spacing > FINEST:
+    def _first(self) -> Trial:
+        """What the base chain is worth, once it is away from its random starts."""
+        self.standing.trial(self.watched, self.lap)
+        return self._resolved(self.standing)
+
+    def _resolved(self, arm: Arm) -> Trial:
+        """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""
+        seen = arm.trial(self.watched, self.lap)
+        while seen.fresh > CLEARLY_FRESH and seen.spacing > FINEST:
             self.lap *= 0.5
-            first = alone.trial(self.watched, self.lap)
-        return first
+            seen = arm.trial(self.watched, self.lap)
+        return seen
 
-    def _lap(self, arm: _Arm, first: Trial) -> float | None:
+    def _race_families(self) -> Arm | None:
+        """Let all families run; gives one that switches modes and may be worth keeping."""
+        keeper: Arm | None = None
+        second: tuple[float, Arm] | None = None
+        for name, family in FAMILIES.items():
+            arm = self._arm(name, family)
+            gain = self._gain(arm) if arm is not None else None
+            if arm is None or gain is None:
+                continue
+            keeper = keeper or (arm if family.switches else None)
+            if gain >= CLEAR_WIN and self._adopted(arm, CLEAR_WIN):
+                second = None
+            elif gain >= WIN and (second is None or gain > second[0]):
+                second = gain, arm
+            if self.seen.memory <= FORGETFUL:
+                return keeper
+        if second is not None:
+            self._adopted(second[1], WIN)
+        return keeper
+
+    def _arm(self, name: str, family: Family) -> Arm | None:
+        """The standing chain with one more family; None where that makes no sense."""
+        jump = family.build(self.model, self.prepared)
+        if jump is None:
+            return None
+        values = self.standing.track.pack.values
+        if family.guess is not None:
+            acceptance = guessed_acceptance(self.model, family.guess, values)
+            if acceptance < SELDOM:
+                self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
+                return None
+        jumps = {**self.standing.jumps, name: jump}
+        return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
+
+    def _gain(self, arm: Arm) -> float | None:
         """Gain of an arm in one lap; None if its jumps are hardly ever accepted."""
-        arm.find_period(0.3 * self.lap)
-        seen = arm.track.trial(self.watched, self.lap)
-        gain = seen.rate / first.rate
-        rare = seen.acceptance is not None and seen.acceptance < SELDOM
+        arm.find_cost(0.3 * self.lap)
+        gain = arm.trial(self.watched, self.lap).rate / self.seen.rate
+        rare = arm.acceptance is not None and arm.acceptance < SELDOM
         verdict = "hardly ever accepted" if rare else "no clear gain"
-        self.prices.append(PriceTag(arm.name, gain, seen.acceptance, verdict))
+        self.prices.append(PriceTag(arm.families[-1], gain, arm.acceptance, verdict))
         return None if rare else gain
 
-    def _confirmed(self, arm: _Arm, alone: Track) -> float:
-        """Gain in a longer run, both from where they are."""
+    def _adopted(self, arm: Arm, wanted: float) -> bool:
+        """Whether an arm wins again in a longer lap; then it stands."""
         longer = CONFIRMING * self.lap
-        base = alone.trial(self.watched, longer)
-        return arm.track.trial(self.watched, longer).rate / base.rate
+        before = self.standing.trial(self.watched, longer).rate
+        if arm.trial(self.watched, longer).rate < wanted * before:
+            return False
+        self._stand(arm, before)
+        return True
 
-    def _end(self, best: tuple[float, _Arm] | None, keeper: _Arm | None, alone: Track) -> Choice:
-        if best is not None and best[0] >= WIN:
-            confirmed = self._confirmed(best[1], alone)
-            if confirmed >= WIN:
-                return self._win(best[1], confirmed)
+    def _stand(self, arm: Arm, before: float) -> None:
+        """Make an arm the standing one, with the best share of time for its jumps."""
+        trials = {SHARE: self._resolved(arm)}
+        self.gain *= trials[SHARE].rate / before
+        for share in (*SHARES, LARGE_SHARE) if self.gain >= CLEAR_WIN else SHARES:
+            arm.give(share)
+            trials[share] = arm.trial(self.watched, self.lap)
+        best = max(trials, key=lambda share: trials[share].rate)
+        arm.give(best)
+        self.gain *= trials[best].rate / trials[SHARE].rate
+        self.standing, self.seen = arm, trials[best]
+        self._judge(arm.families[-1], gain=self.gain, verdict="chosen")
+
+    def _judge(self, name: str, **known: Any) -> None:
+        """Say more on a family's price tag."""
+        self.prices = [replace(one, **known) if one.family == name else one for one in self.prices]
+
+    def _try_tempering(self) -> None:
+        """Let the standing jumps run on a tempered base chain, and see who wins in long laps."""
+        graph, before = self.model.graph, self.standing
+        sweep = self.first.per_step * graph.variables
+        sweeps = max(LEAST_SWEEPS, int(self.seconds / (LADDER_SWEEPS * sweep)))
+        betas = choose_ladder(graph, self.prepared, sweeps=min(sweeps, SWEEPS))
+        values = before.track.pack.values
+        arm = Arm(self.model, self.prepared, before.jumps, betas, values)
+        arm.hold(before.period)
+        longer = TEMPERED * self.lap
+        gain = arm.trial(self.watched, longer).rate / before.trial(self.watched, longer).rate
+        self.prices.append(PriceTag(TEMPERING, gain, None, "no clear gain"))
+        if gain >= WIN:
+            self.gain *= gain
+            self.standing = arm
+            self._judge(TEMPERING, verdict="chosen")
+
+    def _choice(self, keeper: Arm | None) -> Choice:
+        if self.standing.recipe != Recipe():
+            times = f"{self.gain:.2g} times as many effective samples per second"
+            about = f"{self.standing.words} ({times})"
+            return Choice(self.standing.recipe, about, tuple(self.prices))
         if keeper is not None:
-            recipe = Recipe((keeper.name,), _rescaled(keeper.period, KEPT_SHARE))
+            keeper.give(KEPT_SHARE)
+            self._judge(keeper.families[-1], verdict="kept")
             about = f"{keeper.words}, seldom: modes may be far apart"
-            return Choice(recipe, about, self._prices(keeper.name, "kept"))
-        return self._gibbs("no jumps gain anything here: Gibbs alone")
-
-    def _win(self, arm: _Arm, gain: float) -> Choice:
-        share = LARGE_SHARE if gain >= CLEAR_WIN else SHARE
-        about = f"{arm.words} ({gain:.2g} times as many effective samples per second as Gibbs)"
-        recipe = Recipe((arm.name,), _rescaled(arm.period, share))
-        return Choice(recipe, about, self._prices(arm.name, "chosen"))
-
-    def _gibbs(self, about: str) -> Choice:
-        return Choice(Recipe(), about, tuple(self.prices))
-
-    def _prices(self, name: str, verdict: str) -> tuple[PriceTag, ...]:
-        return tuple(
-            replace(price, verdict=verdict) if price.family == name else price
-            for price in self.prices
-        )
-
-
-def _rescaled(period: int, share: float) -> int:
-    """The period that gives jumps another share of the time than the usual one."""
-    return max(1, round(period * SHARE / (1.0 - SHARE) * (1.0 - share) / share))
+            return Choice(keeper.recipe, about, tuple(self.prices))
+        return Choice(Recipe(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))

@@ -6,58 +6,96 @@ from typing import Any
 
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.kernels.alternation import alternation
 from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.mixture import mixture
+from orbitmc.kernels.tempering import tempering
 from orbitmc.text import suggestion
 from orbitmc.tune.families import FAMILIES
+
+GIBBS, TEMPERING = "gibbs", "tempering"
+FIELDS = ("base", "families", "period", "betas")
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A base chain, and families of jumps, one of them after every `period` of its steps.
 
-    No families mean the base chain alone.
+    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`.
     """
 
     families: tuple[str, ...] = ()
     period: int = 1
+    betas: tuple[float, ...] = ()
+
+    @property
+    def base(self) -> str:
+        return TEMPERING if self.betas else GIBBS
 
     @property
     def alpha(self) -> float:
         """The share of base steps among all steps."""
         return self.period / (self.period + 1) if self.families else 1.0
 
+    @property
+    def words(self) -> str:
+        """Base chain and families by name."""
+        parts = [*self.families, *([self.base] if self.betas else [])]
+        return " + ".join(parts) or "Gibbs alone"
+
     def record(self) -> dict[str, Any]:
         """The recipe in terms that JSON has."""
-        return {"families": list(self.families), "period": self.period}
+        found = {"base": self.base, "families": list(self.families), "period": self.period}
+        return {**found, "betas": list(self.betas)} if self.betas else found
 
     def kernel(self, model: Model, prepared: Conditionals) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = SystematicScan(prepared)
+        base = base_chain(model.graph, prepared, self.betas)
         jumps = [_jump(name, model, prepared) for name in self.families]
-        if not jumps:
-            return base
-        combined = jumps[-1]
-        for done, jump in enumerate(jumps[-2::-1], start=1):
-            combined = mixture(jump, combined, weight=1.0 / (done + 1))
-        return alternation(base, combined, period=self.period)
+        return alternation(base, combined(jumps), period=self.period) if jumps else base
+
+
+def base_chain(graph: FactorGraph, prepared: Conditionals, betas: Sequence[float]) -> Kernel:
+    """Gibbs, tempered if there are betas."""
+    return tempering(graph, prepared, betas) if betas else SystematicScan(prepared)
+
+
+def combined(jumps: Sequence[Kernel]) -> Kernel:
+    """All jumps equally often."""
+    found = jumps[-1]
+    for done, jump in enumerate(jumps[-2::-1], start=1):
+        found = mixture(jump, found, weight=1.0 / (done + 1))
+    return found
 
 
 def recipe_from(record: Mapping[str, Any]) -> Recipe:
     """Read a recorded recipe; what is wrong with it is said."""
+    for name in record:
+        if name not in FIELDS:
+            raise InputError(f"moves have no {name!r}{suggestion(str(name), FIELDS)}")
     families, period = record.get("families"), record.get("period")
     if not isinstance(families, Sequence) or isinstance(families, str):
         raise InputError('the moves need a list "families"')
-    if not isinstance(period, int) or period < 1:
+    if not isinstance(period, int) or isinstance(period, bool) or period < 1:
         raise InputError(f'the moves need a whole number "period" above 0, not {period!r}')
     for name in families:
         if name not in FAMILIES:
             near = suggestion(str(name), FAMILIES)
             raise InputError(f"there is no family of moves {name!r}{near}")
-    return Recipe(tuple(families), period)
+    return Recipe(tuple(families), period, _betas(record))
+
+
+def _betas(record: Mapping[str, Any]) -> tuple[float, ...]:
+    base, betas = record.get("base", GIBBS), record.get("betas", ())
+    if base not in (GIBBS, TEMPERING):
+        raise InputError(f"moves have the base {GIBBS!r} or {TEMPERING!r}, not {base!r}")
+    listed = isinstance(betas, Sequence) and all(isinstance(beta, (int, float)) for beta in betas)
+    if not listed or bool(betas) != (base == TEMPERING):
+        raise InputError(f'a list of numbers "betas" belongs to the base {TEMPERING!r} only')
+    return tuple(float(beta) for beta in betas)
 
 
 def _jump(name: str, model: Model, prepared: Conditionals) -> Kernel:

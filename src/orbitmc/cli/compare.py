@@ -1,0 +1,124 @@
+"""`orbitmc compare`: how fast several methods approach the truth on a model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from orbitmc.cli.exits import INTERRUPTED, say, verb
+from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Query, Quiet, Seed
+from orbitmc.cli.questions import LogicOptions, read_question
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.contest import Course, Ready
+    from orbitmc.report.curves import Row
+
+TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
+TRUTH_SEED = 1000  # apart from those of the runs
+
+
+@verb
+def compare(
+    model: ModelFile,
+    evidence: EvidenceList = None,
+    query: Query = None,
+    methods: Annotated[
+        str,
+        typer.Option(metavar="NAMES", help="Which to compare: gibbs, lifted, lmh, mcsat."),
+    ] = "gibbs,lifted,lmh",
+    seconds: Annotated[float, typer.Option(help="Of each run.")] = 30.0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many runs of each method.")] = 5,
+    seed: Seed = 0,
+    truth_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="Of each of the two runs that stand in for exact marginals.",
+            show_default="four times --seconds",
+        ),
+    ] = None,
+    estimator: Annotated[
+        Literal["chances", "values"],
+        typer.Option(help="Average conditional probabilities, or count values."),
+    ] = "chances",
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="Where curves and figure go."),
+    ] = Path("comparison"),
+    memory: Memory = MEMORY,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Measure error against time of several methods, and draw it."""
+    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    _require(names, seconds, output)
+    from orbitmc.album import Album
+    from orbitmc.contest import by_method, contest, ready, truth_of
+
+    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
+    entrants = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
+    patience = truth_seconds or TRUTH_SHARE * seconds
+    truth = truth_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
+    _tell(f"the truth: {truth.how}", quiet)
+    racing = [ready(entrant) for entrant in entrants]
+    for one in racing:
+        _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
+    album, interrupted = Album(output, "comparison"), False
+    runs = range(seed, seed + seeds)
+    for one, found in contest(racing, truth, seconds=seconds, seeds=runs, estimators=[estimator]):
+        album.add(model.name, one, found, truth)
+        interrupted |= found.interrupted
+        _tell(_progress(one, found), quiet)
+    settings = {
+        "model": str(model),
+        "evidence": evidence or [],
+        "query": query,
+        "methods": names,
+        "seconds": seconds,
+        "seeds": list(runs),
+        "truth seconds": patience,
+        "estimator": estimator,
+    }
+    written = album.keep(f"{model.name}: {seeds} runs of each method", settings=settings)
+    if not any(path.suffix == ".svg" for path in written):
+        say("there is no figure: drawing needs matplotlib (pip install 'orbitmc[plots]')")
+    _summarise(album.rows)
+    _tell(f"the curves are in {output}", quiet)
+    return INTERRUPTED if interrupted else 0
+
+
+def _require(names: Sequence[str], seconds: float, output: Path) -> None:
+    """Refuse what makes no sense before anything is read."""
+    if not names:
+        raise InputError("name at least one method to compare")
+    if not seconds > 0:
+        raise InputError(f"--seconds must be above 0, not {seconds:g}")
+    if output.exists() and not output.is_dir():
+        raise InputError("this is a file; give the name of a folder", source=str(output))
+    if not output.resolve().parent.is_dir():
+        raise InputError(f"there is no folder {str(output.parent)!r}", source=str(output))
+
+
+def _tell(words: str, quiet: bool) -> None:
+    if not quiet:
+        say(words)
+
+
+def _progress(one: "Ready", found: "Course") -> str:
+    if not found.points:
+        return f"{one.name}: no time was left to record anything"
+    last = found.points[-1]
+    return f"{one.name}, seed {last.seed}: KL {last.error.of_estimate:.3g}"
+
+
+def _summarise(rows: Sequence["Row"]) -> None:
+    """Print how far off every method was in the end: middle and band over seeds."""
+    from rich.console import Console
+
+    from orbitmc.report.curves import endings
+    from orbitmc.report.tables import show
+
+    titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")
+    lines = [[one.method, *(f"{number:.3g}" for number in one.numbers())] for one in endings(rows)]
+    show(titles, lines, Console(highlight=False))

@@ -1,0 +1,88 @@
+"""Draw curves of error from their CSV alone (needs matplotlib)."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orbitmc.report.curves import Row, curves, panels, read_curves
+
+AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
+ERRORS = {
+    "kl": "mean KL(estimate || truth)",
+    "kl_of_truth": "mean KL(truth || estimate)",
+    "hellinger": "mean Hellinger distance",
+}
+COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#4a4a4a", "#17a3a3", "#8b5e3c")
+LINES = {"values": "-", "chances": "--"}
+INCHES = (4.6, 3.4)
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(
+    source: Path,
+    targets: Sequence[Path],
+    *,
+    title: str = "",
+    axes: Sequence[str] = ("iterations", "seconds"),
+    error: str = "kl",
+    estimators: Sequence[str] | None = None,
+) -> None:
+    """Draw a row of pictures for each panel: medians, bands, and the floor of the truth."""
+    from matplotlib.figure import Figure
+
+    rows = read_curves(source)
+    if estimators is not None:
+        rows = [row for row in rows if row.estimator in estimators]
+    shown = panels(rows)
+    size = (INCHES[0] * len(axes), INCHES[1] * len(shown) + 0.8)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(shown), len(axes), squeeze=False)
+    colour = dict(zip(dict.fromkeys(row.method for row in rows), COLOURS * 9, strict=False))
+    for (name, some), line in zip(shown.items(), grid, strict=True):
+        for axis, place in zip(axes, line, strict=True):
+            _panel(place, some, axis, error, colour)
+            place.set_title(name, fontsize=9)
+    _legend(figure, rows, colour)
+    figure.suptitle(title, fontsize=10)
+    for target in targets:
+        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+
+
+def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[str, str]) -> None:
+    for (method, estimator), curve in curves(rows, axis, error).items():
+        style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
+        place.plot(curve.axis, curve.middle, linewidth=1.4, **style)
+        place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
+    floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
+    place.set_xscale("log")
+    place.set_yscale("log")
+    if floor > 0:
+        bottom = min(floor / 2, place.get_ylim()[0])
+        place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
+        place.set_ylim(bottom=bottom)
+    place.set_xlabel(AXES[axis], fontsize=8)
+    place.set_ylabel(ERRORS[error], fontsize=8)
+    place.tick_params(labelsize=7)
+    place.grid(alpha=0.25, which="major")
+
+
+def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    entries: list[Any] = [
+        Line2D([], [], color=shade, label=method) for method, shade in colour.items()
+    ]
+    words = {"values": "counted values", "chances": "Rao-Blackwell"}
+    for estimator in dict.fromkeys(row.estimator for row in rows):
+        style = LINES.get(estimator, "-")
+        entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))
+    if any(row.kl_floor > 0 for row in rows):
+        entries.append(Patch(color="0.5", alpha=0.3, label="below the error of the truth"))
+    columns = min(len(entries), 4)
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns, fontsize=8)

@@ -1,0 +1,94 @@
+"""An arm of the race: a base chain with some jumps, as often as their share of the time allows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.arrays import Bytes
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.potentials import log_weight
+from orbitmc.kernels.alternation import Alternation, alternation
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.tune.families import FAMILIES, Guess
+from orbitmc.tune.panel import Panel
+from orbitmc.tune.recipe import Recipe, base_chain, combined
+from orbitmc.tune.trial import Track, Trial
+
+SHARE = 0.2  # of the time, for jumps in their first lap
+LEAST_COST = 0.02  # of all base steps between two jumps: less cannot be measured
+GUESSES = 16
+
+
+class Arm:
+    """Families of jumps on a base chain, running from given states.
+
+    `step` is how long a step of the base chain alone takes; the last family is the one on trial.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prepared: Conditionals,
+        jumps: dict[str, Kernel],
+        betas: Sequence[float],
+        values: Bytes | None = None,
+        step: float = 0.0,
+    ) -> None:
+        self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
+        self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
+        kernel = base_chain(model.graph, prepared, betas)
+        if jumps:
+            kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
+        columns = next((FAMILIES[name].columns for name in jumps if FAMILIES[name].columns), None)
+        self.track = Track(model.graph, kernel, values, columns)
+        self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
+
+    def find_cost(self, seconds: float) -> None:
+        """Learn how many base steps a jump costs, and give jumps their first share of the time."""
+        together = self.track.seconds_per_step(seconds)
+        self.cost = max(together / self.step - 1.0, LEAST_COST) * self.period
+        self.give(SHARE)
+
+    def give(self, share: float) -> None:
+        """Let jumps take a share of the time."""
+        self.hold(max(1, round(self.cost * (1.0 - share) / share)))
+
+    def hold(self, period: int) -> None:
+        """Let a jump come after every so many base steps."""
+        kernel = self.track.kernel
+        if isinstance(kernel, Alternation):
+            self.period = period
+            self.track.kernel = kernel._replace(period=period)
+            self.track.pack.memory.left[0] = period
+
+    def trial(self, watched: Panel, seconds: float) -> Trial:
+        return self.track.trial(watched, seconds)
+
+    @property
+    def acceptance(self) -> float | None:
+        """Of the family on trial, in its last lap; None if it never rejects."""
+        return self.track.acceptance(self._counted) if self._counted else None
+
+    @property
+    def recipe(self) -> Recipe:
+        return Recipe(self.families, self.period if self.families else 1, self.betas)
+
+    @property
+    def words(self) -> str:
+        parts = [FAMILIES[name].words for name in self.families]
+        return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
+
+
+def guessed_acceptance(model: Model, guess: Guess, values: Bytes) -> float:
+    """How often jumps from these states would be accepted, among those that change something."""
+    rng = np.random.default_rng(0)
+    before = log_weight(model.graph, values)
+    chances = []
+    for _ in range(GUESSES):
+        after = guess(model, values, rng)
+        real = (after != values).any(axis=0)
+        change = log_weight(model.graph, after)[real] - before[real]
+        chances.append(np.exp(np.minimum(change, 0.0)))
+    found = np.concatenate(chances)
+    return float(found.mean()) if len(found) else 0.0

@@ -1,0 +1,101 @@
+"""Contests are fair, and the truth they use is true or refused."""
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.album import Album
+from orbitmc.contest import Estimate, agreed, by_method, contest, course, ready, truth_of
+from orbitmc.errors import InputError, LimitError
+from orbitmc.exact.elimination import marginals
+from orbitmc.report.curves import Row, curves, curves_text, endings, read_curves
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return om.ising_grid(4, 4, 0.3, np.random.default_rng(1).normal(0, 0.5, (4, 4)))
+
+
+def test_the_truth_of_a_small_model_is_exact(grid):
+    truth = truth_of(grid, seconds=0.1)
+    assert truth.how == "exact"
+    assert truth.floor.of_estimate == 0.0
+    assert np.array_equal(truth.probability, np.concatenate(marginals(grid.graph).marginals))
+
+
+def test_errors_shrink_and_all_start_from_the_same_states(grid):
+    truth = truth_of(grid, seconds=0.1)
+    racing = [ready(by_method(grid, name, seconds=1.0)) for name in ("gibbs", "lifted")]
+    turns = list(contest(racing, truth, seconds=1.0, seeds=[1, 2]))
+    assert [(one.name, found.points[0].seed) for one, found in turns] == [
+        ("gibbs", 1),
+        ("lifted", 1),
+        ("gibbs", 2),
+        ("lifted", 2),
+    ]
+    for one, found in turns:
+        first, last = found.points[0], found.points[-1]
+        assert last.error.of_estimate < first.error.of_estimate / 4
+        assert last.seconds > first.seconds >= one.seconds
+        assert last.iterations > first.iterations
+
+
+def test_counting_values_is_noisier_than_averaging_chances(grid):
+    truth = truth_of(grid, seconds=0.1)
+    one = ready(by_method(grid, "gibbs", seconds=0.2))
+    counted, averaged = (
+        course(one, truth, seconds=0.2, seed=1, estimator=kind) for kind in ("values", "chances")
+    )
+    count = min(len(counted.points), len(averaged.points)) - 1
+    assert counted.points[count].iterations == averaged.points[count].iterations
+    assert averaged.points[count].error.of_estimate < counted.points[count].error.of_estimate
+
+
+def test_two_samplers_that_agree_give_their_mean_and_a_floor():
+    start = np.array([0, 2])
+    one = Estimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]))
+    two = Estimate(np.array([0.42, 0.58]), np.array([0.01, 0.01]))
+    truth = agreed([one, two], start, ["a", "b"])
+    assert truth.probability == pytest.approx([0.41, 0.59])
+    variance = 0.01**2 / 2
+    assert truth.floor.of_estimate == pytest.approx(variance / (2 * 0.41 * 0.59))
+
+
+def test_two_samplers_that_disagree_are_not_believed():
+    start = np.array([0, 2])
+    one = Estimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]))
+    two = Estimate(np.array([0.5, 0.5]), np.array([0.01, 0.01]))
+    with pytest.raises(LimitError, match="nobody knows the truth"):
+        agreed([one, two], start, ["a", "b"])
+
+
+def test_exact_inference_does_not_race(grid):
+    with pytest.raises(InputError, match="unknown method 'exact'"):
+        by_method(grid, "exact", seconds=1.0)
+
+
+def row(method, seed, iterations, kl):
+    return Row(
+        "p, q", method, "values", seed, iterations, 0, 2.0 * iterations, kl, kl, kl, 0.0, 0.0
+    )
+
+
+def test_curves_survive_the_file_and_keep_what_all_seeds_have(tmp_path):
+    rows = [row("gibbs", seed, n, seed / n) for seed in (1, 2, 3) for n in (1, 2)]
+    rows.append(row("gibbs", 1, 4, 0.1))
+    path = tmp_path / "curves.csv"
+    path.write_text(curves_text(rows))
+    assert read_curves(path) == rows
+    curve = curves(rows, "seconds", "kl")["gibbs", "values"]
+    assert curve.axis.tolist() == [2.0, 4.0]
+    assert curve.middle.tolist() == [2.0, 1.0]
+    assert curve.low == pytest.approx([1.2, 0.6])
+    assert curve.high == pytest.approx([2.8, 1.4])
+    (end,) = endings(rows)
+    assert end.kl == pytest.approx(1.0)  # the middle of 0.1, 1 and 1.5
+
+
+def test_acceptance_leaves_null_jumps_out(tmp_path):
+    album = Album(tmp_path, "album")
+    album.jumps = [["p", "lmh", "values", 1, 10, 4, 3, 9], ["p", "lmh", "values", 2, 10, 6, 2, 9]]
+    assert album.acceptance("p", "lmh") == pytest.approx(5 / 10)
