@@ -41,7 +41,7 @@ picture: $(READY)  ## draw the picture of the README again
 
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about an hour
 	$(BIN)/python benchmarks/peers.py
-	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic; do $(BIN)/python benchmarks/$$name.py; done
+	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning; do $(BIN)/python benchmarks/$$name.py; done
 
 clean:           ## remove the environment and all that was made from sources
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

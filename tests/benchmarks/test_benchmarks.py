@@ -17,6 +17,7 @@ NAMES = (
     "accuracy",
     "startup",
     "memory",
+    "markov_logic",
     "orbital_moves",
     "symmetry_detection",
     "webkb_like",

@@ -15,6 +15,8 @@ from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.cli.options import (
     MEMORY,
     Debug,
+    DialectOption,
+    MaxGroundings,
     Memory,
     Quiet,
     Seed,
@@ -89,11 +91,8 @@ def learn(
         float | None, typer.Option(help="Stop after so long.", show_default=False)
     ] = None,
     seed: Seed = 0,
-    dialect: Annotated[
-        Literal["alchemy", "pracmln", "tuffy"], typer.Option(help="How the program is written.")
-    ] = "alchemy",
-    max_groundings: Annotated[int, typer.Option(min=1, help="Refuse to make more groundings.")] = 10
-    ** 8,
+    dialect: DialectOption = "alchemy",
+    max_groundings: MaxGroundings = None,
     memory: Memory = MEMORY,
     checkpoint: Annotated[
         Path | None,

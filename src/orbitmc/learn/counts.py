@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc.arrays import Bytes, Floats
-from orbitmc.learn.truth import taken, truth_in
-from orbitmc.logic.features import Features, TableFeatures
+from orbitmc.learn.truth import truth_in
+from orbitmc.logic.features import Features, TableFeatures, taken
 from orbitmc.logic.grounding import Ground
 from orbitmc.logic.universe import Ints
 

@@ -1,7 +1,5 @@
 """Which features are true."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,13 +13,3 @@ def truth_in(part: Features, values: Ints) -> NDArray[np.bool_]:
         wanted = part.satisfying.reshape(part.satisfying.shape + (1,) * (values.ndim - 1))
         return np.asarray((values[part.scope] == wanted).any(axis=1) == part.holds)
     return np.asarray(part.truth[tuple(values[column] for column in part.scope.T)])
-
-
-def taken(part: Features, rows: slice) -> Features:
-    """Some of the features."""
-    if isinstance(part, ClauseFeatures):
-        satisfying = part.satisfying[rows]
-        return replace(
-            part, scope=part.scope[rows], satisfying=satisfying, weight=part.weight[rows]
-        )
-    return replace(part, scope=part.scope[rows], weight=part.weight[rows])

@@ -1,6 +1,6 @@
 """Ground formulas as features of variables: true or false in each state, with a weight each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +35,11 @@ class ClauseFeatures:
 
 
 Features = TableFeatures | ClauseFeatures
+
+
+def taken(features: Features, rows: slice | NDArray[np.bool_]) -> Features:
+    """Some of the features."""
+    scope, weight = features.scope[rows], features.weight[rows]
+    if isinstance(features, ClauseFeatures):
+        return replace(features, scope=scope, satisfying=features.satisfying[rows], weight=weight)
+    return replace(features, scope=scope, weight=weight)

@@ -11,6 +11,7 @@ from orbitmc.logic.atoms import Atoms, known_atoms
 from orbitmc.logic.bindings import Tables
 from orbitmc.logic.database import Database
 from orbitmc.logic.features import Features
+from orbitmc.logic.folding import renumbered, templates
 from orbitmc.logic.rule_grounding import RuleGrounder
 from orbitmc.logic.syntax import Program, Rule, atoms_of
 from orbitmc.logic.universe import Ints, Universe, universe
@@ -79,7 +80,7 @@ def ground(
 
     A predicate with evidence is closed (unlisted atoms are false) unless it is asked about or
     opened; one without is open unless it is closed by name. `watch` hears of every rule with the
-    number of its bindings, before they are made.
+    number of its bindings, before they are made; of rules that differ only in constants, together.
     """
     everything = universe(program, [database])
     atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
@@ -91,18 +92,18 @@ def ground(
     tables = Tables(atoms, everything)
     features: list[Features] = []
     spent = 0
-    for number, rule in enumerate(program.rules):
-        first = int(first_weight[number])
+    for template in templates(program.rules, first_weight, program.predicates, everything):
+        rule, weight_of = template.rule, template.weight_of
         try:
             grounder = RuleGrounder(rule, everything, atoms, cardinality, tables)
             spent += _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
                 watch(rule, grounder.bindings.count)
-            found = grounder.ground(first)
+            found = grounder.ground(0)
         except OrbitError as error:
             raise _placed(error, rule) from None
-        features += found.features
-        decided[first : first + copies[number]] += found.true
+        features += [renumbered(part, weight_of) for part in found.features]
+        decided[weight_of[weight_of >= 0]] += found.true[weight_of >= 0]
     written = [np.nan if rule.weight is None else rule.weight for rule in program.rules]
     return Ground(
         program=program,
