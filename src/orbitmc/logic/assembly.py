@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
+from orbitmc.classes import distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -55,10 +56,9 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
         variables = np.flatnonzero(ground.cardinality == size)
         rows = fields[start[variables][:, None] + np.arange(size)]
         some = rows.any(axis=1)
-        tables, which = np.unique(rows[some], axis=0, return_inverse=True)
+        tables, which = distinct_rows(rows[some])
         if len(tables):
-            numbers = builder.add_tables(tables)
-            builder.add_factors(variables[some][:, None], numbers[which.reshape(-1)])
+            builder.add_factors(variables[some][:, None], builder.add_tables(tables)[which])
 
 
 def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Iterable[Floats]:
@@ -108,8 +108,8 @@ def _sorted_scopes(
 
 
 def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) -> None:
-    unique, group, count = np.unique(scope, axis=0, return_inverse=True, return_counts=True)
-    group = group.reshape(-1)
+    unique, group = distinct_rows(scope)
+    count = np.bincount(group)
     alone = count[group] == 1
     if alone.any():
         used, which = np.unique(entry_of[alone], return_inverse=True)
@@ -120,9 +120,8 @@ def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) 
         place = np.cumsum(count > 1) - 1
         sums = np.zeros((len(shared), entries.shape[1]))
         np.add.at(sums, place[group[~alone]], entries[entry_of[~alone]])
-        tables, which = np.unique(sums, axis=0, return_inverse=True)
-        numbers = builder.add_tables(tables)
-        builder.add_factors(unique[shared], numbers[which.reshape(-1)])
+        tables, which = distinct_rows(sums)
+        builder.add_factors(unique[shared], builder.add_tables(tables)[which])
 
 
 def _add_clauses(builder: Builder, part: ClauseFeatures, weights: Floats) -> None:
