@@ -26,6 +26,8 @@ SCHEMA = {
     "converged": TRUTH,
     "interrupted": TRUTH,
     "warnings": [WORD],
+    "moves": (dict, NULL),
+    "race": [dict],
     "variables": {
         "values": [WORD],
         "probability": [NUMBER],
