@@ -107,7 +107,8 @@ def test_files_of_generators_say_where_they_are_wrong(tmp_path):
 
 @pytest.mark.parametrize("method", ["lifted", "lmh"])
 def test_lifted_methods_answer_and_count_their_jumps(method):
-    answer = answer_of("infer", RING, "--method", method, "--samples", "200", "--seed", "1")
+    told = ("--method", method, "--alpha", "0.8", "--samples", "200", "--seed", "1")
+    answer = answer_of("infer", RING, *told)
     assert answer["method"] == method
     counts = answer["outcomes"]
     assert counts["proposals"] >= counts["null proposals"] + counts["accepted"] > 0
