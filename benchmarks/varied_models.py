@@ -56,8 +56,8 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "8x8 J -.55, fields .1": lambda: _grid(8, -0.55, 0.1),
         },
         "one-hot": {
-            "9 pages, exclusion 8": lambda: webkb_like_ring(9, 0.2, 8.0),
-            "12 pages, exclusion 10": lambda: webkb_like_ring(12, 0.4, 10.0),
+            "9 pages, exclusion 12": lambda: webkb_like_ring(9, 0.2, 12.0),
+            "12 pages, exclusion 14": lambda: webkb_like_ring(12, 0.4, 14.0),
         },
         "matching": {
             "5 with 5, weight 6": lambda: assignment(5, 6.0, -12.0),
@@ -103,6 +103,7 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "10 pages, links .1": lambda: webkb_like_ring(10, 0.1, 0.0),
             "10 pages, links .4": lambda: webkb_like_ring(10, 0.4, 0.0),
             "10 pages, exclusion 4": lambda: webkb_like_ring(10, 0.1, 4.0),
+            "9 pages, exclusion 8": lambda: webkb_like_ring(9, 0.2, 8.0),
         },
         "smokers": {
             "12 people": lambda: _smokers(12, 3.0, 1.1),

@@ -15,6 +15,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_weight
 
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of all
+SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Flo
 
     `seen` holds the statistics at equidistant times. Lanes are independent unless there are
     `columns`: then only lanes with different numbers modulo that are, and their means are
-    looked at. An independent part gives at least one sample.
+    looked at. An independent part gives at least one sample; states that follow their opposites
+    may be worth more than independent ones.
     """
     series = np.array(seen)
     times, statistics, lanes = series.shape
@@ -62,7 +64,7 @@ def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Flo
     parts = from_mean.reshape(times, statistics, -1, columns or lanes).mean(axis=2)[:, moving]
     own = (parts**2).mean(axis=(0, 2))
     found = spread[moving] / own * times * parts.shape[2] / _memory(parts)
-    return np.asarray(np.clip(found, parts.shape[2], times * lanes))
+    return np.asarray(np.maximum(found, parts.shape[2]))
 
 
 def _memory(from_mean: Floats) -> Floats:
@@ -79,7 +81,7 @@ def _memory(from_mean: Floats) -> Floats:
     pairs = (products / products[0])[:even].reshape(even // 2, 2, -1).sum(axis=1)
     kept = np.logical_and.accumulate(pairs > 0.0, axis=0)
     falling = np.minimum.accumulate(np.where(kept, pairs, 0.0), axis=0)
-    return np.asarray(2.0 * falling.sum(axis=0) - 1.0)
+    return np.asarray(np.maximum(2.0 * falling.sum(axis=0) - 1.0, SHORTEST))
 
 
 def worth(effective: Floats) -> float:
