@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
@@ -74,9 +75,9 @@ def _memory(from_mean: Floats) -> Floats:
     counts no more than the one before it (for a reversible chain both hold without noise).
     """
     times = len(from_mean)
-    waves = np.fft.rfft(from_mean, 2 * times, axis=0)
-    power = np.abs(waves) ** 2
-    products = np.fft.irfft(power.sum(axis=2), 2 * times, axis=0)[:times]
+    waves = fft.rfft(from_mean.astype(np.float32), 2 * times, axis=0)
+    power = (waves.real**2 + waves.imag**2).sum(axis=2, dtype=np.float64)
+    products = fft.irfft(power, 2 * times, axis=0)[:times]
     even = times // 2 * 2
     pairs = (products / products[0])[:even].reshape(even // 2, 2, -1).sum(axis=1)
     kept = np.logical_and.accumulate(pairs > 0.0, axis=0)

@@ -21,13 +21,14 @@ from orbitmc.tune.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
 LARGE_SHARE = 0.5  # tried after a clear win
-KEPT_SHARE = 0.05  # for jumps between modes whose worth a short race cannot show
+KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
+CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
 LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
-LAPS, CONFIRMING = 16, 2  # laps that are no family's, and how many a confirmation takes
+LAPS, CONFIRMING = 24, 2  # laps that are no family's, and how many a confirmation takes
 TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
 LADDER_SWEEPS, LEAST_SWEEPS = 256, 10  # to find a ladder: of all rungs, for each sweep asked for
 PANEL_SEED = 0
@@ -197,7 +198,7 @@ class _Race:
             times = f"{self.gain:.2g} times as many effective samples per second"
             about = f"{self.standing.words} ({times})"
             return Choice(self.standing.recipe, about, tuple(self.prices))
-        if keeper is not None:
+        if keeper is not None and self.seen.memory > CALM:
             keeper.hold(max(keeper.track.sample, keeper.period_for(KEPT_SHARE)))
             self._judge(keeper.families[-1], verdict="kept")
             about = f"{keeper.words}, seldom: modes may be far apart"
