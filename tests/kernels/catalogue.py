@@ -12,6 +12,7 @@ from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.groups.stabilizer_chain import stabilizer_chain
 from orbitmc.kernels import one_hot as one_hot_module
+from orbitmc.kernels.alternation import alternation
 from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.drawn import drawn_orbital
 from orbitmc.kernels.exchange import shuffle
@@ -139,6 +140,13 @@ def _moves_of_binary(graph, prepared):
         "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
         "one-hot without tables": without_tables(graph, prepared, [binary[1:], binary[:1]]),
     }
+
+
+def alternation_on(graph, *, period):
+    """A base chain and a jump, and the two in turns."""
+    prepared = unrounded_conditionals(graph)
+    base, jump = RandomScan(prepared), relabelling(graph, [np.arange(graph.variables)], [(0, 1)])
+    return base, jump, alternation(base, jump, period=period)
 
 
 def without_tables(graph, prepared, groups):

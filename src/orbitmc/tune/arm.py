@@ -45,14 +45,18 @@ class Arm:
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(self, seconds: float) -> None:
-        """Learn how many base steps a jump costs, and give jumps their first share of the time."""
+        """Learn how many base steps a jump costs, and give jumps their first share of the time.
+
+        Between modes one jump for each state that a run would record is enough.
+        """
         together = self.track.seconds_per_step(seconds)
         self.cost = max(together / self.step - 1.0, LEAST_COST) * self.period
-        self.give(SHARE)
+        switches = FAMILIES[self.families[-1]].switches
+        self.hold(max(self.period_for(SHARE), self.track.sample if switches else 1))
 
-    def give(self, share: float) -> None:
-        """Let jumps take a share of the time."""
-        self.hold(max(1, round(self.cost * (1.0 - share) / share)))
+    def period_for(self, share: float) -> int:
+        """After how many base steps a jump comes if jumps take such a share of the time."""
+        return max(1, round(self.cost * (1.0 - share) / share))
 
     def hold(self, period: int) -> None:
         """Let a jump come after every so many base steps."""

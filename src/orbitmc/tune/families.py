@@ -181,8 +181,7 @@ FAMILIES: Mapping[str, Family] = {
     "group exchange": Family(
         "two groups of mutually exclusive variables exchange their values",
         _group_exchange,
-        True,
-        _guessed_exchange,
+        guess=_guessed_exchange,
     ),
     "one-hot": Family("of mutually exclusive variables, another one becomes 1", _one_hot),
     "group swap": Family("two mutually exclusive variables exchange their values", _group_swap),

@@ -7,7 +7,7 @@ from orbitmc.arrays import Floats, lengths
 from orbitmc.graph.factor_graph import FactorGraph
 
 EXCLUSIVE = -2.0  # log-odds: a neighbour at 1 makes a 1 at least seven times less likely
-MOST_MEMBERS = 64
+LEAST_MEMBERS, MOST_MEMBERS = 3, 64  # two that exclude each other are a coupling like others
 
 Numbers = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ def exclusive_groups(graph: FactorGraph) -> list[Numbers]:
     for variable in sorted(rivals, key=lambda one: (-len(rivals[one]), one)):
         if variable in left:
             group = _clique(variable, rivals, left)
-            if len(group) > 1:
+            if len(group) >= LEAST_MEMBERS:
                 groups.append(np.array(sorted(group), dtype=np.int64))
                 left -= group
     return groups

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_weight
 
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of all
+SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Flo
 
     `seen` holds the statistics at equidistant times. Lanes are independent unless there are
     `columns`: then only lanes with different numbers modulo that are, and their means are
-    looked at. An independent part gives at least one sample.
+    looked at. An independent part gives at least one sample; states that follow their opposites
+    may be worth more than independent ones.
     """
     series = np.array(seen)
     times, statistics, lanes = series.shape
@@ -62,7 +65,7 @@ def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Flo
     parts = from_mean.reshape(times, statistics, -1, columns or lanes).mean(axis=2)[:, moving]
     own = (parts**2).mean(axis=(0, 2))
     found = spread[moving] / own * times * parts.shape[2] / _memory(parts)
-    return np.asarray(np.clip(found, parts.shape[2], times * lanes))
+    return np.asarray(np.maximum(found, parts.shape[2]))
 
 
 def _memory(from_mean: Floats) -> Floats:
@@ -72,14 +75,14 @@ def _memory(from_mean: Floats) -> Floats:
     counts no more than the one before it (for a reversible chain both hold without noise).
     """
     times = len(from_mean)
-    waves = np.fft.rfft(from_mean, 2 * times, axis=0)
-    power = np.abs(waves) ** 2
-    products = np.fft.irfft(power.sum(axis=2), 2 * times, axis=0)[:times]
+    waves = fft.rfft(from_mean.astype(np.float32), 2 * times, axis=0)
+    power = (waves.real**2 + waves.imag**2).sum(axis=2, dtype=np.float64)
+    products = fft.irfft(power, 2 * times, axis=0)[:times]
     even = times // 2 * 2
     pairs = (products / products[0])[:even].reshape(even // 2, 2, -1).sum(axis=1)
     kept = np.logical_and.accumulate(pairs > 0.0, axis=0)
     falling = np.minimum.accumulate(np.where(kept, pairs, 0.0), axis=0)
-    return np.asarray(2.0 * falling.sum(axis=0) - 1.0)
+    return np.asarray(np.maximum(2.0 * falling.sum(axis=0) - 1.0, SHORTEST))
 
 
 def worth(effective: Floats) -> float:

@@ -12,7 +12,8 @@ from orbitmc.compiled import Stopwatch
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
-from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
+from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
+from orbitmc.tune.arm import Arm, guessed_acceptance
 from orbitmc.tune.families import FAMILIES, Family
 from orbitmc.tune.panel import panel
 from orbitmc.tune.recipe import TEMPERING, Recipe
@@ -20,13 +21,14 @@ from orbitmc.tune.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
 LARGE_SHARE = 0.5  # tried after a clear win
-KEPT_SHARE = 0.05  # for jumps between modes whose worth a short race cannot show
+KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
-LOST = 200.0  # sweeps: a chain that forgets so slowly may need tempering
-CLEARLY_FRESH, FINEST = 0.3, 2.0  # a share of states, and sweeps between them
-LAPS, CONFIRMING = 10, 2  # laps that are no family's, and how many a confirmation takes
+CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
+LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
+CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
+LAPS, CONFIRMING = 24, 2  # laps that are no family's, and how many a confirmation takes
 TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
 LADDER_SWEEPS, LEAST_SWEEPS = 256, 10  # to find a ladder: of all rungs, for each sweep asked for
 PANEL_SEED = 0
@@ -67,8 +69,8 @@ class _Race:
     """Families run one after the other, in the order of their usual worth.
 
     Each runs as long as the base chain does. A clear win is adopted at once, and what follows
-    runs with it; the race ends when the chain forgets so fast that little is left to gain, because
-    what is left would have to be compiled to be tried.
+    runs with it, unless the chain is no longer lost: then the race ends, because what is left would
+    have to be compiled to be tried.
     """
 
     def __init__(self, model: Model, prepared: Conditionals, seconds: float) -> None:
@@ -99,7 +101,7 @@ class _Race:
     def _resolved(self, arm: Arm) -> Trial:
         """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""
         seen = arm.trial(self.watched, self.lap)
-        while seen.fresh > CLEARLY_FRESH and seen.spacing > FINEST:
+        while seen.fresh > CLEARLY_FRESH and seen.spacing > SWEEPS_PER_SAMPLE:
             self.lap *= 0.5
             seen = arm.trial(self.watched, self.lap)
         return seen
@@ -115,11 +117,11 @@ class _Race:
                 continue
             keeper = keeper or (arm if family.switches else None)
             if gain >= CLEAR_WIN and self._adopted(arm, CLEAR_WIN):
+                if self.seen.memory <= LOST:
+                    return keeper
                 second = None
             elif gain >= WIN and (second is None or gain > second[0]):
                 second = gain, arm
-            if self.seen.memory <= FORGETFUL:
-                return keeper
         if second is not None:
             self._adopted(second[1], WIN)
         return keeper
@@ -157,17 +159,18 @@ class _Race:
         return True
 
     def _stand(self, arm: Arm, before: float) -> None:
-        """Make an arm the standing one, with the best share of time for its jumps."""
-        trials = {SHARE: self._resolved(arm)}
-        self.gain *= trials[SHARE].rate / before
-        for share in (*SHARES, LARGE_SHARE) if self.gain >= CLEAR_WIN else SHARES:
-            arm.give(share)
-            trials[share] = arm.trial(self.watched, self.lap)
-        best = max(trials, key=lambda share: trials[share].rate)
-        arm.give(best)
-        self.gain *= trials[best].rate / trials[SHARE].rate
-        self.standing, self.seen = arm, trials[best]
-        self._judge(arm.families[-1], gain=self.gain, verdict="chosen")
+        """Make an arm the standing one, its jumps as often as is best."""
+        trials = {arm.period: self._resolved(arm)}
+        clear = trials[arm.period].rate >= CLEAR_WIN * before
+        shares = (*SHARES, LARGE_SHARE) if clear else SHARES
+        for period in {arm.track.sample, *map(arm.period_for, shares)} - trials.keys():
+            arm.hold(period)
+            trials[period] = arm.trial(self.watched, self.lap)
+        best = max(trials, key=lambda period: trials[period].rate)
+        arm.hold(best)
+        gain = trials[best].rate / before
+        self.standing, self.seen, self.gain = arm, trials[best], self.gain * gain
+        self._judge(arm.families[-1], gain=gain, verdict="chosen")
 
     def _judge(self, name: str, **known: Any) -> None:
         """Say more on a family's price tag."""
@@ -195,8 +198,8 @@ class _Race:
             times = f"{self.gain:.2g} times as many effective samples per second"
             about = f"{self.standing.words} ({times})"
             return Choice(self.standing.recipe, about, tuple(self.prices))
-        if keeper is not None:
-            keeper.give(KEPT_SHARE)
+        if keeper is not None and self.seen.memory > CALM:
+            keeper.hold(max(keeper.track.sample, keeper.period_for(KEPT_SHARE)))
             self._judge(keeper.families[-1], verdict="kept")
             about = f"{keeper.words}, seldom: modes may be far apart"
             return Choice(keeper.recipe, about, tuple(self.prices))

@@ -7,6 +7,7 @@ from orbitmc.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import start_pack, walk
+from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tune.panel import Panel, effective_samples, statistics_of, worth
 
 SNAPSHOTS = 96
@@ -49,6 +50,7 @@ class Track:
         columns: int | None = None,
     ) -> None:
         self.graph, self.kernel, self.columns = graph, kernel, columns
+        self.sample = SWEEPS_PER_SAMPLE * graph.variables
         self.pack = start_pack(graph, kernel, seed=SEED, number=0, lanes=lanes_for(graph))
         if values is not None:
             self.pack.values[...] = values
@@ -66,6 +68,8 @@ class Track:
         """Go on for so long, and count the effective samples of a panel."""
         step = self.seconds_per_step(0.2 * seconds)
         spacing = max(1, int(seconds / SNAPSHOTS / step))
+        if spacing > self.sample:
+            spacing -= spacing % self.sample  # look at states that a run would record
         self.pack.outcomes[:] = 0
         seen: list[Floats] = []
         for number in range(SNAPSHOTS):
