@@ -165,14 +165,14 @@ def truth_of(
     *,
     seconds: float,
     seed: int = 0,
-    second: Entrant | None = None,
+    samplers: Sequence[Entrant] = (),
     memory: int = MEMORY,
     threads: int | None = None,
 ) -> Truth:
     """Exact marginals where they are affordable, else long runs of two samplers that must agree.
 
-    The samplers are Gibbs and a `second` one (Lifted Metropolis-Hastings with raced jumps, unless
-    given); each runs for so many seconds.
+    The two samplers are Gibbs and Lifted Metropolis-Hastings with raced jumps, unless others are
+    given; each runs for so many seconds.
     """
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
@@ -182,13 +182,14 @@ def truth_of(
             return Truth(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
     except LimitError:
         pass  # a price that cannot be told is too high
-    other = second or by_method(model, "lmh", seconds=seconds, memory=memory)
-    first = by_method(model, "gibbs", seconds=seconds, memory=memory)
-    runs = [
-        _long_run(ready(one), seconds, seed + number, threads)
-        for number, one in enumerate((first, other))
+    both = samplers or [
+        by_method(model, name, seconds=seconds, memory=memory) for name in ("gibbs", "lmh")
     ]
-    return agreed(runs, values_of(model.graph.cardinality).start, (first.name, other.name))
+    runs = [
+        _long_run(ready(one), seconds, seed + number, threads) for number, one in enumerate(both)
+    ]
+    start = values_of(model.graph.cardinality).start
+    return agreed(runs, start, [one.name for one in both])
 
 
 @dataclass(frozen=True)
