@@ -9,7 +9,7 @@ added to the model before it is eliminated, never to one that is sampled.
 
 from collections.abc import Sequence
 
-from figure import LANES, Asked, album, arguments, finish, measure, note
+from figure import LANES, Asked, album, arguments, cost, finish, measure, note
 from pairs import pair_course, pair_truth
 from samplers import gibbs, lifted_mcmc, tuned_lmh, with_jumps, with_symmetries_of
 
@@ -61,7 +61,7 @@ def with_fields(kept: Album, cells: int, beta: float, asked: Asked) -> None:
     model = random_chimera(cells, cells, beta=beta, field=FIELD, seed=INSTANCE)
     truth = truth_of(model, seconds=asked.truth_seconds)
     name = f"β = {beta:g}, fields within ±{FIELD:g}β: spins"
-    measure(kept, name, entrants_for(model, asked.seconds), truth, asked)
+    measure(kept, name, entrants_for(model, asked.race_for), truth, asked)
 
 
 def without_any_field(kept: Album, cells: int, beta: float, asked: Asked) -> None:
@@ -69,11 +69,14 @@ def without_any_field(kept: Album, cells: int, beta: float, asked: Asked) -> Non
     edges = chimera_edges(cells, cells)
     truth = pair_truth(model, edges)
     name = f"β = {beta:g}, no field: coupled pairs"
-    racing = [ready(entrant) for entrant in entrants_for(model, asked.seconds)]
+    racing = [ready(entrant) for entrant in entrants_for(model, asked.race_for)]
     for seed in asked.seeds:
         for one in racing:
-            found = pair_course(one, edges, truth, seconds=asked.seconds, seed=seed, lanes=LANES)
+            seconds = one.seconds + asked.seconds
+            found = pair_course(one, edges, truth, seconds=seconds, seed=seed, lanes=LANES)
             kept.add(name, one, found, truth)
+    for one in racing:
+        kept.panels[name]["methods"][one.name]["nanoseconds of a step of one chain"] = cost(one)
     note(f"{name}: measured; truth: {truth.how}")
 
 

@@ -9,16 +9,19 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
-import orbitmc as om
 from orbitmc.album import Album
-from orbitmc.contest import Entrant, Truth, contest, ready
+from orbitmc.contest import Entrant, Ready, Truth, course, ready
+from orbitmc.run.pack import start_pack, walk
 
 FOLDER = Path(__file__).parent
 SHARED = FOLDER.parents[1] / "shared" / "data"
 SEEDS, QUICK_SEEDS = 20, 3
 LANES = 64
+RACE_FOR = 20.0
+TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class Asked:
     data: Path
     only: Sequence[str]
 
+    @property
+    def race_for(self) -> float:
+        """How long a run the jumps of tuned chains are raced for: a race takes a share of it."""
+        return self.seconds if self.quick else max(RACE_FOR, self.seconds)
+
     def wants(self, name: str) -> bool:
         return not self.only or name in self.only
 
@@ -44,7 +52,7 @@ def arguments(
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="little of everything")
     parser.add_argument("--seeds", type=int, help=f"runs of each method; {SEEDS} unless quick")
-    parser.add_argument("--seconds", type=float, help=f"of each run; {seconds:g} unless quick")
+    parser.add_argument("--seconds", type=float, help=f"of sampling; {seconds:g} unless quick")
     parser.add_argument("--truth-seconds", type=float, help="of each of two runs for the truth")
     parser.add_argument("--out", type=Path, default=FOLDER / "out", help="folder for results")
     parser.add_argument("--data", type=Path, default=SHARED / data, help="folder with the data")
@@ -75,21 +83,40 @@ def measure(
     *,
     estimators: Sequence[str] = ("values", "chances"),
 ) -> None:
-    """Let all entrants run with all seeds."""
+    """Let all entrants run with all seeds, taking turns.
+
+    All sample equally long; what they prepare comes before, and counts on the axis of time.
+    """
     begun = time.perf_counter()
     racing = [ready(entrant) for entrant in entrants]
-    for one, found in contest(
-        racing,
-        truth,
-        seconds=asked.seconds,
-        seeds=asked.seeds,
-        estimators=estimators,
-        lanes=LANES,
-    ):
+    for seed, one, estimator in product(asked.seeds, racing, estimators):
+        found = course(
+            one,
+            truth,
+            seconds=one.seconds + asked.seconds,
+            seed=seed,
+            estimator=estimator,
+            lanes=LANES,
+        )
         kept.add(panel, one, found, truth)
         if found.interrupted:
             sys.exit("interrupted")
+    for one in racing:
+        kept.panels[panel]["methods"][one.name]["nanoseconds of a step of one chain"] = cost(one)
     note(f"{panel}: {time.perf_counter() - begun:.0f} s; truth: {truth.how}")
+
+
+def cost(one: Ready) -> float:
+    """Processor time of a step of one chain, the best of a few turns; load does not change it."""
+    graph = one.model.graph
+    pack = start_pack(graph, one.kernel, seed=1, number=0, lanes=LANES)
+    walk(graph, one.kernel, pack, 2 * graph.variables)
+    steps, found = 4 * graph.variables, []
+    for _ in range(TURNS):
+        begun = time.thread_time()
+        walk(graph, one.kernel, pack, steps)
+        found.append((time.thread_time() - begun) / (steps * LANES))
+    return 1e9 * min(found)
 
 
 def settings(asked: Asked, **more: object) -> dict[str, object]:
@@ -120,6 +147,3 @@ def write(path: Path, text: str) -> None:
 
 def note(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
-
-
-__all__ = ["Asked", "album", "arguments", "finish", "measure", "note", "om", "settings", "write"]

@@ -6,7 +6,7 @@ from orbitmc.contest import Entrant, by_method
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_group import PermutationGroup
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.gibbs import RandomScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.lifting import orbital_kernels
 from orbitmc.kernels.mixture import lifted
@@ -28,16 +28,9 @@ def gibbs(model: Model) -> Entrant:
     return Entrant("Gibbs", model, lambda _, prepared: Lifting(RandomScan(prepared), "random scan"))
 
 
-def systematic_gibbs(model: Model) -> Entrant:
-    def make(_: Model, prepared: Conditionals) -> Lifting:
-        return Lifting(SystematicScan(prepared), "systematic scan")
-
-    return Entrant("Gibbs, systematic", model, make)
-
-
-def lifted_mcmc(model: Model, name: str = "Lifted MCMC") -> Entrant:
+def lifted_mcmc(model: Model) -> Entrant:
     """Jumps along exact symmetries; Gibbs if there are none."""
-    return Entrant(name, model, by_exact_symmetries)
+    return Entrant("Lifted MCMC", model, by_exact_symmetries)
 
 
 def paper_lmh(model: Model, *, clusters: int = 6, rank: int = 5) -> Entrant:
@@ -57,9 +50,15 @@ def tuned_lmh(model: Model, seconds: float) -> Entrant:
 
 def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Entrant:
     """Lifted MCMC on the approximation itself: fast perhaps, and biased."""
-    return lifted_mcmc(
-        over_symmetric(model, clusters=clusters, rank=rank), f"OSA-{rank}-{clusters}"
-    )
+
+    def approximation() -> Model:
+        return over_symmetric(model, clusters=clusters, rank=rank)
+
+    def make(found: Model, prepared: Conditionals) -> Lifting:
+        approximation()  # once more, because finding it is part of the price
+        return by_exact_symmetries(found, prepared)
+
+    return Entrant(f"OSA-{rank}-{clusters}", approximation(), make)
 
 
 def with_jumps(name: str, model: Model, jumps: Jumps, *, alpha: float = ALPHA) -> Entrant:

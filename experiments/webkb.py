@@ -25,7 +25,7 @@ def main() -> None:
             gibbs(model),
             lifted_mcmc(model),
             paper_lmh(model),
-            tuned_lmh(model, asked.seconds),
+            tuned_lmh(model, asked.race_for),
         ]
         measure(kept, name, entrants, truth, asked)
         for entrant in entrants:

@@ -36,7 +36,7 @@ def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str
     pages = {
         name: synthetic_webkb(40, 20, seed=seed) for seed, name in enumerate(LOOK_ALIKES, start=1)
     }
-    return pages, " SYNTHETIC look-alike, not the data:"
+    return pages, " (SYNTHETIC look-alike, not the data)"
 
 
 def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:
