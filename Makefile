@@ -7,7 +7,7 @@ READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
 WORKERS ?= 2
 
-.PHONY: help demo test check check-slow format docs picture benchmarks clean
+.PHONY: help demo test check check-slow format docs picture benchmarks figures clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,6 +42,11 @@ picture: $(READY)  ## draw the picture of the README again
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about an hour
 	$(BIN)/python benchmarks/peers.py
 	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning; do $(BIN)/python benchmarks/$$name.py; done
+
+figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes with QUICK=1
+	for name in webkb osa_bias ising chimera blocks_table; do \
+	    $(BIN)/python experiments/$$name.py $(if $(QUICK),--quick) $(FIGURE_OPTIONS) || exit 1; \
+	done
 
 clean:           ## remove the environment and all that was made from sources
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
 from orbitmc.compiled import Stopwatch
@@ -22,12 +23,15 @@ from orbitmc.graph.model import Model
 from orbitmc.inference import METHODS, Settings, decide, kernel_for
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.lifting import Lifting
-from orbitmc.run.sampler import LANES, Run, sample
+from orbitmc.random import COLUMNS
+from orbitmc.run.sampler import LANES, PACKS, Run, sample
 from orbitmc.run.schedule import Schedule
 
 EXACT_SECONDS = 60.0  # the truth may cost as much
 AGREEMENT = 3.0  # standard errors between two samplers that agree
-STRAYS = 0.01  # of all probabilities may differ by more, by chance, but by no more than twice that
+STRAYS = 0.01  # of all probabilities may differ by more, by chance
+DOUBT = 1e-4  # the chance of refusing samplers that agree, for the largest difference of all
+DEGREES = PACKS * COLUMNS - 1  # of freedom, of a standard error
 WARM_UP = 8  # samples that every contestant throws away
 ESTIMATORS = {"values": ValueTally, "chances": ChanceTally}
 
@@ -165,14 +169,14 @@ def truth_of(
     *,
     seconds: float,
     seed: int = 0,
-    second: Entrant | None = None,
+    samplers: Sequence[Entrant] = (),
     memory: int = MEMORY,
     threads: int | None = None,
 ) -> Truth:
     """Exact marginals where they are affordable, else long runs of two samplers that must agree.
 
-    The samplers are Gibbs and a `second` one (Lifted Metropolis-Hastings with raced jumps, unless
-    given); each runs for so many seconds.
+    The two samplers are Gibbs and Lifted Metropolis-Hastings with raced jumps, unless others are
+    given; each runs for so many seconds.
     """
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
@@ -182,13 +186,14 @@ def truth_of(
             return Truth(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
     except LimitError:
         pass  # a price that cannot be told is too high
-    other = second or by_method(model, "lmh", seconds=seconds, memory=memory)
-    first = by_method(model, "gibbs", seconds=seconds, memory=memory)
-    runs = [
-        _long_run(ready(one), seconds, seed + number, threads)
-        for number, one in enumerate((first, other))
+    both = samplers or [
+        by_method(model, name, seconds=seconds, memory=memory) for name in ("gibbs", "lmh")
     ]
-    return agreed(runs, values_of(model.graph.cardinality).start, (first.name, other.name))
+    runs = [
+        _long_run(ready(one), seconds, seed + number, threads) for number, one in enumerate(both)
+    ]
+    start = values_of(model.graph.cardinality).start
+    return agreed(runs, start, [one.name for one in both])
 
 
 @dataclass(frozen=True)
@@ -218,17 +223,22 @@ def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Est
 
 
 def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Truth:
-    """The mean of two independent estimates, if they agree within their errors."""
+    """The mean of two independent estimates, if they agree within their errors.
+
+    At most one difference in a hundred may be beyond three errors, and none may be larger than
+    the largest of so many that chance would explain.
+    """
     one, two = runs
     apart = np.abs(one.probability - two.probability)
     error = np.hypot(one.standard_error, two.standard_error)
     beyond = apart > AGREEMENT * error + 1e-12
-    far = apart > 2 * AGREEMENT * error + 1e-12
+    farthest = float(stdtrit(DEGREES, 1 - DOUBT / (2 * max(1, len(apart)))))
+    far = apart > max(AGREEMENT, farthest) * error + 1e-12
     if beyond.mean() > STRAYS or far.any():
         raise LimitError(
             f"{names[0]} and {names[1]} do not agree: {beyond.mean():.1%} of all probabilities "
-            f"differ by more than {AGREEMENT:g} standard errors, so nobody knows the truth; give "
-            "it more seconds"
+            f"differ by more than {AGREEMENT:g} standard errors, and {int(far.sum())} by more than "
+            f"{farthest:.1f}, so nobody knows the truth; give it more seconds"
         )
     middle = (one.probability + two.probability) / 2
     floor = expected_divergence(middle, error / 2, start)

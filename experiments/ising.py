@@ -1,0 +1,176 @@
+"""Ising 100x100: a ferromagnet with a field of its own at every spin; KL against time.
+
+Neither coupling nor fields are known from the paper, so this goes over a grid of both: couplings
+from disordered to ordered (critical is 0.4407), fields uniform within plus or minus h. The
+symmetries are those of the lattice without fields: eight rotations and reflections. Every fifth
+sweep is a jump: a symmetry of the whole lattice moves as many spins as a sweep does. Beside it: the
+flip of all spins, turns of small windows, clusters, and raced jumps. The truth comes from two
+samplers that agree; where coupling from the past is quick, its samples must agree with them too.
+"""
+
+import csv
+import io
+from collections.abc import Callable
+
+import numpy as np
+from figure import Asked, album, arguments, finish, measure, note, write
+from samplers import gibbs, tuned_lmh
+
+from orbitmc.approximate.equalize import without_fields
+from orbitmc.contest import Entrant, Truth, truth_of
+from orbitmc.errors import LimitError
+from orbitmc.exact.perfect import perfect_marginals, perfect_samples
+from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.kernels.alternation import alternation
+from orbitmc.kernels.clusters import clusters
+from orbitmc.kernels.flips import flips
+from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.lifting import orbital_kernels
+from orbitmc.kernels.mixture import lifted
+from orbitmc.kernels.windows import windows
+from orbitmc.lifting import Lifting
+from orbitmc.models.ising import ising_grid
+from orbitmc.report.curves import endings
+from orbitmc.symmetry.automorphisms import automorphisms
+
+SIDE, QUICK_SIDE = 100, 12
+SHOWN = ((0.2, 0.2), (0.4407, 0.05), (0.5, 0.005))  # coupling, field: the figure's panels
+COUPLINGS = (0.1, 0.2, 0.3, 0.4, 0.5)
+FIELDS = (0.05, 0.2, 0.5, 1.0)
+SWEEPS = 4  # before each jump of the whole lattice
+WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
+PERFECT = 256  # samples by coupling from the past, where that is quick
+COLD = 0.35
+
+Make = Callable[[Model, Conditionals], Kernel]
+
+
+def field_grid(side: int, coupling: float, field: float) -> Model:
+    fields = np.random.default_rng(side).uniform(-field, field, (side, side))
+    return ising_grid(side, side, coupling, fields)
+
+
+def now_and_then(name: str, model: Model, jump: Make, period: int) -> Entrant:
+    """Gibbs with a jump after so many single updates."""
+
+    def make(asked: Model, prepared: Conditionals) -> Lifting:
+        kernel = alternation(RandomScan(prepared), jump(asked, prepared), period=period)
+        return Lifting(kernel, f"a jump after every {period} updates")
+
+    return Entrant(name, model, make)
+
+
+def lattice_symmetries(model: Model, prepared: Conditionals) -> Kernel:
+    """Rotations and reflections, found on the lattice without fields."""
+    found = automorphisms(without_fields(model).graph)
+    assert found.order == 8
+    (kernel,) = orbital_kernels(model.graph, prepared, found.group)
+    return kernel
+
+
+def turned_windows(model: Model, prepared: Conditionals) -> Kernel:
+    side = int(np.sqrt(model.graph.variables))
+    sites = np.arange(side * side).reshape(side, side)
+    return windows(model.graph, prepared, sites, size=WINDOW)
+
+
+def flipped(model: Model, prepared: Conditionals) -> Kernel:
+    return flips(model.graph, prepared)
+
+
+def clustered(model: Model, prepared: Conditionals) -> Kernel:
+    return clusters(model.graph, prepared)
+
+
+def entrants_for(model: Model, seconds: float) -> list[Entrant]:
+    lattice = SWEEPS * model.graph.variables
+    return [
+        gibbs(model),
+        now_and_then("LMH, lattice symmetries", model, lattice_symmetries, lattice),
+        now_and_then("LMH, flip", model, flipped, lattice),
+        now_and_then("LMH, windows", model, turned_windows, WINDOW_PERIOD),
+        now_and_then("clusters", model, clustered, lattice),
+        tuned_lmh(model, seconds),
+    ]
+
+
+def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
+    """Two samplers that cross between all-up and all-down in different ways."""
+
+    def with_clusters(_: Model, prepared: Conditionals) -> Lifting:
+        kernel = lifted(
+            SystematicScan(prepared),
+            [clusters(model.graph, prepared)],
+            alpha=1 - 1 / (SWEEPS * model.graph.variables),
+        )
+        return Lifting(kernel, "")
+
+    pair = [
+        now_and_then("Gibbs with flips", model, flipped, SWEEPS * model.graph.variables),
+        Entrant("Gibbs with clusters", model, with_clusters),
+    ]
+    truth = truth_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
+    if coupling <= COLD and truth.how != "exact":
+        perfect = perfect_marginals(perfect_samples(model.graph, PERFECT, seed=1))
+        up = truth.probability[1::2]
+        score = (perfect.probability - up) / np.sqrt(up * (1 - up) / PERFECT)
+        mean = float((score**2).mean())
+        note(f"coupling from the past: mean squared score {mean:.3f} (1 when right)")
+        return Truth(truth.probability, truth.floor, f"{truth.how}; perfect samples {mean:.3f}")
+    return truth
+
+
+def name_of(coupling: float, field: float) -> str:
+    return f"J = {coupling:g}, h = {field:g}"
+
+
+def figure(asked: Asked, side: int) -> None:
+    kept = album(asked, "ising")
+    for coupling, field in SHOWN[: 1 if asked.quick else None]:
+        model = field_grid(side, coupling, field)
+        truth = truth_for(model, coupling, asked)
+        entrants = entrants_for(model, asked.race_for)
+        measure(kept, name_of(coupling, field), entrants, truth, asked)
+    finish(kept, f"Ising {side}x{side}", asked, more={"side": side})
+
+
+def table(asked: Asked, side: int) -> None:
+    """The whole grid: who is how far off at the end, and how often jumps are accepted."""
+    kept = album(asked, "ising_grid")
+    columns = ["J", "h", "method", "seconds", "kl", "kl_low", "kl_high", "kl_floor", "acceptance"]
+    lines: list[list[object]] = []
+    for coupling in COUPLINGS[: 1 if asked.quick else None]:
+        for field in FIELDS[: 1 if asked.quick else None]:
+            name = name_of(coupling, field)
+            model = field_grid(side, coupling, field)
+            try:
+                truth = truth_for(model, coupling, asked)
+            except LimitError as error:
+                note(f"{name}: left out; {error}")
+                lines.append([coupling, field, "none: the truth is not known"])
+                continue
+            entrants = entrants_for(model, asked.race_for)[:4]
+            measure(kept, name, entrants, truth, asked, estimators=["chances"])
+            for end in endings([row for row in kept.rows if row.panel == name]):
+                numbers = [end.seconds, end.kl, end.kl_low, end.kl_high, end.kl_floor]
+                accepted = kept.acceptance(name, end.method)
+                lines.append([coupling, field, end.method, *numbers, accepted])
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([columns, *lines])
+    write(kept.path("-table.csv"), written.getvalue())
+    finish(kept, f"Ising {side}x{side}, the grid", asked, more={"side": side})
+
+
+def main() -> None:
+    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.2)
+    side = QUICK_SIDE if asked.quick else SIDE
+    if asked.wants("figure"):
+        figure(asked, side)
+    if asked.wants("grid"):
+        table(asked, side)
+
+
+if __name__ == "__main__":
+    main()

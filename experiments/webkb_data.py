@@ -1,0 +1,56 @@
+"""WebKB with weights learned on the other universities; a look-alike where the data are missing.
+
+Labelled pages only. Word and label weights, and weights of label pairs along links, are learned by
+conditional pseudo-likelihood; words and links of the university in question are then given.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from figure import note
+
+from orbitmc.errors import InputError
+from orbitmc.graph.model import Model
+from orbitmc.learn.learning import Settings, learn
+from orbitmc.learn.worlds import training_worlds
+from orbitmc.logic.assembly import model_of
+from orbitmc.models.webkb import FOLDS, WebKB, read_webkb, synthetic_webkb, webkb_program
+
+QUERY = frozenset({"Pageclass"})
+DEVIATION = 0.5  # of the prior on weights
+LOOK_ALIKES = ("look-alike 1", "look-alike 2", "look-alike 3")
+
+
+def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str]:
+    """The folds that are there, and what a title must say about them."""
+    found: dict[str, WebKB] = {}
+    for name in FOLDS:
+        try:
+            found[name.capitalize()] = read_webkb(folder, name)
+        except InputError:
+            note(f"{name.capitalize()} is not in the data")
+    if len(found) > 1 and not quick:
+        missing = [name.capitalize() for name in FOLDS if name.capitalize() not in found]
+        return found, f" ({', '.join(missing)} missing)" if missing else ""
+    pages = {
+        name: synthetic_webkb(40, 20, seed=seed) for seed, name in enumerate(LOOK_ALIKES, start=1)
+    }
+    return pages, " (SYNTHETIC look-alike, not the data)"
+
+
+def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:
+    """The model of one university; its weights come from the others and are kept in a file."""
+    program = webkb_program(folds.values())
+    kept = cache / f"webkb-weights-{asked.lower().replace(' ', '-')}.npy"
+    if kept.exists():
+        weights = np.load(kept)
+    else:
+        others = [fold.everything() for name, fold in folds.items() if name != asked]
+        learned = learn(program, others, Settings(query=QUERY, deviation=DEVIATION))
+        note(f"{asked}: {len(learned.weights)} weights learned in {learned.seconds:.0f} s")
+        weights = learned.weights
+        cache.mkdir(parents=True, exist_ok=True)
+        np.save(kept, weights)
+    (world,) = training_worlds(program, [folds[asked].everything()], QUERY)
+    return model_of(world.ground, weights)

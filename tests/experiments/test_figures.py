@@ -1,0 +1,50 @@
+"""Every figure is measured, in little, and drawn from its CSV."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbitmc.report.curves import read_curves
+
+pytest.importorskip("matplotlib")
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def run(name, out, *more):
+    words = [sys.executable, EXPERIMENTS / f"{name}.py", "--quick", "--seeds", "2", "--out", out]
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [*words, *more], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera"])
+def test_a_figure_is_measured_and_drawn(name, tmp_path):
+    only = {"webkb": ["look-alike 1"], "ising": ["figure"]}.get(name, [])
+    run(name, tmp_path, "--seconds", "0.1", *(["--only", *only] if only else []))
+    rows = read_curves(tmp_path / f"{name}.csv")
+    methods = {row.method for row in rows}
+    assert "Gibbs" in methods
+    assert len(methods) > 2
+    assert {row.seed for row in rows} == {1, 2}
+    manifest = json.loads((tmp_path / f"{name}.json").read_text())
+    assert manifest["settings"]["seeds"] == [1, 2]
+    assert manifest["versions"]["orbitmc"]
+    if "web" in name or "osa" in name:
+        assert "SYNTHETIC" in manifest["title"]
+    assert "<svg" in (tmp_path / f"{name}.svg").read_text()
+
+
+def test_the_table_of_blocks_respects_its_limit(tmp_path):
+    printed = run("blocks_table", tmp_path)
+    assert printed.startswith("| model |")
+    lines = (tmp_path / "blocks_table.csv").read_text().splitlines()[1:]
+    assert len(lines) % 4 == 0
+    assert any("Ising" in line for line in lines)
