@@ -26,10 +26,11 @@ from orbitmc.exact.elimination import marginals
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.inference import DEFAULT_SECONDS, RACE_SHARE
+from orbitmc.inference import RACE_SHARE
 from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, advance, start_pack, warm_up
+from orbitmc.settings import DEFAULT_SECONDS
 from orbitmc.tune.race import Choice, race
 from orbitmc.tune.recipe import Recipe
 

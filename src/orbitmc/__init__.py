@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginal, Marginals
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.model import Model, model
-    from orbitmc.inference import Settings, marginals
+    from orbitmc.inference import marginals
     from orbitmc.inspection import Overview, overview
     from orbitmc.markov_logic import MarkovLogic, read_logic
     from orbitmc.models.chimera import chimera, random_chimera, read_chimera
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from orbitmc.models.potts import potts_grid
     from orbitmc.run.sampler import Run, sample
     from orbitmc.run.schedule import Schedule
+    from orbitmc.settings import Settings
 
 _ROOMS = (
     "approximate",
@@ -65,7 +66,7 @@ _HOMES = {
     "Overview": "inspection",
     "Run": "run.sampler",
     "Schedule": "run.schedule",
-    "Settings": "inference",
+    "Settings": "settings",
     "chimera": "models.chimera",
     "ising": "models.ising",
     "ising_grid": "models.ising",

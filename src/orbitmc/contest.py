@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
+from orbitmc.choice import kernel_for
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.divergence import Divergence, divergence, expected_divergence
@@ -20,12 +21,13 @@ from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
-from orbitmc.inference import METHODS, Settings, decide, kernel_for
+from orbitmc.inference import decide
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.lifting import Lifting
 from orbitmc.random import COLUMNS
 from orbitmc.run.sampler import LANES, PACKS, Run, sample
 from orbitmc.run.schedule import Schedule
+from orbitmc.settings import METHODS, Settings
 
 EXACT_SECONDS = 60.0  # the truth may cost as much
 AGREEMENT = 3.0  # standard errors between two samplers that agree

@@ -1,12 +1,12 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
 
 import numpy as np
 
+from orbitmc.choice import kernel_for
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import (
@@ -18,98 +18,28 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
 )
 from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, rows_of
+from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.exact.plan import MEMORY, Plan, predict
-from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.exact.plan import Plan, predict
+from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, WAYS, MCSat, mc_sat, slices_in_words
-from orbitmc.kernels.mixture import PAPER_WEIGHT
+from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.slice_reach import surely_reached
-from orbitmc.kernels.slices import slice_bytes
 from orbitmc.lifting import (
-    CLUSTERS,
-    RANK,
     Lifting,
-    by_approximate_symmetries,
-    by_exact_symmetries,
-    by_generators,
 )
 from orbitmc.logic.grounding import Ground
-from orbitmc.random import COLUMNS
-from orbitmc.relational_lifting import by_renaming
-from orbitmc.run.sampler import LANES, PACKS, Run, Watcher, glimpse, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.run.sampler import Run, Watcher, glimpse, sample
+from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
+from orbitmc.text import in_words
 from orbitmc.tune.race import Choice, race
-from orbitmc.tune.recipe import recipe_from
 
-Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
-Slices = Literal["walk", "samplesat"]
-Scan = Literal["systematic", "random"]
-Estimator = Literal["chances", "values"]
-
-METHODS: tuple[str, ...] = get_args(Method)
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
-DEFAULT_SECONDS = 10.0
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to answer; what is not set has a default that suits most models."""
-
-    method: Method = "auto"
-    scan: Scan = "systematic"
-    slices: Slices = "walk"
-    estimator: Estimator = "chances"
-    samples: int | None = None
-    seconds: float | None = None
-    standard_error: float | None = None
-    warm_up: int | None = None
-    spacing: int | None = None
-    snapshots: bool = False
-    alpha: float | None = None
-    clusters: int | None = None
-    rank: int | None = None
-    max_moved: int | None = None
-    min_acceptance: float | None = None
-    generators: Sequence[str] = ()
-    moves: Mapping[str, Any] | None = None
-    seed: int = 0
-    packs: int = PACKS
-    lanes: int = LANES
-    threads: int | None = None
-    memory: int = MEMORY
-
-    def kernel(self) -> dict[str, object]:
-        """The settings that decide which kernel is used, for those who build it again."""
-        names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
-        found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
-        return {**found, "generators": list(self.generators)}
-
-    @property
-    def names_jumps(self) -> bool:
-        """Whether the jumps of lmh are settled, so that there is nothing to race for."""
-        told = (self.alpha, self.clusters, self.rank, self.max_moved, self.min_acceptance)
-        return bool(self.generators) or self.moves is not None or any(x is not None for x in told)
-
-    def schedule(self) -> Schedule:
-        ends = (self.samples, self.seconds, self.standard_error)
-        seconds = DEFAULT_SECONDS if not any(end is not None for end in ends) else self.seconds
-        return Schedule(
-            samples=self.samples,
-            seconds=seconds,
-            standard_error=self.standard_error,
-            spacing=self.spacing,
-            warm_up=self.warm_up,
-            snapshots=self.snapshots,
-        )
 
 
 def marginals(
@@ -236,37 +166,6 @@ def answer_by_sampling(
     return answer(model, run, decision.reason, settings, lifting, decision.choice)
 
 
-def kernel_for(
-    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None = None
-) -> Lifting:
-    """The kernel that a method means; the same settings give the same kernel."""
-    alpha = PAPER_WEIGHT if settings.alpha is None else settings.alpha
-    if settings.method == "lifted" and ground is not None:
-        return by_renaming(ground, model, prepared, alpha=alpha)
-    if settings.method == "lifted":
-        return by_exact_symmetries(model, prepared, alpha=alpha)
-    if settings.method == "lmh" and settings.generators:
-        return by_generators(model, prepared, settings.generators, alpha=alpha)
-    if settings.method == "lmh" and settings.moves is not None:
-        return Lifting(recipe_from(settings.moves).kernel(model, prepared), "")
-    if settings.method == "lmh":
-        return by_approximate_symmetries(
-            model,
-            prepared,
-            alpha=alpha,
-            clusters=settings.clusters or CLUSTERS,
-            rank=RANK if settings.rank is None else settings.rank or None,
-            max_moved=settings.max_moved,
-            min_acceptance=settings.min_acceptance,
-        )
-    if settings.method == "mcsat":
-        if settings.slices not in WAYS:
-            raise InputError(f"unknown slices {settings.slices!r}; there are {', '.join(WAYS)}")
-        return Lifting(mc_sat(model.graph, large=WAYS[settings.slices]), "")
-    kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
-    return Lifting(kernel, "")
-
-
 def answer(
     model: Model,
     run: Run,
@@ -314,7 +213,7 @@ def _statistics(run: Run, lifting: Lifting) -> Statistics:
 def price(plan: Plan) -> str:
     """What exact elimination costs, in words."""
     return (
-        f"exact elimination takes about {_size(plan.bytes)} and {plan.seconds:.2g} s "
+        f"exact elimination takes about {in_words(plan.bytes)} and {plan.seconds:.2g} s "
         f"(width {plan.width})"
     )
 
@@ -322,26 +221,6 @@ def price(plan: Plan) -> str:
 def _affordable(plan: Plan, settings: Settings) -> bool:
     limit = max(EXACT_SECONDS, settings.seconds or 0.0)
     return plan.bytes <= settings.memory and plan.seconds <= limit
-
-
-def require_memory(graph: FactorGraph, settings: Settings) -> None:
-    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
-    needed = sampling_bytes(graph, settings)
-    if needed > settings.memory:
-        raise LimitError(
-            f"{settings.packs} packs of {settings.lanes} chains need {_size(needed)}, the limit "
-            f"is {_size(settings.memory)}; fewer packs need less"
-        )
-
-
-def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
-    """How much memory the packs of a run take."""
-    rows = int(rows_of(graph.cardinality).sum())
-    zeros = graph.variables if graph.has_zeros() else 0
-    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
-    if settings.method == "mcsat":
-        pack += slice_bytes(graph)
-    return settings.packs * pack
 
 
 def _warnings(found: Marginals) -> tuple[str, ...]:
@@ -364,11 +243,3 @@ def _warnings(found: Marginals) -> tuple[str, ...]:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024 or unit == "TiB":
-            return f"{count:.3g} {unit}"
-        count /= 1024
-    raise AssertionError

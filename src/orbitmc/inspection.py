@@ -13,8 +13,8 @@ from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains, possible_values
-from orbitmc.inference import Settings, sampling_bytes
 from orbitmc.run.pack import MOST_VALUES
+from orbitmc.settings import Settings, sampling_bytes
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours

@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import OBSERVED, Marginal, Marginals
 from orbitmc.graph.model import Model
-from orbitmc.inference import Settings, carry_out, decide
+from orbitmc.inference import carry_out, decide
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
 from orbitmc.logic.contradictions import contradicting_rules, in_words
@@ -23,6 +23,7 @@ from orbitmc.logic.parser import read_program
 from orbitmc.logic.query import Pattern, QueryAtoms, query_atoms, read_query
 from orbitmc.logic.syntax import Dialect, Program, atoms_of
 from orbitmc.logic.universe import universe
+from orbitmc.settings import Settings
 from orbitmc.text import MEMORY
 
 Meaning = Literal["formula", "alchemy"]

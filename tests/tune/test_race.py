@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.choice import kernel_for
 from orbitmc.estimate.marginals import GOOD, UNMIXED
 from orbitmc.graph.conditionals import conditionals
-from orbitmc.inference import Settings, carry_out, decide, kernel_for
+from orbitmc.inference import carry_out, decide
 from orbitmc.run.checkpoint import digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
+from orbitmc.settings import Settings
 from orbitmc.tune.race import race
 from tests.tune.models import ordered_grid, two_far_modes, weak_grid
 

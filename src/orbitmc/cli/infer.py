@@ -31,7 +31,7 @@ from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, rea
 from orbitmc.errors import ContradictionError, InputError
 
 if TYPE_CHECKING:
-    from orbitmc.inference import Settings
+    from orbitmc.settings import Settings
 
 
 @verb
@@ -227,8 +227,8 @@ def _settings(**options: Any) -> "Settings":
     ends = ("samples", "seconds", "standard_error")
     if sum(options[end] is not None for end in ends) > 1:
         raise InputError("give only one of --seconds, --samples and --error")
-    from orbitmc.inference import Settings
     from orbitmc.random import LANE_UNIT
+    from orbitmc.settings import Settings
 
     if options["lanes"] % LANE_UNIT:
         raise InputError(f"--lanes must be a multiple of {LANE_UNIT}")

@@ -22,7 +22,7 @@ from orbitmc.cli.questions import ask_again
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.inference import Settings
+    from orbitmc.settings import Settings
 
 
 @verb
@@ -45,9 +45,10 @@ def resume(
 ) -> int:
     """Go on with a run after a stop, bit for bit as if nothing had happened."""
     require_output(output)
+    from orbitmc.choice import kernel_for
     from orbitmc.cli.sampling import Session
     from orbitmc.graph.conditionals import conditionals
-    from orbitmc.inference import answer, kernel_for
+    from orbitmc.inference import answer
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
@@ -67,7 +68,7 @@ def resume(
 
 def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":
     """The settings that decide which kernel a run uses."""
-    from orbitmc.inference import Settings
+    from orbitmc.settings import Settings
 
     try:
         return Settings(**question["kernel"])

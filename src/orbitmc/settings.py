@@ -1,0 +1,95 @@
+"""How to answer a question: the method, how long, and what decides its kernel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from orbitmc.errors import LimitError
+from orbitmc.estimate.tallies import PARTS, rows_of
+from orbitmc.exact.plan import MEMORY
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.slices import slice_bytes
+from orbitmc.random import COLUMNS
+from orbitmc.run.sampler import LANES, PACKS
+from orbitmc.run.schedule import Schedule
+from orbitmc.text import in_words
+
+Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
+Slices = Literal["walk", "samplesat"]
+Scan = Literal["systematic", "random"]
+Estimator = Literal["chances", "values"]
+
+METHODS: tuple[str, ...] = get_args(Method)
+DEFAULT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to answer; what is not set has a default that suits most models."""
+
+    method: Method = "auto"
+    scan: Scan = "systematic"
+    slices: Slices = "walk"
+    estimator: Estimator = "chances"
+    samples: int | None = None
+    seconds: float | None = None
+    standard_error: float | None = None
+    warm_up: int | None = None
+    spacing: int | None = None
+    snapshots: bool = False
+    alpha: float | None = None
+    clusters: int | None = None
+    rank: int | None = None
+    max_moved: int | None = None
+    min_acceptance: float | None = None
+    generators: Sequence[str] = ()
+    moves: Mapping[str, Any] | None = None
+    seed: int = 0
+    packs: int = PACKS
+    lanes: int = LANES
+    threads: int | None = None
+    memory: int = MEMORY
+
+    def kernel(self) -> dict[str, object]:
+        """The settings that decide which kernel is used, for those who build it again."""
+        names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
+        found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
+        return {**found, "generators": list(self.generators)}
+
+    @property
+    def names_jumps(self) -> bool:
+        """Whether the jumps of lmh are settled, so that there is nothing to race for."""
+        told = (self.alpha, self.clusters, self.rank, self.max_moved, self.min_acceptance)
+        return bool(self.generators) or self.moves is not None or any(x is not None for x in told)
+
+    def schedule(self) -> Schedule:
+        ends = (self.samples, self.seconds, self.standard_error)
+        seconds = DEFAULT_SECONDS if not any(end is not None for end in ends) else self.seconds
+        return Schedule(
+            samples=self.samples,
+            seconds=seconds,
+            standard_error=self.standard_error,
+            spacing=self.spacing,
+            warm_up=self.warm_up,
+            snapshots=self.snapshots,
+        )
+
+
+def require_memory(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
+    needed = sampling_bytes(graph, settings)
+    if needed > settings.memory:
+        raise LimitError(
+            f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
+            f"is {in_words(settings.memory)}; fewer packs need less"
+        )
+
+
+def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
+    """How much memory the packs of a run take."""
+    rows = int(rows_of(graph.cardinality).sum())
+    zeros = graph.variables if graph.has_zeros() else 0
+    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    if settings.method == "mcsat":
+        pack += slice_bytes(graph)
+    return settings.packs * pack
