@@ -16,6 +16,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_weight
 
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of all
+MOST_POTENTIALS = 2**18  # the log-weight is watched if it takes no more than this to find it
 SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
@@ -40,13 +41,10 @@ def panel(graph: FactorGraph, seed: int) -> Panel:
 def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     """The statistics of the present states: a row each, a column for each lane."""
     last = (values == (graph.cardinality - 1)[:, None]).astype(np.float32)
-    return np.concatenate(
-        [
-            values[panel.watched].astype(np.float64),
-            (panel.signs @ last).astype(np.float64),
-            log_weight(graph, values)[None, :],
-        ]
-    )
+    seen = [values[panel.watched].astype(np.float64), (panel.signs @ last).astype(np.float64)]
+    if values.shape[1] * graph.factors <= MOST_POTENTIALS:
+        seen.append(log_weight(graph, values)[None, :])
+    return np.concatenate(seen)
 
 
 def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Floats:

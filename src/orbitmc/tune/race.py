@@ -84,6 +84,8 @@ class _Race:
         if not self.model.graph.variables:
             return Choice(Recipe(), "nothing is left to sample")
         self.standing = Arm(self.model, self.prepared, {}, ())
+        if self._sweep() > self.lap:
+            return Choice(Recipe(), "a sweep takes too long for a race in this time: Gibbs alone")
         self.seen = self.first = self._first()
         if self.first.memory <= FORGETFUL:
             about = f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps"
@@ -92,6 +94,10 @@ class _Race:
         if self.seen.memory > LOST:
             self._try_tempering()
         return self._choice(keeper)
+
+    def _sweep(self) -> float:
+        """Seconds that the base chain needs to visit every variable once."""
+        return self.standing.track.seconds_per_step(0.1 * self.lap) * self.model.graph.variables
 
     def _first(self) -> Trial:
         """What the base chain is worth, once it is away from its random starts."""
