@@ -16,10 +16,46 @@ def local_log_weights(graph, scratch, values, variable):
             log_weights[value, lane] = 0.0
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
-        if factor < graph.first_clause:
-            _add_table(graph, scratch, values, variable, factor, size)
-        else:
+        if factor >= graph.first_clause:
             _add_clause(graph, scratch, values, variable, factor, size)
+        elif _is_finite_pair(graph, factor):
+            _add_pair(graph, scratch, values, variable, factor)
+        else:
+            _add_table(graph, scratch, values, variable, factor, size)
+
+
+@shared
+def _is_finite_pair(graph, factor):
+    """Whether a table is about two binary variables and has no zeros."""
+    first = graph.scope_start[factor]
+    start = np.uint64(graph.table_start[graph.table_of[factor]])
+    if graph.scope_start[factor + 1] - first != 2:
+        return False
+    if graph.cardinality[graph.scope[first]] != 2 or graph.cardinality[graph.scope[first + 1]] != 2:
+        return False
+    least = graph.table[start]
+    for entry in range(1, 4):
+        least = min(least, graph.table[start + np.uint64(entry)])
+    return least > -np.inf
+
+
+@shared
+def _add_pair(graph, scratch, values, variable, factor):
+    """Do what `_add_table` does for two binary variables: a line through both values of the other.
+
+    It needs no look-up for each lane.
+    """
+    first = graph.scope_start[factor]
+    start = np.uint64(graph.table_start[graph.table_of[factor]])
+    own_first = np.uint64(graph.scope[first]) == variable
+    own = np.uint64(2) if own_first else np.uint64(1)
+    other = np.uint64(graph.scope[first + 1] if own_first else graph.scope[first])
+    for value in range(2):
+        entry = start + own * np.uint64(value)
+        at_zero = graph.table[entry]
+        rise = graph.table[entry + np.uint64(3) - own] - at_zero
+        for lane in range(lanes_of(scratch)):
+            scratch.log_weights[value, lane] += at_zero + rise * np.float64(values[other, lane])
 
 
 @shared
