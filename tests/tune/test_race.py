@@ -79,7 +79,12 @@ def test_a_tuned_run_goes_on_from_a_checkpoint(decided, tmp_path):
         prepared = conditionals(model.graph)
         kernel = kernel_for(model, prepared, decision.settings).kernel
         return sample(
-            model.graph, kernel, Schedule(samples=400), prepared=prepared, packs=2, watchers=watchers
+            model.graph,
+            kernel,
+            Schedule(samples=400),
+            prepared=prepared,
+            packs=2,
+            watchers=watchers,
         )
 
     partial = run([stop])
