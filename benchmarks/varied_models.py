@@ -76,6 +76,10 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "2x2 cells, beta 1": lambda: random_chimera(2, 2, beta=1.0, field=0.05, seed=7),
             "4x4 cells, beta .7": lambda: random_chimera(4, 4, beta=0.7, field=0.05, seed=7),
         },
+        "rugged glass": {
+            "3x3 cells, beta 2": lambda: random_chimera(3, 3, beta=2.0, field=0.5, seed=9),
+            "8x8 grid, J 1.5": lambda: _glass_grid(8, 1.5, 0.3),
+        },
         "warm glass": {
             "K44, beta .3": lambda: random_chimera(1, 1, beta=0.3, field=0.2, seed=5),
             "2x2 cells, beta .5": lambda: random_chimera(2, 2, beta=0.5, field=0.05, seed=7),

@@ -178,12 +178,12 @@ FAMILIES: Mapping[str, Family] = {
         "all binary variables of one component change at once", _component_flips, True
     ),
     "labels": Family("two labels are exchanged everywhere", _labels, True, _guessed_labels),
+    "one-hot": Family("of mutually exclusive variables, another one becomes 1", _one_hot),
     "group exchange": Family(
         "two groups of mutually exclusive variables exchange their values",
         _group_exchange,
         guess=_guessed_exchange,
     ),
-    "one-hot": Family("of mutually exclusive variables, another one becomes 1", _one_hot),
     "group swap": Family("two mutually exclusive variables exchange their values", _group_swap),
     "clusters": Family("clusters of agreeing variables change at once", _clusters, switches=True),
     "swap": Family("two variables that are nearly alike exchange their values", _swap),

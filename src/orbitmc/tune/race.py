@@ -30,7 +30,7 @@ LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
 LAPS, CONFIRMING = 24, 2  # laps that are no family's, and how many a confirmation takes
 TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
-LADDER_SWEEPS, LEAST_SWEEPS = 256, 10  # to find a ladder: of all rungs, for each sweep asked for
+LADDER_SWEEPS, LEAST_SWEEPS = 1024, 10  # to find a ladder: of all rungs, for each sweep asked for
 PANEL_SEED = 0
 
 
@@ -126,10 +126,10 @@ class _Race:
                 if self.seen.memory <= LOST:
                     return keeper
                 second = None
-            elif gain >= WIN and (second is None or gain > second[0]):
+            elif gain >= _least(family) and (second is None or gain > second[0]):
                 second = gain, arm
         if second is not None:
-            self._adopted(second[1], WIN)
+            self._adopted(second[1], _least(FAMILIES[second[1].families[-1]]))
         return keeper
 
     def _arm(self, name: str, family: Family) -> Arm | None:
@@ -210,3 +210,8 @@ class _Race:
             about = f"{keeper.words}, seldom: modes may be far apart"
             return Choice(keeper.recipe, about, tuple(self.prices))
         return Choice(Recipe(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))
+
+
+def _least(family: Family) -> float:
+    """The gain that counts as a win; where few lanes are independent, small ones are noise."""
+    return WIN if family.columns is None else CLEAR_WIN

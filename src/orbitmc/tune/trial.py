@@ -1,12 +1,14 @@
 """Run a kernel for a moment, and see what a second of it is worth."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orbitmc.arrays import Bytes, Floats
+from orbitmc.estimate.tallies import ChanceTally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.random import generator
+from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tune.panel import Panel, effective_samples, statistics_of, worth
 
@@ -51,9 +53,7 @@ class Track:
     ) -> None:
         self.graph, self.kernel, self.columns = graph, kernel, columns
         self.sample = SWEEPS_PER_SAMPLE * graph.variables
-        self.pack = start_pack(graph, kernel, seed=SEED, number=0, lanes=lanes_for(graph))
-        if values is not None:
-            self.pack.values[...] = values
+        self.pack = _pack(graph, kernel, values)
         self._take(0)  # compiles
 
     def seconds_per_step(self, seconds: float) -> float:
@@ -100,6 +100,16 @@ class Track:
         begun = time.thread_time()  # what others do on this machine does not count
         walk(self.graph, self.kernel, self.pack, count)
         return time.thread_time() - begun
+
+
+def _pack(graph: FactorGraph, kernel: Kernel, values: Bytes | None) -> Pack:
+    """A pack that goes on from given states; without them it looks for starts of its own."""
+    lanes = lanes_for(graph)
+    if values is None:
+        return start_pack(graph, kernel, seed=SEED, number=0, lanes=lanes)
+    pack = empty_pack(graph, kernel, lanes=lanes, kind=ChanceTally.__name__)
+    pack.values[...] = values
+    return replace(pack, rng=generator(SEED, 0, lanes))
 
 
 def lanes_for(graph: FactorGraph) -> int:
