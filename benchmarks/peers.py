@@ -14,7 +14,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 ENVIRONMENT = FOLDER / ".peers-venv"
-PACKAGES = ("dwave-samplers", "thrml", "openjij", "pyagrum", "numbskull")
+PACKAGES = ("dwave-samplers", "thrml", "openjij", "pyagrum", "numba", "numbskull")
+# numbskull needs numba and does not say so.
 # pgmpy is left out: its Gibbs sampler tabulates the joint distribution of all other variables,
 # so none of these models fits into memory
 
