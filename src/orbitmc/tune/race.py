@@ -13,7 +13,7 @@ from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tune.arm import Arm, guessed_acceptance
+from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tune.families import FAMILIES, Family
 from orbitmc.tune.panel import panel
 from orbitmc.tune.recipe import TEMPERING, Recipe
@@ -162,8 +162,9 @@ class _Race:
         """Make an arm the standing one, its jumps as often as is best."""
         trials = {arm.period: self._resolved(arm)}
         clear = trials[arm.period].rate >= CLEAR_WIN * before
-        shares = (*SHARES, LARGE_SHARE) if clear else SHARES
-        for period in {arm.track.sample, *map(arm.period_for, shares)} - trials.keys():
+        shortest = arm.period_for(LARGE_SHARE if clear else SHARE)
+        once = max(arm.track.sample, shortest)  # for each state that a run would record
+        for period in {once, shortest, *map(arm.period_for, SHARES)} - trials.keys():
             arm.hold(period)
             trials[period] = arm.trial(self.watched, self.lap)
         best = max(trials, key=lambda period: trials[period].rate)
