@@ -1,5 +1,6 @@
 """Benchmarks run on tiny settings and write what they measured; how fast is nobody's business."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -42,3 +43,17 @@ def run_and_look(name, tmp_path):
     written = json.loads((tmp_path / f"{name}.json").read_text())
     assert written["results"]
     assert {"commit", "processor", "versions", "repetitions"} <= written.keys()
+
+
+def test_never_worse_measures_a_model_and_writes_its_table(tmp_path):
+    script, path = BENCHMARKS / "never_worse.py", tmp_path / "table.csv"
+    brief = ["--seeds", "2", "--seconds", "0.02", "--only", "random: pairs, weak", "-o", path]
+    done = subprocess.run(
+        [sys.executable, script, *brief], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert (row["kind"], row["name"], row["variables"]) == ("random", "pairs, weak", "30")
+    assert row["moves"] == "Gibbs alone 2"  # it forgets at once; only the race is paid for
+    assert float(row["gain"]) == pytest.approx(1.0 - float(row["race"]), rel=1e-9)
+    assert "worst ratio" in done.stdout

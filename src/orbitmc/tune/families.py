@@ -185,7 +185,7 @@ FAMILIES: Mapping[str, Family] = {
         guess=_guessed_exchange,
     ),
     "group swap": Family("two mutually exclusive variables exchange their values", _group_swap),
-    "clusters": Family("clusters of agreeing variables change at once", _clusters, switches=True),
+    "clusters": Family("clusters of agreeing variables change at once", _clusters),
     "swap": Family("two variables that are nearly alike exchange their values", _swap),
     "informed swap": Family("the same, preferring pairs that gain by it", _informed),
     "shuffle": Family("the values of a block of variables are shuffled", _shuffle),

@@ -13,7 +13,7 @@ from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tune.arm import Arm, guessed_acceptance
+from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tune.families import FAMILIES, Family
 from orbitmc.tune.panel import panel
 from orbitmc.tune.recipe import TEMPERING, Recipe
@@ -27,6 +27,7 @@ SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
 LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
+CLOUDED = 0.05  # share of independent states below which a lane has seen only a few
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
 LAPS, CONFIRMING = 24, 2  # laps that are no family's, and how many a confirmation takes
 TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
@@ -126,10 +127,10 @@ class _Race:
                 if self.seen.memory <= LOST:
                     return keeper
                 second = None
-            elif gain >= _least(family) and (second is None or gain > second[0]):
+            elif gain >= self._least(family) and (second is None or gain > second[0]):
                 second = gain, arm
         if second is not None:
-            self._adopted(second[1], _least(FAMILIES[second[1].families[-1]]))
+            self._adopted(second[1], self._least(FAMILIES[second[1].families[-1]]))
         return keeper
 
     def _arm(self, name: str, family: Family) -> Arm | None:
@@ -168,8 +169,9 @@ class _Race:
         """Make an arm the standing one, its jumps as often as is best."""
         trials = {arm.period: self._resolved(arm)}
         clear = trials[arm.period].rate >= CLEAR_WIN * before
-        shares = (*SHARES, LARGE_SHARE) if clear else SHARES
-        for period in {arm.track.sample, *map(arm.period_for, shares)} - trials.keys():
+        shortest = arm.period_for(LARGE_SHARE if clear else SHARE)
+        once = max(arm.track.sample, shortest)  # for each state that a run would record
+        for period in {once, shortest, *map(arm.period_for, SHARES)} - trials.keys():
             arm.hold(period)
             trials[period] = arm.trial(self.watched, self.lap)
         best = max(trials, key=lambda period: trials[period].rate)
@@ -211,7 +213,7 @@ class _Race:
             return Choice(keeper.recipe, about, tuple(self.prices))
         return Choice(Recipe(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))
 
-
-def _least(family: Family) -> float:
-    """The gain that counts as a win; where few lanes are independent, small ones are noise."""
-    return WIN if family.columns is None else CLEAR_WIN
+    def _least(self, family: Family) -> float:
+        """The gain that counts as a win; small ones are noise where few states are independent."""
+        clouded = family.columns is not None or self.seen.fresh < CLOUDED
+        return CLEAR_WIN if clouded else WIN
