@@ -7,9 +7,8 @@ the subgroup heuristic) and with raced jumps. The truth comes from two long runs
 
 from figure import album, arguments, finish, measure, note
 from samplers import gibbs, lifted_mcmc, paper_lmh, tuned_lmh
-from webkb_data import DEVIATION, learned_model, universities
+from webkb_data import DEVIATION, learned_model, truth_for, universities
 
-from orbitmc.contest import truth_of
 from orbitmc.errors import LimitError
 
 
@@ -22,7 +21,7 @@ def main() -> None:
             continue
         model = learned_model(folds, name, asked.out / ("quick" if asked.quick else ""))
         try:
-            truth = truth_of(model, seconds=asked.truth_seconds, seed=1000)
+            truth = truth_for(model, asked.truth_seconds)
         except LimitError as error:
             note(f"{name}: left out; {error}")
             continue
