@@ -221,11 +221,10 @@ def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Est
     run = sample(
         one.model.graph,
         one.kernel,
-        Schedule(seconds=seconds + one.seconds),
+        Schedule(seconds=seconds),  # without what was spent before, which would shorten the warm-up
         seed=seed,
         prepared=one.prepared,
         threads=threads,
-        spent=one.seconds,
     )
     if run.interrupted:
         raise KeyboardInterrupt("before the truth was known")
