@@ -129,11 +129,15 @@ def name_of(coupling: float, field: float) -> str:
 def figure(asked: Asked, side: int) -> None:
     kept = album(asked, "ising")
     for coupling, field in SHOWN[: 1 if asked.quick else None]:
+        name = name_of(coupling, field)
         model = field_grid(side, coupling, field)
-        truth = truth_for(model, coupling, asked)
-        entrants = entrants_for(model, asked.race_for)
-        measure(kept, name_of(coupling, field), entrants, truth, asked)
-    finish(kept, f"Ising {side}x{side}", asked, more={"side": side})
+        try:
+            truth = truth_for(model, coupling, asked)
+        except LimitError as error:
+            note(f"{name}: left out; {error}")
+            continue
+        measure(kept, name, entrants_for(model, asked.race_for), truth, asked)
+        finish(kept, f"Ising {side}x{side}", asked, more={"side": side})
 
 
 def table(asked: Asked, side: int) -> None:
@@ -157,9 +161,9 @@ def table(asked: Asked, side: int) -> None:
                 numbers = [end.seconds, end.kl, end.kl_low, end.kl_high, end.kl_floor]
                 accepted = kept.acceptance(name, end.method)
                 lines.append([coupling, field, end.method, *numbers, accepted])
-    written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerows([columns, *lines])
-    write(kept.path("-table.csv"), written.getvalue())
+            written = io.StringIO()
+            csv.writer(written, lineterminator="\n").writerows([columns, *lines])
+            write(kept.path("-table.csv"), written.getvalue())
     finish(kept, f"Ising {side}x{side}, the grid", asked, more={"side": side})
 
 

@@ -6,9 +6,7 @@ the model: its error stops falling where the approximation is wrong.
 
 from figure import album, arguments, finish, measure
 from samplers import gibbs, oversymmetric_mcmc, paper_lmh
-from webkb_data import learned_model, universities
-
-from orbitmc.contest import truth_of
+from webkb_data import learned_model, truth_for, universities
 
 APPROXIMATIONS = ((2, 2), (5, 6), (10, 6), (5, 50), (20, 50))  # rank, clusters
 
@@ -18,7 +16,7 @@ def main() -> None:
     folds, remark = universities(asked.data, quick=asked.quick)
     name = "Washington" if "Washington" in folds else min(folds)
     model = learned_model(folds, name, asked.out / ("quick" if asked.quick else ""))
-    truth = truth_of(model, seconds=asked.truth_seconds, seed=1000)
+    truth = truth_for(model, asked.truth_seconds)
     wanted = APPROXIMATIONS[:2] if asked.quick else APPROXIMATIONS
     entrants = [gibbs(model), paper_lmh(model)]
     entrants += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]

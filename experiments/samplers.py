@@ -33,11 +33,11 @@ def lifted_mcmc(model: Model) -> Entrant:
     return Entrant("Lifted MCMC", model, by_exact_symmetries)
 
 
-def paper_lmh(model: Model, *, clusters: int = 6, rank: int = 5) -> Entrant:
+def paper_lmh(model: Model, *, alpha: float = ALPHA) -> Entrant:
     """The paper's chain: few weights, links of low rank, blocks by the subgroup heuristic."""
 
     def make(asked: Model, prepared: Conditionals) -> Lifting:
-        return by_approximate_symmetries(asked, prepared, alpha=ALPHA, clusters=clusters, rank=rank)
+        return by_approximate_symmetries(asked, prepared, alpha=alpha, clusters=6, rank=5)
 
     return Entrant("LMH", model, make)
 

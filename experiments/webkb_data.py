@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 from figure import note
+from samplers import paper_lmh
 
+from orbitmc.contest import Truth, by_method, truth_of
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.learn.learning import Settings, learn
@@ -19,6 +21,7 @@ from orbitmc.models.webkb import FOLDS, WebKB, read_webkb, synthetic_webkb, webk
 
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights
+SELDOM = 0.98  # the share of Gibbs steps beside shuffles, for the truth
 LOOK_ALIKES = ("look-alike 1", "look-alike 2", "look-alike 3")
 
 
@@ -37,6 +40,15 @@ def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str
         name: synthetic_webkb(40, 20, seed=seed) for seed, name in enumerate(LOOK_ALIKES, start=1)
     }
     return pages, " (SYNTHETIC look-alike, not the data)"
+
+
+def truth_for(model: Model, seconds: float) -> Truth:
+    """Gibbs, and Gibbs with seldom shuffles: many would leave no time for the warm-up.
+
+    Pages with hundreds of links hold chains where they start for tens of sweeps.
+    """
+    pair = [by_method(model, "gibbs", seconds=seconds), paper_lmh(model, alpha=SELDOM)]
+    return truth_of(model, seconds=seconds, seed=1000, samplers=pair)
 
 
 def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:

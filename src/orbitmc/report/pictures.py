@@ -13,8 +13,8 @@ ERRORS = {
     "kl_of_truth": "mean KL(truth || estimate)",
     "hellinger": "mean Hellinger distance",
 }
-COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#4a4a4a", "#17a3a3", "#8b5e3c")
-LINES = {"values": "-", "chances": "--"}
+COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#17a3a3", "#4a4a4a", "#8b5e3c")
+LINES: dict[str, Any] = {"values": "-", "chances": "--"}
 INCHES = (4.6, 3.4)
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
