@@ -56,6 +56,8 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "8x8 J -.55, fields .1": lambda: _grid(8, -0.55, 0.1),
         },
         "one-hot": {
+            "9 pages, exclusion 8": lambda: webkb_like_ring(9, 0.2, 8.0),
+            "12 pages, exclusion 10": lambda: webkb_like_ring(12, 0.4, 10.0),
             "9 pages, exclusion 12": lambda: webkb_like_ring(9, 0.2, 12.0),
             "12 pages, exclusion 14": lambda: webkb_like_ring(12, 0.4, 14.0),
         },
@@ -70,9 +72,10 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
         },
         "K44 glass": {
             f"beta {beta}": lambda beta=beta: random_chimera(1, 1, beta=beta, field=0.2, seed=5)
-            for beta in (0.8, 1.2)
+            for beta in (0.3, 0.8, 1.2)
         },
         "Chimera glass": {
+            "2x2 cells, beta .5": lambda: random_chimera(2, 2, beta=0.5, field=0.05, seed=7),
             "2x2 cells, beta 1": lambda: random_chimera(2, 2, beta=1.0, field=0.05, seed=7),
             "4x4 cells, beta .7": lambda: random_chimera(4, 4, beta=0.7, field=0.05, seed=7),
         },
@@ -80,9 +83,7 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "3x3 cells, beta 2": lambda: random_chimera(3, 3, beta=2.0, field=0.5, seed=9),
             "8x8 grid, J 1.5": lambda: _glass_grid(8, 1.5, 0.3),
         },
-        "warm glass": {
-            "K44, beta .3": lambda: random_chimera(1, 1, beta=0.3, field=0.2, seed=5),
-            "2x2 cells, beta .5": lambda: random_chimera(2, 2, beta=0.5, field=0.05, seed=7),
+        "glass, stronger fields": {
             "10x10 grid, fields .3": lambda: _glass_grid(10, 0.8, 0.3),
         },
         "Chimera, strong fields": {
@@ -108,7 +109,6 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "10 pages, links .1": lambda: webkb_like_ring(10, 0.1, 0.0),
             "10 pages, links .4": lambda: webkb_like_ring(10, 0.4, 0.0),
             "10 pages, exclusion 4": lambda: webkb_like_ring(10, 0.1, 4.0),
-            "9 pages, exclusion 8": lambda: webkb_like_ring(9, 0.2, 8.0),
         },
         "smokers": {
             "12 people": lambda: _smokers(12, 3.0, 1.1),
