@@ -1,7 +1,7 @@
 """How to find a possible state, or to prove that there is none.
 
 States are found by a randomised search that prunes after every decision; where it loses its way,
-by WalkSAT.
+by WalkSAT, and then by a SAT solver if one is installed.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ from orbitmc.compiled import compiled, shared
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.sat import solved
 from orbitmc.graph.support import (
     Domains,
     all_values,
@@ -43,6 +44,8 @@ def possible_states(graph: FactorGraph, lanes: int, seed: np.random.SeedSequence
         easy = found is not None
         if found is None:
             found = _walked(graph, pruned, rng)
+        if found is None:
+            found = solved(graph, pruned, rng)
         if found is None:
             found = _searched_long(graph, pruned, rng)
         values[:, lane] = found
@@ -84,7 +87,7 @@ def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator
     raise ContradictionError(
         "no possible starting state was found, neither by WalkSAT nor in "
         f"{ATTEMPTS} searches of {MOST_BACKTRACKS} backtracks each; the hard constraints may "
-        "contradict each other (this is no proof)"
+        "contradict each other (this is no proof; the extra `sat` brings a solver that decides it)"
     )
 
 
