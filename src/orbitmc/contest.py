@@ -223,7 +223,7 @@ def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Est
     run = sample(
         one.model.graph,
         one.kernel,
-        Schedule(seconds=seconds),  # without what was spent before, which would shorten the warm-up
+        Schedule(seconds=seconds),
         seed=seed,
         prepared=one.prepared,
         threads=threads,

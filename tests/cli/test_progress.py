@@ -24,6 +24,10 @@ class FakeRun:
     updates: int = 10**9
     packs: tuple = (SimpleNamespace(tally=SimpleNamespace(sums=np.zeros(10))),)
 
+    @property
+    def ends(self):
+        return self.schedule.seconds
+
     def statistics(self):
         clock.now += 0.02
         return SimpleNamespace(ess=np.array([500.0, 400.0]), r_hat=np.array([1.0, 1.003]))

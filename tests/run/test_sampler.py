@@ -57,6 +57,14 @@ def test_a_time_budget_is_kept():
     assert 0.9 <= found.seconds <= 1.5
 
 
+def test_long_preparations_leave_time_for_a_warm_up():
+    found = run(random_graph(3), Schedule(seconds=0.4), spent=10.0)
+    assert found.preparing >= 10.0
+    assert found.warmed > 0
+    assert found.recorded > 0
+    assert found.seconds >= found.preparing + 0.1  # a quarter of what was asked for
+
+
 def test_samples_and_warm_up_are_counted_exactly():
     graph = random_graph(6, variables=(5, 6))
     found = run(graph, Schedule(samples=37, warm_up=11, spacing=4), packs=3, lanes=32)

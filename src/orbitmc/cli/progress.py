@@ -65,8 +65,8 @@ class Watching:
 
 def fraction(run: "Run") -> float:
     """How much of a run, or of its present stage, is done."""
-    if run.schedule.seconds is not None:
-        return min(1.0, run.seconds / run.schedule.seconds)
+    if run.ends is not None:
+        return min(1.0, run.seconds / run.ends)
     wanted = run.wanted or 1
     warming = 0 if run.piloted else run.schedule.warm_up_for(wanted)
     done = run.recorded + (0 if run.piloted else run.warmed)

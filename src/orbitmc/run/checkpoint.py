@@ -32,7 +32,7 @@ LONGEST_HEADER = 2**26
 CHECKSUM = 32
 SECONDS_BETWEEN = 30.0
 COST = 0.01  # writing takes at most this share of the time
-COUNTS = ("warmed", "recorded", "wanted", "piloted", "seconds")
+COUNTS = ("warmed", "recorded", "wanted", "piloted", "seconds", "preparing")
 
 
 class Checkpoints:

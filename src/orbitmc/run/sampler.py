@@ -25,6 +25,7 @@ from orbitmc.run.snapshots import Snapshot, next_snapshot, snapshot
 
 LANES = 64
 PACKS = 4
+LEAST_SHARE = 0.25  # of the time that was asked for belongs to the chains
 ROUND_SECONDS = 0.1  # a compiled call cannot be interrupted, so it must be short
 
 
@@ -33,7 +34,8 @@ class Run:
     """Packs of one kernel on one graph, and how far they have come.
 
     `warmed` and `recorded` count samples per lane; `wanted` is how many are to be recorded, once
-    that is known. `seconds` is the time spent so far, over all sessions.
+    that is known. `seconds` is the time spent so far, over all sessions; `preparing` is how much
+    of it went by before the first step.
     """
 
     graph: FactorGraph
@@ -48,12 +50,21 @@ class Run:
     wanted: int | None = None
     piloted: bool = False
     seconds: float = 0.0
+    preparing: float = 0.0
     interrupted: bool = False
     snapshots: list[Snapshot] = field(default_factory=list)
 
     @property
     def spacing(self) -> int:
         return self.schedule.spacing_for(self.graph.variables)
+
+    @property
+    def ends(self) -> float | None:
+        """When a timed run ends; chains get a share of the time even if preparing took it all."""
+        if self.schedule.seconds is None:
+            return None
+        left = self.schedule.seconds - self.preparing
+        return self.preparing + max(left, LEAST_SHARE * self.schedule.seconds)
 
     @property
     def chains(self) -> int:
@@ -119,6 +130,7 @@ def sample(
         lanes=lanes,
         packs=started,
         seconds=spent + starting.seconds,
+        preparing=spent + starting.seconds,
     )
     warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
     return proceed(run, threads=threads, watchers=watchers)
@@ -193,9 +205,9 @@ def _plan(run: Run) -> None:
 
 
 def _finished(run: Run, clock: _Clock) -> bool:
-    if run.schedule.seconds is not None:
+    if run.ends is not None:
         spent = time.perf_counter() - clock.begun
-        return spent >= run.schedule.seconds and run.recorded > 0
+        return spent >= run.ends and run.recorded > 0
     return run.recorded >= (run.wanted or 0)
 
 
@@ -239,18 +251,18 @@ def _warm_up_left(run: Run, clock: _Clock) -> int:
     """How many samples of warm-up are still to be made."""
     if run.recorded or run.piloted:
         return 0
-    if run.schedule.seconds is None or run.schedule.warm_up is not None:
+    if run.ends is None or run.schedule.warm_up is not None:
         return max(0, run.schedule.warm_up_for(run.wanted or 0) - run.warmed)
-    spent = time.perf_counter() - clock.begun
-    return clock.samples if spent < WARM_UP_SHARE * run.schedule.seconds else 0
+    spent = time.perf_counter() - clock.begun - run.preparing
+    return clock.samples if spent < WARM_UP_SHARE * (run.ends - run.preparing) else 0
 
 
 def _samples_now(run: Run, clock: _Clock) -> int:
     samples = clock.samples
     if run.wanted is not None:
         samples = min(samples, run.wanted - run.recorded)
-    if run.schedule.seconds is not None:
-        left = run.schedule.seconds - (time.perf_counter() - clock.begun)
+    if run.ends is not None:
+        left = run.ends - (time.perf_counter() - clock.begun)
         samples = max(1, min(samples, int(samples * left / ROUND_SECONDS) + 1))
     if run.schedule.snapshots:
         clock.snapshot_due = next_snapshot(run.recorded)
