@@ -116,12 +116,16 @@ def clauses_of(graph: FactorGraph) -> dict[str, Any]:
     }
 
 
+def repetitions(asked: Any) -> int:
+    return 1 if asked.quick else 3
+
+
 def measure(name: str, asked: Any) -> list[Any]:
     kind, people = name.split()
     size = int(people) if not asked.quick else min(int(people), 30)
     seconds = 0.05 if asked.quick else 1.0
     graph, clauses, spent = min(
-        (ground_once(size, kind == "open") for _ in range(1 if asked.quick else 3)),
+        (ground_once(size, kind == "open") for _ in range(repetitions(asked))),
         key=lambda found: found[2],
     )
     gibbs = updates_per_second(graph, SystematicScan(conditionals(graph)), seconds, LANES)
@@ -170,7 +174,9 @@ def main() -> None:
     rows = [measure(name, asked) for name in ALCHEMY if not asked.only or name in asked.only]
     measuring.print_table("Friends and smokers", columns, rows)
     results = {row[0]: dict(zip(columns[1:], row[1:], strict=True)) for row in rows}
-    measuring.write_results(asked.results, "markov_logic", results, quick=asked.quick)
+    measuring.write_results(
+        asked.results, "markov_logic", results, quick=asked.quick, repetitions=repetitions(asked)
+    )
 
 
 if __name__ == "__main__":
