@@ -132,6 +132,8 @@ def logic(
     differing = [rule.place for rule in program.rules if meanings_differ(rule)]
     if differing:
         remarks.append(_meaning_in_words(meaning, str(differing[0]), len(differing)))
+    elif meaning == "alchemy":
+        remarks.append("weights are paid for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)

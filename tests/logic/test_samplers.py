@@ -10,17 +10,17 @@ from orbitmc.markov_logic import logic
 from tests.logic.random_programs import random_program
 from tests.oracle.slow_logic import slow_marginals
 
-MOST_ERRORS = 8.0
-"""Standard errors: some of 100 honest numbers lies outside with a chance below 1e-6.
+MOST_ERRORS = 8.5
+"""Standard errors: some of 500 honest numbers lies outside with a chance below 1e-6.
 
 Errors come from eight columns of lanes in four packs, so they have 31 degrees of freedom; Student's
-chance of eight is 5e-9.
+chance of eight and a half is 1.3e-9.
 """
 ROUNDING = 1e-6  # of compiled draws
 
 
 @pytest.mark.parametrize("method", ["gibbs", "mcsat"])
-@pytest.mark.parametrize("seed", [0, 3, 5, 8, 21, 34])
+@pytest.mark.parametrize("seed", range(30))
 def test_samplers_agree_with_enumeration(method, seed):
     program, database, closed = random_program(seed)
     wanted = slow_marginals(program, database, closed)
