@@ -23,6 +23,7 @@ from orbitmc.logic.syntax import (
     Truth,
     Variable,
     atoms_of,
+    with_parts,
 )
 
 
@@ -130,14 +131,10 @@ def _without_links(
         case And(parts) | Or(parts):
             kept = tuple(inside(part) for part in parts if not is_link(part))
             return kept[0] if len(kept) == 1 else type(formula)(kept)
-        case Not(body):
-            return Not(inside(body))
-        case Implies(left, right) | Iff(left, right):
-            return type(formula)(inside(left), inside(right))
         case Exist(variables, body) | Forall(variables, body):
             bound = tuple(name for name in variables if name not in values)
             return type(formula)(bound, inside(body)) if bound else inside(body)
-    return formula
+    return with_parts(formula, inside)
 
 
 def _applied(name: str, words: Iterable[str]) -> str:

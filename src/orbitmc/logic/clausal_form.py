@@ -23,6 +23,7 @@ from orbitmc.logic.syntax import (
     Rule,
     Truth,
     parts,
+    with_parts,
 )
 from orbitmc.logic.universe import Universe
 
@@ -82,10 +83,8 @@ def _dropped(formula: Formula) -> Formula:
     match formula:
         case Forall(_, body):
             return _dropped(body)
-        case And(found):
-            return And(tuple(_dropped(part) for part in found))
-        case Or(found):
-            return Or(tuple(_dropped(part) for part in found))
+        case And() | Or():
+            return with_parts(formula, _dropped)
     return formula
 
 

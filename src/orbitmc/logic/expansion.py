@@ -20,6 +20,8 @@ from orbitmc.logic.syntax import (
     Term,
     Truth,
     Variable,
+    parts,
+    with_parts,
 )
 from orbitmc.logic.universe import Universe
 
@@ -52,13 +54,9 @@ def _expanded_size(formula: Formula, types: Mapping[str, str], universe: Univers
             for name in variables:
                 size *= universe.size(types[name])
             return size
-        case And(parts) | Or(parts):
-            return sum(_expanded_size(part, types, universe) for part in parts)
-        case Implies(left, right) | Iff(left, right):
-            return sum(_expanded_size(part, types, universe) for part in (left, right))
-        case Not(body):
-            return _expanded_size(body, types, universe)
-    return 1.0
+        case Atom() | Comparison() | Truth():
+            return 1.0
+    return sum(_expanded_size(part, types, universe) for part in parts(formula))
 
 
 def _expanded(
@@ -69,25 +67,13 @@ def _expanded(
             return Or(tuple(_instances(variables, body, types, universe, bound)))
         case Forall(variables, body):
             return And(tuple(_instances(variables, body, types, universe, bound)))
-        case And(parts):
-            return And(tuple(_expanded(part, types, universe, bound) for part in parts))
-        case Or(parts):
-            return Or(tuple(_expanded(part, types, universe, bound) for part in parts))
-        case Implies(left, right):
-            left, right = (_expanded(part, types, universe, bound) for part in (left, right))
-            return Implies(left, right)
-        case Iff(left, right):
-            left, right = (_expanded(part, types, universe, bound) for part in (left, right))
-            return Iff(left, right)
-        case Not(body):
-            return Not(_expanded(body, types, universe, bound))
         case Atom():
             return replace(
                 formula, arguments=tuple(_bound(term, bound) for term in formula.arguments)
             )
         case Comparison(operator, left, right):
             return Comparison(operator, _bound(left, bound), _bound(right, bound))
-    return formula
+    return with_parts(formula, lambda part: _expanded(part, types, universe, bound))
 
 
 def _instances(

@@ -7,21 +7,15 @@ import numpy as np
 
 from orbitmc.logic.features import Features, taken
 from orbitmc.logic.syntax import (
-    And,
     Atom,
     Constant,
-    Exist,
-    Forall,
     Formula,
-    Iff,
-    Implies,
-    Not,
-    Or,
     Predicate,
     Rule,
     Term,
     Variable,
     atoms_of,
+    with_parts,
 )
 from orbitmc.logic.universe import Ints, Universe
 
@@ -125,18 +119,9 @@ class _Abstraction:
         self.places, self.seen = places, -1
 
     def formula(self, formula: Formula) -> Formula:
-        match formula:
-            case Atom(predicate, arguments, place):
-                return Atom(predicate, tuple(map(self._term, arguments)), place)
-            case Not(body):
-                return Not(self.formula(body))
-            case And(parts) | Or(parts):
-                return type(formula)(tuple(map(self.formula, parts)))
-            case Implies(left, right) | Iff(left, right):
-                return type(formula)(self.formula(left), self.formula(right))
-            case Exist(variables, body) | Forall(variables, body):
-                return type(formula)(variables, self.formula(body))
-        return formula
+        if isinstance(formula, Atom):
+            return replace(formula, arguments=tuple(map(self._term, formula.arguments)))
+        return with_parts(formula, self.formula)
 
     def _term(self, term: Term) -> Term:
         if not isinstance(term, Constant):

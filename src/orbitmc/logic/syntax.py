@@ -1,6 +1,6 @@
 """What a Markov logic program says: types, predicates and weighted formulas, as plain values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -197,6 +197,20 @@ def parts(formula: Formula) -> tuple[Formula, ...]:
         case Not(body) | Exist(_, body) | Forall(_, body):
             return (body,)
     return ()
+
+
+def with_parts(formula: Formula, change: Callable[[Formula], Formula]) -> Formula:
+    """The same formula made of changed parts; atoms and comparisons have none."""
+    match formula:
+        case And(found) | Or(found):
+            return type(formula)(tuple(map(change, found)))
+        case Implies(left, right) | Iff(left, right):
+            return type(formula)(change(left), change(right))
+        case Exist(variables, body) | Forall(variables, body):
+            return type(formula)(variables, change(body))
+        case Not(body):
+            return Not(change(body))
+    return formula
 
 
 def parts_of(formula: Formula) -> Iterator[Atom | Comparison]:

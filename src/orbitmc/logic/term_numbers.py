@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.logic.syntax import Comparison, Constant, Term, Variable
-from orbitmc.logic.universe import NO_NUMBER, Ints, Universe
+from orbitmc.logic.universe import NO_NUMBER, Ints, Universe, integer_of
 
 NOBODY = -1
 """Stands for a term whose result is no constant of the wanted type."""
@@ -40,7 +40,7 @@ class Terms:
             case Variable(name):
                 return self.universe.integers[self.types[name]][self.bound[name]]
             case Constant(name):
-                return np.full(self.rows, _integer(name), dtype=np.int64)
+                return np.full(self.rows, integer_of(name), dtype=np.int64)
         inner = [self.integers(part) for part in term.arguments]
         valid = np.logical_and.reduce([part != NO_NUMBER for part in inner])
         with np.errstate(over="ignore", divide="ignore"):
@@ -110,10 +110,3 @@ ORDERS: Mapping[str, Callable[[Ints, Ints], NDArray[np.bool_]]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-
-
-def _integer(name: str) -> int:
-    try:
-        return int(name)
-    except ValueError:
-        return NO_NUMBER

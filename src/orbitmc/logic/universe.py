@@ -38,7 +38,7 @@ class Universe:
     def integers(self) -> Mapping[str, Ints]:
         """The integer that each constant of a type is; NO_NUMBER for those that are none."""
         return {
-            kind: np.array([_integer(name) for name in names], dtype=np.int64)
+            kind: np.array([integer_of(name) for name in names], dtype=np.int64)
             for kind, names in self.constants.items()
         }
 
@@ -74,7 +74,8 @@ def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]
                 )
 
 
-def _integer(name: str) -> int:
+def integer_of(name: str) -> int:
+    """The integer that a constant is, or NO_NUMBER."""
     digits = name.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS
     return int(name) if plain else NO_NUMBER
