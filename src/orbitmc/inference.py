@@ -21,7 +21,7 @@ from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan, predict
-from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -62,12 +62,16 @@ def marginals(
 
 @dataclass(frozen=True)
 class Decision:
-    """How a question will be answered, and why; `settings` name a method that is not `auto`."""
+    """How a question will be answered, and why; `settings` name a method that is not `auto`.
+
+    `prepared` are the model's conditionals, if the decision needed them already.
+    """
 
     settings: Settings
     reason: str
     plan: Plan | None = None
     choice: Choice | None = None
+    prepared: Conditionals | None = None
 
 
 def decide(model: Model, settings: Settings) -> Decision:
@@ -112,9 +116,10 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     if settings.method != "lmh" or settings.names_jumps:
         return Decision(settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
-    choice = race(model, conditionals(model.graph), seconds=RACE_SHARE * seconds)
+    prepared = conditionals(model.graph)
+    choice = race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
-    return Decision(moved, f"{reason}; {choice.about}", choice=choice)
+    return Decision(moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
 def carry_out(
@@ -147,7 +152,7 @@ def answer_by_sampling(
 ) -> Marginals:
     """Answer by running chains."""
     settings = decision.settings
-    prepared = conditionals(model.graph)
+    prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
     with Stopwatch() as finding:
         lifting = kernel_for(model, prepared, settings, ground)
     run = sample(

@@ -8,6 +8,7 @@ digits of those come last: a block of consecutive codes is one variable, its ato
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,17 +83,31 @@ class Atoms:
         """Variable and value that make each of these unknown atoms true."""
         if self.in_blocks:
             block = codes // self.width
-            variable = self.first + (np.cumsum(self.fixed < 0) - 1)[block]
-            excluded = self.known[self.truth == FALSE]
             start = block * self.width
-            before = np.searchsorted(excluded, codes) - np.searchsorted(excluded, start)
-            return variable, codes - start - before
+            before = np.searchsorted(self._false, codes) - np.searchsorted(self._false, start)
+            return self.first + self._rank_of_block[block], codes - start - before
         if self.default == UNKNOWN:
-            certain = self.known[self.truth != UNKNOWN]
-            rank = codes - np.searchsorted(certain, codes)
+            rank = codes - np.searchsorted(self._certain, codes)
         else:
-            rank = np.searchsorted(self.known[self.truth == UNKNOWN], codes)
+            rank = np.searchsorted(self._unknown, codes)
         return self.first + rank, np.ones(len(codes), dtype=np.int64)
+
+    @cached_property
+    def _rank_of_block(self) -> Ints:
+        """Which of the open blocks each block is."""
+        return np.asarray(np.cumsum(self.fixed < 0) - 1)
+
+    @cached_property
+    def _false(self) -> Ints:
+        return np.asarray(self.known[self.truth == FALSE])
+
+    @cached_property
+    def _certain(self) -> Ints:
+        return np.asarray(self.known[self.truth != UNKNOWN])
+
+    @cached_property
+    def _unknown(self) -> Ints:
+        return np.asarray(self.known[self.truth == UNKNOWN])
 
     def possible(self) -> Ints:
         """Codes of the atoms that are not false, ascending."""
@@ -111,7 +126,7 @@ class Atoms:
     def unknown(self) -> Ints:
         """Codes of the unknown atoms, ascending."""
         if self.default != UNKNOWN:
-            return np.asarray(self.known[self.truth == UNKNOWN])
+            return self._unknown
         codes = np.arange(self.size)
         return np.asarray(codes[self.status(codes) == UNKNOWN])
 
@@ -125,9 +140,7 @@ class Atoms:
         """How many values each variable of this predicate has."""
         if not self.in_blocks:
             return np.full(self.variables, 2)
-        excluded = np.bincount(
-            self.known[self.truth == FALSE] // self.width, minlength=len(self.fixed)
-        )
+        excluded = np.bincount(self._false // self.width, minlength=len(self.fixed))
         return (self.width - excluded)[self.fixed < 0]
 
 

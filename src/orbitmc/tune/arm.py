@@ -10,7 +10,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.potentials import log_weight
 from orbitmc.kernels.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.tune.families import FAMILIES, Guess
+from orbitmc.tune.families import FAMILIES, Propose
 from orbitmc.tune.panel import Panel
 from orbitmc.tune.recipe import Recipe, base_chain, combined
 from orbitmc.tune.trial import Track, Trial
@@ -84,13 +84,13 @@ class Arm:
         return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
 
 
-def guessed_acceptance(model: Model, guess: Guess, values: Bytes) -> float:
+def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
     """How often jumps from these states would be accepted, among those that change something."""
     rng = np.random.default_rng(0)
     before = log_weight(model.graph, values)
     chances = []
     for _ in range(GUESSES):
-        after = guess(model, values, rng)
+        after = propose(values, rng)
         real = (after != values).any(axis=0)
         change = log_weight(model.graph, after)[real] - before[real]
         chances.append(np.exp(np.minimum(change, 0.0)))

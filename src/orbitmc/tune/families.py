@@ -37,8 +37,8 @@ MOST_SETS = 1000  # of variables that are flipped together
 MOST_LABELS = 12
 
 
-Guess = Callable[[Model, Bytes, np.random.Generator], Bytes]
-"""Propose one jump from the states of some lanes, as the family would."""
+Propose = Callable[[Bytes, np.random.Generator], Bytes]
+"""Propose one jump from the states of some lanes, as a family would."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Family:
 
     `build` gives its kernel, or None where it does not apply. A family that `switches` connects
     modes that no local step connects, so it is kept even if a short race cannot show its worth.
-    A `guess` tells how often jumps will be accepted before anything is compiled. Where lanes
-    trade parts of their states, only `columns` of them are independent.
+    A `guess` proposes such jumps, to tell before anything is compiled how often they will be
+    accepted. Where lanes trade parts of their states, only `columns` of them are independent.
     """
 
     words: str
     build: Callable[[Model, Conditionals], Kernel | None]
     switches: bool = False
-    guess: Guess | None = None
+    guess: Callable[[Model], Propose] | None = None
     columns: int | None = None
 
 
@@ -63,9 +63,9 @@ def _flip(model: Model, prepared: Conditionals) -> Kernel | None:
     return flips(model.graph, prepared, [binary]) if len(binary) > 1 else None
 
 
-def _guessed_flip(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
-    flipped: Bytes = values ^ (model.graph.cardinality == 2).astype(np.uint8)[:, None]
-    return flipped
+def _guessed_flip(model: Model) -> Propose:
+    binary = (model.graph.cardinality == 2).astype(np.uint8)[:, None]
+    return lambda values, rng: values ^ binary
 
 
 def _parts(model: Model) -> list[Numbers]:
@@ -97,14 +97,18 @@ def _labels(model: Model, prepared: Conditionals) -> Kernel | None:
     return relabelling(model.graph, [own for own, _ in chosen], [pair for _, pair in chosen])
 
 
-def _guessed_labels(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
+def _guessed_labels(model: Model) -> Propose:
     chosen = _label_pairs(model)
-    own, (one, other) = chosen[rng.integers(len(chosen))]
-    names = np.arange(model.graph.cardinality[own[0]], dtype=np.uint8)
-    names[[one, other]] = other, one
-    turned = values.copy()
-    turned[own] = names[values[own]]
-    return turned
+
+    def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
+        own, (one, other) = chosen[rng.integers(len(chosen))]
+        names = np.arange(model.graph.cardinality[own[0]], dtype=np.uint8)
+        names[[one, other]] = other, one
+        turned = values.copy()
+        turned[own] = names[values[own]]
+        return turned
+
+    return propose
 
 
 def _one_hot(model: Model, prepared: Conditionals) -> Kernel | None:
@@ -132,13 +136,17 @@ def _group_exchange(model: Model, prepared: Conditionals) -> Kernel | None:
     return shuffle(model.graph, prepared, exchange_blocks(rows), rows=2) if rows else None
 
 
-def _guessed_exchange(model: Model, values: Bytes, rng: np.random.Generator) -> Bytes:
+def _guessed_exchange(model: Model) -> Propose:
     matrices = _rows(model)
-    rows = matrices[rng.integers(len(matrices))]
-    one, other = rng.choice(len(rows), 2, replace=False)
-    turned = values.copy()
-    turned[rows[one]], turned[rows[other]] = values[rows[other]], values[rows[one]]
-    return turned
+
+    def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
+        rows = matrices[rng.integers(len(matrices))]
+        one, other = rng.choice(len(rows), 2, replace=False)
+        turned = values.copy()
+        turned[rows[one]], turned[rows[other]] = values[rows[other]], values[rows[one]]
+        return turned
+
+    return propose
 
 
 def _alike(model: Model, max_moved: int) -> ExchangeBlocks:

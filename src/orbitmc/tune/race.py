@@ -140,7 +140,7 @@ class _Race:
             return None
         values = self.standing.track.pack.values
         if family.guess is not None:
-            acceptance = guessed_acceptance(self.model, family.guess, values)
+            acceptance = guessed_acceptance(self.model, family.guess(self.model), values)
             if acceptance < SELDOM:
                 self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
                 return None
