@@ -24,6 +24,7 @@ from orbitmc.kernels.proposal import (
     settle,
     settle_surely,
 )
+from orbitmc.kernels.relative import relative_to_blocks
 from orbitmc.random import integer, lanes_of, toss
 
 ALL_ROWS = 0
@@ -153,7 +154,8 @@ def shuffle(
     require_blocks(graph, blocks)
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
-    return Shuffle(prepared, blocks, rows, symmetric)
+    relative = prepared if symmetric else relative_to_blocks(graph, prepared, blocks)
+    return Shuffle(relative, blocks, rows, symmetric)
 
 
 def require_blocks(graph: FactorGraph, blocks: ExchangeBlocks) -> None:

@@ -18,6 +18,7 @@ from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
+from orbitmc.kernels.relative import relative_to_blocks
 from orbitmc.random import lanes_of, pick_by_weights
 
 
@@ -129,7 +130,7 @@ def exchange_picked(memory):
 def swap(graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks) -> Swap:
     """Swap differing members within blocks of single variables."""
     require_single(graph, blocks)
-    return Swap(prepared, blocks)
+    return Swap(relative_to_blocks(graph, prepared, blocks), blocks)
 
 
 def require_single(graph: FactorGraph, blocks: ExchangeBlocks) -> None:
