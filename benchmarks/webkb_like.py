@@ -4,9 +4,10 @@ The model mimics collective classification of linked web pages. Each of 286 page
 each an atom that is true or false: 2,002 binary variables. Words give every atom log-odds of its
 own (spread 1), so no two atoms have the same field. A link joins every label of one page with
 every label of the other by a coupling that depends on the two labels only; an atom has about 45
-neighbours. In some rows labels of one page also exclude each other. How strong couplings are
-decides how often a jump is accepted, so rows go from weak to strong, including where jumps do not
-pay.
+neighbours. Links go anywhere, or from three kinds of pages to the hubs of their kind, one in fifty
+elsewhere, as in sites where everybody is linked with the same few pages. In some rows labels of one
+page also exclude each other. How strong couplings are decides how often a jump is accepted, so rows
+go from weak to strong, including where jumps do not pay.
 
 Contestants are Gibbs (random scan) and Lifted Metropolis-Hastings in the paper's settings: weight
 4/5 for Gibbs, six clusters of weights, links of Boolean rank 5, and shuffles of blocks of about
@@ -18,11 +19,13 @@ what they disagree by is the noise.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import measuring
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
 from orbitmc.graph.builder import Builder
@@ -42,21 +45,50 @@ from orbitmc.run.schedule import Schedule
 
 LABELS = 7
 NEIGHBOURS = 45
-LANES = 32  # repetitions
+PAGES_AROUND = (NEIGHBOURS - LABELS + 1) / LABELS
+LANES = 64  # repetitions
 RECORDS = 2000  # states counted in each chain
-ROWS = {
-    "links .02": (0.02, 0.0),
-    "links .05": (0.05, 0.0),
-    "links .1": (0.1, 0.0),
-    "links .2": (0.2, 0.0),
-    "links .4": (0.4, 0.0),
-    "links .05, exclusion 4": (0.05, 4.0),
-    "links .05, exclusion 6": (0.05, 6.0),
-    "links .05, exclusion 8": (0.05, 8.0),
+KINDS, HUBS, SHARE_ASTRAY = 3, 24, 0.02  # of pages, where all link to the same few
+
+Links = Callable[[int, np.random.Generator], NDArray[np.int64]]
+
+
+def links_anywhere(pages: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Random links, each between two pages and in one direction."""
+    count = round(pages * PAGES_AROUND / 2)
+    drawn = rng.integers(0, pages, (round(count * 1.1) + 10, 2))
+    links = np.unique(drawn[drawn[:, 0] != drawn[:, 1]], axis=0)
+    return rng.permutation(links)[:count]
+
+
+def links_to_hubs(pages: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Pages of each kind link to the same hubs, but for a few links that go to another hub."""
+    hubs = min(HUBS, pages // 2)
+    degree = min(hubs, round(PAGES_AROUND))
+    of_kind = np.array([rng.choice(hubs, degree, replace=False) for _ in range(KINDS)])
+    goals = of_kind[rng.integers(0, KINDS, pages - hubs)]
+    astray = rng.random(goals.shape) < SHARE_ASTRAY
+    goals[astray] = rng.integers(0, hubs, int(astray.sum()))
+    sources = np.repeat(np.arange(hubs, pages), degree)
+    return np.unique(np.stack([sources, goals.reshape(-1)], axis=1), axis=0)
+
+
+ROWS: dict[str, tuple[Links, float, float]] = {
+    "hubs .02": (links_to_hubs, 0.02, 0.0),
+    "hubs .05": (links_to_hubs, 0.05, 0.0),
+    "hubs .1": (links_to_hubs, 0.1, 0.0),
+    "links .02": (links_anywhere, 0.02, 0.0),
+    "links .05": (links_anywhere, 0.05, 0.0),
+    "links .1": (links_anywhere, 0.1, 0.0),
+    "links .2": (links_anywhere, 0.2, 0.0),
+    "links .4": (links_anywhere, 0.4, 0.0),
+    "links .05, exclusion 4": (links_anywhere, 0.05, 4.0),
+    "links .05, exclusion 6": (links_anywhere, 0.05, 6.0),
+    "links .05, exclusion 8": (links_anywhere, 0.05, 8.0),
 }
 
 
-def webkb_like(pages: int, coupling: float, exclusion: float) -> Model:
+def webkb_like(pages: int, linked: Links, coupling: float, exclusion: float) -> Model:
     """Labels of linked pages; `coupling` is the spread of link weights.
 
     `exclusion` is how much two labels of one page dislike each other; half as much speaks for
@@ -68,7 +100,7 @@ def webkb_like(pages: int, coupling: float, exclusion: float) -> Model:
     words = rng.normal(0.0, 1.0, atoms.size) + exclusion / 2
     add_scaled(builder, atoms.reshape(-1, 1), words, np.array([0.0, 1.0]))
     weights = rng.normal(0.0, coupling, (LABELS, LABELS))
-    links = linked_pages(pages, (NEIGHBOURS - LABELS + 1) / LABELS, rng)
+    links = linked(pages, rng)
     both = np.array([0.0, 0.0, 0.0, 1.0])
     for one in range(LABELS):
         for other in range(LABELS):
@@ -79,13 +111,6 @@ def webkb_like(pages: int, coupling: float, exclusion: float) -> Model:
     add_scaled(builder, within, -exclusion, both)
     names = tuple(f"page{page}_{label}" for page in range(pages) for label in range(LABELS))
     return Model(builder.build(), names, (("false", "true"),) * atoms.size)
-
-
-def linked_pages(pages: int, degree: float, rng: np.random.Generator) -> Any:
-    """Random links, each between two pages and in one direction."""
-    drawn = rng.integers(0, pages, (round(pages * degree / 2 * 1.1) + 10, 2))
-    links = np.unique(drawn[drawn[:, 0] != drawn[:, 1]], axis=0)
-    return rng.permutation(links)[: round(pages * degree / 2)]
 
 
 def pages_of(model: Model) -> ExchangeBlocks:

@@ -15,33 +15,55 @@ from orbitmc.symmetry.fields import fields
 from tests.oracle.brute_force import states
 from tests.oracle.random_models import random_graph
 
-GREEDY_GAP = 2.0
-"""Brute force over all subsets found at most this many times more members per moved factor."""
+GREEDY_GAP, MEAN_GAP = 2.0, 1.2
+"""Brute force over all subsets found at most this many times more members per moved factor, and on
+average; nothing moved counts as one."""
 
 
 def moved_by_definition(graph, members):
-    """Factors that some swap of two members changes, by trying every state of the factor."""
-    found = []
-    for factor in range(graph.factors):
-        scope, table = graph.scope_of(factor).tolist(), graph.expanded(factor)
-        for one, two in itertools.combinations(members, 2):
-            traded = {one: two, two: one}
-            names = sorted(set(scope) | {one, two})
-            sizes = [range(int(graph.cardinality[v])) for v in names]
-            if any(
-                not np.isclose(
-                    table[tuple(state[v] for v in scope)],
-                    table[tuple(state[traded.get(v, v)] for v in scope)],
-                    rtol=1e-9,
-                    atol=1e-9,
-                )
-                for state in (
-                    dict(zip(names, values, strict=True)) for values in itertools.product(*sizes)
-                )
-            ):
-                found.append(factor)
-                break
-    return found
+    """Factors that some swap of two members turns into one that the model does not have.
+
+    A factor that reads one member, and one or two variables in all, may be traded for another.
+    """
+    return [
+        factor
+        for factor in range(graph.factors)
+        if any(
+            not (_is_kept(graph, factor, traded) or _is_traded(graph, factor, members, traded))
+            for one, two in itertools.combinations(members, 2)
+            for traded in [{one: two, two: one}]
+        )
+    ]
+
+
+def _is_kept(graph, factor, traded):
+    return _is_image(graph, factor, factor, traded)
+
+
+def _is_traded(graph, factor, members, traded):
+    scope = graph.scope_of(factor).tolist()
+    if len(scope) > 2 or len(set(scope) & set(members)) != 1:
+        return False
+    return any(_is_image(graph, factor, other, traded) for other in range(graph.factors))
+
+
+def _is_image(graph, factor, other, traded):
+    """Whether one factor is the other one with two variables traded, by trying every state."""
+    mine, theirs = graph.scope_of(factor).tolist(), graph.scope_of(other).tolist()
+    if len(mine) != len(theirs):
+        return False
+    names = sorted({*mine, *theirs, *traded})
+    sizes = [range(int(graph.cardinality[v])) for v in names]
+    table, image = graph.expanded(factor), graph.expanded(other)
+    return all(
+        np.isclose(
+            table[tuple(state[traded.get(v, v)] for v in mine)],
+            image[tuple(state[v] for v in theirs)],
+            rtol=1e-9,
+            atol=1e-9,
+        )
+        for state in (dict(zip(names, values, strict=True)) for values in itertools.product(*sizes))
+    )
 
 
 def members_of(found):
@@ -113,7 +135,7 @@ def test_blocks_are_disjoint_alike_and_move_few_factors(seed, most):
 def best_ratio(graph, orbit, most):
     """Members per moved factor of the best subset, by trying all of them."""
     ratios = [
-        size / max(1e-9, len(moved(graph, members)))
+        size / max(1, len(moved(graph, members)))
         for size in range(2, len(orbit) + 1)
         for members in itertools.combinations(orbit, size)
         if len(moved(graph, members)) <= most
@@ -128,11 +150,11 @@ def test_the_first_block_is_nearly_the_best_of_all_subsets(most):
         graph = random_structured(seed)
         best = best_ratio(graph, range(8), most)
         found = members_of(blocks(graph, np.zeros(8, int), max_moved=most, slack=0))
-        ratios = [len(block) / max(1e-9, len(moved(graph, block))) for block in found]
+        ratios = [len(block) / max(1, len(moved(graph, block))) for block in found]
         gaps.append(best / max(ratios) if best else 1.0)
     assert min(gaps) >= 1 - 1e-12
     assert max(gaps) <= GREEDY_GAP
-    assert np.mean(gaps) <= 1.15
+    assert np.mean(gaps) <= MEAN_GAP
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -165,7 +187,7 @@ def test_a_budget_follows_from_the_acceptance():
 
 def test_a_pair_moves_all_its_factors_but_the_one_between():
     pairs = list(itertools.combinations(range(6), 2))
-    clique = ising(np.zeros(6), pairs, 0.5).graph
+    clique = ising(np.zeros(6), pairs, np.linspace(0.4, 0.6, 15)).graph
     assert len(moved(clique, [0, 1])) == 8
     assert members_of(blocks(clique, np.zeros(6, int), max_moved=7)) == []
     assert [len(block) for block in members_of(blocks(clique, np.zeros(6, int), max_moved=15))] == [
@@ -173,6 +195,20 @@ def test_a_pair_moves_all_its_factors_but_the_one_between():
     ]
     joined = ising(np.zeros(2), [[0, 1]], 0.5).graph
     assert members_of(blocks(joined, [0, 0], max_moved=0)) == [[0, 1]]
+
+
+def test_variables_with_equal_couplings_to_the_same_neighbours_share_a_block():
+    """Two kinds of leaves, mixed, on two hubs; all have the same degree and fields of their own."""
+    fields = np.linspace(0.0, 0.1, 14)
+    kind = np.array([0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0])
+    links = [(2 + leaf, hub) for leaf, hub in enumerate(kind.tolist())]
+    graph = ising(fields, links, 0.5).graph
+    orbit = np.array([-1, -1] + [0] * 12)
+    found = members_of(blocks(graph, orbit, max_moved=6))
+    assert sorted(sorted(block) for block in found) == [
+        (2 + np.flatnonzero(kind == one)).tolist() for one in (0, 1)
+    ]
+    assert [len(moved(graph, block)) for block in found] == [6, 6]  # the fields
 
 
 def test_one_symmetric_clause_over_everybody_is_never_moved():
@@ -193,7 +229,7 @@ def test_ties_go_to_the_nearest_field():
 
 def test_at_equal_cost_and_field_the_first_variable_wins():
     graph = ising(np.full(5, 0.5), np.zeros((0, 2)), 0.0).graph
-    assert members_of(blocks(graph, np.zeros(5, int), max_moved=2)) == [[0, 1], [2, 3]]
+    assert members_of(blocks(graph, np.zeros(5, int), max_moved=0)) == [[0, 1, 2, 3, 4]]
 
 
 def test_the_budget_bounds_the_mean_square_of_a_shuffle():

@@ -116,6 +116,8 @@ def _candidates(graph: FactorGraph, connections: Links, orbits: Numbers) -> Cand
 def moved(graph: FactorGraph, members: ArrayLike) -> Indices:
     """The factors that some permutation of the members changes, computed from scratch.
 
+    Factors of one or two variables that permutations only trade for each other are not moved: if
+    all members have the same field, or the same coupling to the same neighbour, nothing changes.
     `len(members) / len(moved(graph, members))` is what `blocks` makes large.
     """
     block = np.unique(np.asarray(members, dtype=np.int64))

@@ -23,12 +23,16 @@ WIDE = 64
 """Factors that read more variables than this are counted, but do not make variables cheaper:
 they are shared by so many that it would hardly change who comes next."""
 
+WIDE_BOND = 1024
+"""The same for bonds, of which a block loses all that some member does not have."""
+
 TIES = 32
 """How many equally cheap variables that share nothing with the block are compared."""
 
-ROUND, STEP, SIZE, MET, INVARIANT, TOUCHED, FRONT = range(7)
+ROUND, STEP, SIZE, MET, INVARIANT, COMMON, TOUCHED, FRONT = range(8)
 """What `counter` holds: the present round and step; how many members, factors met, factors left
-invariant and variables touched there are; the first place whose variable may be untouched."""
+invariant, bonds common to all members and variables touched there are; the first place whose
+variable may be untouched."""
 
 
 class Candidates(NamedTuple):
@@ -50,7 +54,8 @@ class Candidates(NamedTuple):
 class Memory(NamedTuple):
     """What the search overwrites; a stamp says in which round or step something last happened.
 
-    `cost[v]` is how many moved factors variable `v` would add, less those that the block has met.
+    `cost[v]` is how many moved factors variable `v` would add, less those that the block has met;
+    `has[v]` how many of the common bonds it has.
     """
 
     counter: Numbers
@@ -58,9 +63,12 @@ class Memory(NamedTuple):
     kept_in: Numbers  # per factor: step
     class_in: Numbers  # per factor left invariant: the class of all members in it
     invariant: Numbers
+    common_in: Numbers  # per bond: step, the last in which a member had it while all had
+    common: Numbers
     touched_in: Numbers  # per variable: round
     joined_in: Numbers  # per variable: round
     cost: Numbers
+    has: Numbers
     touched: Numbers
     block: Numbers
     total: Floats  # sum of the members' fields
@@ -73,14 +81,17 @@ def memory_for(links: Links, candidates: Candidates, values: int) -> Memory:
     variables, factors = len(candidates.place_of), len(links.factor_start) - 1
     places = len(candidates.variable)
     return Memory(
-        counter=np.zeros(7, np.int64),
+        counter=np.zeros(8, np.int64),
         met_in=np.zeros(factors, np.int64),
         kept_in=np.zeros(factors, np.int64),
         class_in=np.zeros(factors, np.int64),
         invariant=np.zeros(max(1, int(candidates.degree.max(initial=0))), np.int64),
+        common_in=np.zeros(len(links.holder_start) - 1, np.int64),
+        common=np.zeros(max(1, int(candidates.degree.max(initial=0))), np.int64),
         touched_in=np.zeros(variables, np.int64),
         joined_in=np.zeros(variables, np.int64),
         cost=np.zeros(variables, np.int64),
+        has=np.zeros(variables, np.int64),
         touched=np.zeros(variables, np.int64),
         block=np.zeros(variables, np.int64),
         total=np.zeros(max(1, values)),
@@ -138,7 +149,7 @@ def _grow(links, candidates, memory, first, last, max_moved, budget, slack):
             break
         uneven += _distance(candidates, memory, chosen) * 2 * count[SIZE] / (count[SIZE] + 1)
         _join(links, candidates, memory, chosen)
-        moved = count[MET] - count[INVARIANT]
+        moved = count[MET] - count[INVARIANT] - count[COMMON] * count[SIZE]
         if moved > max_moved:
             break
         if best_size == 0 or count[SIZE] * best_moved >= best_size * moved:
@@ -154,9 +165,10 @@ def _begin(links, candidates, memory, first):
     count = memory.counter
     seed = candidates.variable[first]
     count[ROUND] += 1
+    count[STEP] += 1
     count[SIZE], count[MET], count[TOUCHED] = 0, 0, 0
     count[FRONT] = first
-    count[INVARIANT] = 0
+    count[INVARIANT], count[COMMON] = 0, 0
     memory.total[:] = 0.0
     _enlist(candidates, memory, seed)
     for link in range(links.variable_start[seed], links.variable_start[seed + 1]):
@@ -166,12 +178,20 @@ def _begin(links, candidates, memory, first):
         count[INVARIANT] += 1
         _meet(links, candidates, memory, factor, seed)
         _rate(links, candidates, memory, factor, seed, -1)
+        memory.common_in[links.bond[link]] = count[STEP]
+        memory.common[count[COMMON]] = links.bond[link]
+        count[COMMON] += 1
+        _credit(links, candidates, memory, links.bond[link], seed, 1)
 
 
 @shared
 def _join(links, candidates, memory, variable):
-    """Add a variable: factors it does not share, or not in the same role, are now moved."""
+    """Add a variable: factors it does not share, or not in the same role, are now moved.
+
+    So are those of bonds that it does not have.
+    """
     count = memory.counter
+    before = count[STEP]
     count[STEP] += 1
     _enlist(candidates, memory, variable)
     for link in range(links.variable_start[variable], links.variable_start[variable + 1]):
@@ -181,6 +201,9 @@ def _join(links, candidates, memory, variable):
             memory.class_in[factor] = NOBODY
         elif memory.class_in[factor] == links.own[link]:
             memory.kept_in[factor] = count[STEP]
+        if memory.common_in[links.bond[link]] == before:
+            memory.common_in[links.bond[link]] = count[STEP]
+    _keep_common(links, candidates, memory, variable)
     kept = 0
     for place in range(count[INVARIANT]):
         factor = memory.invariant[place]
@@ -191,6 +214,21 @@ def _join(links, candidates, memory, variable):
             _rate(links, candidates, memory, factor, variable, 1)
             memory.class_in[factor] = NOBODY
     count[INVARIANT] = kept
+
+
+@shared
+def _keep_common(links, candidates, memory, variable):
+    """Forget the bonds that the newest member does not have."""
+    count = memory.counter
+    kept = 0
+    for place in range(count[COMMON]):
+        bond = memory.common[place]
+        if memory.common_in[bond] == count[STEP]:
+            memory.common[kept] = bond
+            kept += 1
+        else:
+            _credit(links, candidates, memory, bond, variable, -1)
+    count[COMMON] = kept
 
 
 @shared
@@ -225,6 +263,18 @@ def _rate(links, candidates, memory, factor, member, change):
 
 
 @shared
+def _credit(links, candidates, memory, bond, member, change):
+    """Remember who else has a bond, or that it no longer counts."""
+    first, last = links.holder_start[bond], links.holder_start[bond + 1]
+    if last - first <= WIDE_BOND:
+        for place in range(first, last):
+            variable = links.holder[place]
+            if candidates.class_of[variable] == candidates.class_of[member]:
+                _touch(candidates, memory, variable, member, 0)
+                memory.has[variable] += change
+
+
+@shared
 def _touch(candidates, memory, variable, member, change):
     count = memory.counter
     if candidates.class_of[variable] != candidates.class_of[member]:
@@ -232,6 +282,7 @@ def _touch(candidates, memory, variable, member, change):
     if memory.touched_in[variable] != count[ROUND]:
         memory.touched_in[variable] = count[ROUND]
         memory.cost[variable] = candidates.degree[variable]
+        memory.has[variable] = 0
         memory.touched[count[TOUCHED]] = variable
         count[TOUCHED] += 1
     memory.cost[variable] += change
@@ -246,10 +297,12 @@ def _cheapest(candidates, memory, last, room):
     best = (FAR, np.inf, NOBODY)
     for place in range(memory.counter[TOUCHED]):
         variable = memory.touched[place]
-        if memory.cost[variable] <= best[0] and _free(candidates, memory, variable):
+        # a common bond that stays spares the factors of all members, the new one's too
+        cost = memory.cost[variable] - memory.has[variable] * (memory.counter[SIZE] + 1)
+        if cost <= best[0] and _free(candidates, memory, variable):
             distance = _distance(candidates, memory, variable)
             if distance <= room:
-                best = _lesser(best, (memory.cost[variable], distance, variable))
+                best = _lesser(best, (cost, distance, variable))
     stranger = _stranger(candidates, memory, last)
     if stranger != NOBODY:
         distance = _distance(candidates, memory, stranger)
