@@ -99,3 +99,54 @@ def _add_clause(graph, scratch, values, variable, factor, size):
         alone = satisfied if value == wanted else unsatisfied
         for lane in range(lanes_of(scratch)):
             log_weights[value, lane] += satisfied if by_others[lane] else alone
+
+
+@shared
+def local_log_ratios(graph, scratch, values, variable):
+    """Log-weight of each value but 0 above that of 0, per lane, of a pairwise variable."""
+    size = np.int64(graph.cardinality[variable])
+    for value in range(1, size):
+        for lane in range(lanes_of(scratch)):
+            scratch.log_weights[value, lane] = 0.0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        first = graph.scope_start[factor]
+        if graph.scope_start[factor + 1] - first == 1:
+            _add_own_ratios(graph, scratch, factor, size)
+        elif graph.scope[first] == variable:
+            _add_pair_ratios(graph, scratch, values, factor, first, first + 1, size)
+        else:
+            _add_pair_ratios(graph, scratch, values, factor, first + 1, first, size)
+
+
+@shared
+def _add_own_ratios(graph, scratch, factor, size):
+    start = np.uint64(graph.table_start[graph.table_of[factor]])
+    for value in range(1, size):
+        ratio = graph.table[start + np.uint64(value)] - graph.table[start]
+        for lane in range(lanes_of(scratch)):
+            scratch.log_weights[value, lane] += ratio
+
+
+@shared
+def _add_pair_ratios(graph, scratch, values, factor, own, other, size):
+    """Add the ratios of a table whose own and other variable stand at two places of `scope`."""
+    zero = np.uint64(graph.table_start[graph.table_of[factor]])
+    neighbour, stride = np.uint64(graph.scope[other]), np.uint64(graph.stride[other])
+    last = np.uint64(graph.cardinality[neighbour]) - np.uint64(1)
+    one, two, three = (
+        zero + stride * min(np.uint64(1), last),
+        zero + stride * min(np.uint64(2), last),
+        zero + stride * min(np.uint64(3), last),
+    )
+    for value in range(1, size):
+        shift = np.uint64(graph.stride[own]) * np.uint64(value)
+        ratio_0 = graph.table[zero + shift] - graph.table[zero]
+        ratio_1 = graph.table[one + shift] - graph.table[one]
+        ratio_2 = graph.table[two + shift] - graph.table[two]
+        ratio_3 = graph.table[three + shift] - graph.table[three]
+        for lane in range(lanes_of(scratch)):
+            near = values[neighbour, lane]
+            ratio = ratio_1 if near == 1 else ratio_0
+            ratio = ratio_2 if near == 2 else ratio
+            scratch.log_weights[value, lane] += ratio_3 if near == 3 else ratio
