@@ -23,6 +23,7 @@ from orbitmc.compiled import shared
 from orbitmc.graph.conditional_tables import (
     BITS,
     COUNT,
+    FEW_VALUES,
     FIELD,
     TABLE,
     TRIPLET,
@@ -137,7 +138,7 @@ def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats
 
 
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
-    most = int(graph.cardinality.max(initial=1))
+    most = max(FEW_VALUES, int(graph.cardinality.max(initial=1)))
     return Scratch(
         pattern=np.zeros(lanes, dtype=np.uint8),
         place=np.zeros(lanes, dtype=np.uint32),

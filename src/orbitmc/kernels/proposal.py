@@ -175,12 +175,13 @@ def _add_ratios(graph, memory, values, place):
     """Add what changing one pairwise variable changes."""
     variable, ratios = memory.target[place], memory.scratch.log_weights
     local_log_ratios(graph, memory.scratch, values, variable)
-    for value in range(1, np.int64(graph.cardinality[variable])):
-        for lane in range(lanes_of(memory.scratch)):
-            ratio = ratios[value, lane]
-            gain = ratio if memory.proposed[place, lane] == value else 0.0
-            loss = ratio if values[variable, lane] == value else 0.0
-            memory.change[lane] += gain - loss
+    for lane in range(lanes_of(memory.scratch)):
+        new, old = memory.proposed[place, lane], values[variable, lane]
+        gain = ratios[1, lane] if new == 1 else 0.0
+        loss = ratios[1, lane] if old == 1 else 0.0
+        gain = ratios[2, lane] if new == 2 else gain
+        loss = ratios[2, lane] if old == 2 else loss
+        memory.change[lane] += gain - loss
 
 
 @shared
