@@ -14,7 +14,7 @@ from orbitmc.random import (
     generator,
     integer,
 )
-from orbitmc.vectors import fill_random
+from orbitmc.random_vectors import fill_random
 from tests.oracle.slow_generator import SlowGenerator
 
 

@@ -19,12 +19,8 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import generic, implementation, shared
-from orbitmc.vectors import (
-    exponential,
-    fill_random,
-    flip_by_eight,
-    logistic,
-)
+from orbitmc.random_vectors import accept_lanes, fill_random, flip_by_eight, toss_lanes
+from orbitmc.vectors import exponential, logistic
 
 STREAMS = 8  # interleaved lane generators, one for each 32-bit number of an AVX2 register
 LANE_UNIT = 32  # lanes come in multiples of this
@@ -254,9 +250,7 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
 
 @implementation(toss, Generator)
 def _toss(rng, coins):
-    fill_random(rng.streams, rng.drawn, rng.width)
-    for lane in range(lanes_of(rng)):
-        coins[lane] = np.uint8(rng.drawn[lane] >> np.uint32(31))
+    toss_lanes(rng.streams, coins, rng.width)
 
 
 @implementation(pick_by_weights, Generator)
@@ -276,12 +270,7 @@ def _pick_by_weights(rng, weights, size, picked):
 
 @implementation(accept_by_log_ratio, Generator)
 def _accept_by_log_ratio(rng, log_ratio, accepted):
-    fill_random(rng.streams, rng.drawn, rng.width)
-    for lane in range(lanes_of(rng)):
-        ratio = exponential(np.float32(min(log_ratio[lane], 0.0)))
-        chance = np.int32(ratio * np.float32(2147483520.0))
-        drawn = np.int32(rng.drawn[lane] >> np.uint32(1))
-        accepted[lane] = np.uint8((drawn < chance) | (log_ratio[lane] >= 0.0))
+    accept_lanes(rng.streams, log_ratio, accepted, rng.width)
 
 
 @shared

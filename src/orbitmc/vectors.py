@@ -19,105 +19,40 @@ STREAMS = 8
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 WORDS = ir.VectorType(I32, STREAMS)
 NUMBERS = ir.VectorType(ir.FloatType(), STREAMS)
+DOUBLES = ir.VectorType(ir.DoubleType(), 4)
 HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
 
 
-def _constant(value: int) -> ir.Constant:
+def load_doubles(builder: Any, start: Any, lane: int) -> list[Any]:
+    """Eight float64 in two halves, because four fill a register."""
+    return [
+        load_vector(builder, builder.gep(start, [I64(lane + 4 * half)]), DOUBLES)
+        for half in range(2)
+    ]
+
+
+def half(builder: Any, vector: Any, number: int) -> Any:
+    """The first or the last four of eight entries."""
+    order = ir.Constant(ir.VectorType(I32, 4), list(range(4 * number, 4 * number + 4)))
+    return builder.shuffle_vector(vector, vector, order)
+
+
+def constant(value: int) -> ir.Constant:
     return ir.Constant(WORDS, [value] * STREAMS)
 
 
-def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+def array_data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
     return context.make_array(array_type)(context, builder, array).data
 
 
-def _load(builder: Any, pointer: Any, kind: Any) -> Any:
+def load_vector(builder: Any, pointer: Any, kind: Any) -> Any:
     loaded = builder.load(builder.bitcast(pointer, kind.as_pointer()))
     loaded.align = 1
     return loaded
 
 
-def _store(builder: Any, value: Any, pointer: Any) -> None:
+def store_vector(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 1
-
-
-def _draw(builder: Any, state: list[Any]) -> Any:
-    """One step of eight xoshiro128+ generators; the weak lowest bit is cleared."""
-    drawn = builder.and_(builder.add(state[0], state[3]), _constant(0xFFFFFFFE))
-    shifted = builder.shl(state[1], _constant(9))
-    state[2] = builder.xor(state[2], state[0])
-    state[3] = builder.xor(state[3], state[1])
-    state[1] = builder.xor(state[1], state[2])
-    state[0] = builder.xor(state[0], state[3])
-    state[2] = builder.xor(state[2], shifted)
-    high, low = builder.shl(state[3], _constant(11)), builder.lshr(state[3], _constant(21))
-    state[3] = builder.or_(high, low)
-    return drawn
-
-
-def _with_state(builder: Any, streams: Any) -> tuple[list[Any], list[Any]]:
-    pointers = [builder.gep(streams, [I64(STREAMS * word)]) for word in range(4)]
-    return pointers, [_load(builder, pointer, WORDS) for pointer in pointers]
-
-
-@intrinsic
-def fill_random(typing: Any, streams: Any, drawn: Any, width: Any) -> Any:
-    """Fill `drawn` with even 32-bit numbers, one per lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers, state = _with_state(
-            builder, _data(context, builder, signature.args[0], arguments[0])
-        )
-        out = _data(context, builder, signature.args[1], arguments[1])
-        for chunk in range(4 * len(signature.args[2])):
-            _store(builder, _draw(builder, state), builder.gep(out, [I64(STREAMS * chunk)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            _store(builder, word, pointer)
-        return context.get_dummy_value()
-
-    return types.void(streams, drawn, width), generate
-
-
-@intrinsic
-def flip_by_eight(
-    typing: Any,
-    streams: Any,
-    limit: Any,
-    start: Any,
-    index: Any,
-    values: Any,
-    variable: Any,
-    width: Any,
-) -> Any:
-    """Set `values[variable, lane]` to whether a draw is below `limit[start + index[lane]]`."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = [
-            _data(context, builder, signature.args[k], arguments[k]) if k in (0, 1, 3, 4) else None
-            for k in range(7)
-        ]
-        lanes = 32 * len(signature.args[6])
-        first, row = (
-            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
-        )
-        pointers, state = _with_state(builder, data[0])
-        table = _load(builder, builder.gep(data[1], [first]), WORDS)
-        target = builder.gep(data[4], [builder.mul(row, I64(lanes))])
-        for chunk in range(lanes // 32):
-            below = []
-            for part in range(4):
-                offset = 32 * chunk + STREAMS * part
-                places = _load(
-                    builder, builder.gep(data[3], [I64(offset)]), ir.VectorType(I8, STREAMS)
-                )
-                looked_up = _look_up(builder, table, builder.zext(places, WORDS))
-                below.append(builder.icmp_unsigned("<", _draw(builder, state), looked_up))
-            bits = builder.zext(_joined(builder, below), ir.VectorType(I8, 32))
-            _store(builder, bits, builder.gep(target, [I64(32 * chunk)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            _store(builder, word, pointer)
-        return context.get_dummy_value()
-
-    return types.void(streams, limit, start, index, values, variable, width), generate
 
 
 @intrinsic
@@ -128,23 +63,23 @@ def add_by_eight(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         limits, indices, out = (
-            _data(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3)
+            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3)
         )
         first, target = (
             context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (1, 4)
         )
-        table = _load(builder, builder.gep(limits, [first]), WORDS)
+        table = load_vector(builder, builder.gep(limits, [first]), WORDS)
         long = ir.VectorType(I64, STREAMS)
         total = ir.Constant(long, [0] * STREAMS)
         for chunk in range(4 * len(signature.args[5])):
             place = builder.gep(indices, [I64(STREAMS * chunk)])
-            places = builder.zext(_load(builder, place, ir.VectorType(I8, STREAMS)), WORDS)
-            total = builder.add(total, builder.zext(_look_up(builder, table, places), long))
+            places = builder.zext(load_vector(builder, place, ir.VectorType(I8, STREAMS)), WORDS)
+            total = builder.add(total, builder.zext(look_up(builder, table, places), long))
         numbers = ir.VectorType(ir.DoubleType(), STREAMS)
         scale = ir.Constant(numbers, [2.0**-32] * STREAMS)
         pointer = builder.gep(out, [target])
         chances = builder.fmul(builder.sitofp(total, numbers), scale)
-        _store(builder, builder.fadd(_load(builder, pointer, numbers), chances), pointer)
+        store_vector(builder, builder.fadd(load_vector(builder, pointer, numbers), chances), pointer)
         return context.get_dummy_value()
 
     return types.void(limit, start, index, sums, place, width), generate
@@ -169,7 +104,7 @@ def add_sextet(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         fields, tables, states, others = (
-            _data(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3, 4)
+            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3, 4)
         )
         first, begin = (
             context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
@@ -181,20 +116,20 @@ def add_sextet(
             place = builder.mul(builder.zext(number, I64), I64(lanes))
             rows.append(builder.gep(states, [place]))
         pair = [
-            _load(builder, builder.gep(tables, [builder.add(first, I64(8 * k))]), NUMBERS)
+            load_vector(builder, builder.gep(tables, [builder.add(first, I64(8 * k))]), NUMBERS)
             for k in range(2)
         ]
         for chunk in range(lanes // 32):
             patterns = [_pattern(builder, rows[3 * k : 3 * k + 3], 32 * chunk) for k in range(2)]
             for part in range(4):
                 pointer = builder.gep(fields, [I64(32 * chunk + STREAMS * part)])
-                total = _load(builder, pointer, NUMBERS)
+                total = load_vector(builder, pointer, NUMBERS)
                 order = ir.Constant(WORDS, list(range(STREAMS * part, STREAMS * (part + 1))))
                 for table, pattern in zip(pair, patterns, strict=True):
                     places = builder.shuffle_vector(pattern, pattern, order)
                     looked_up = _look_up_numbers(builder, table, builder.zext(places, WORDS))
                     total = builder.fadd(total, looked_up)
-                _store(builder, total, pointer)
+                store_vector(builder, total, pointer)
         return context.get_dummy_value()
 
     return types.void(field, sums, start, values, neighbour, edge, width), generate
@@ -203,7 +138,7 @@ def add_sextet(
 def _pattern(builder: Any, rows: list[Any], offset: int) -> Any:
     """The bits of three rows of 32 lanes as numbers below eight, first row lowest."""
     low, middle, high = (
-        _load(builder, builder.gep(row, [I64(offset)]), ir.VectorType(I8, 32)) for row in rows
+        load_vector(builder, builder.gep(row, [I64(offset)]), ir.VectorType(I8, 32)) for row in rows
     )
     upper = builder.add(middle, builder.add(high, high))
     return builder.add(low, builder.add(upper, upper))
@@ -211,25 +146,25 @@ def _pattern(builder: Any, rows: list[Any], offset: int) -> Any:
 
 def _look_up_numbers(builder: Any, table: Any, places: Any) -> Any:
     """Eight entries of a table of eight float32."""
-    words = _look_up(builder, builder.bitcast(table, WORDS), places)
+    words = look_up(builder, builder.bitcast(table, WORDS), places)
     return builder.bitcast(words, NUMBERS)
 
 
-def _look_up(builder: Any, table: Any, places: Any) -> Any:
+def look_up(builder: Any, table: Any, places: Any) -> Any:
     """Eight entries of a table of eight."""
     if HAS_AVX2:
         permute = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(WORDS, [WORDS, WORDS]), "llvm.x86.avx2.permd"
         )
         return builder.call(permute, [table, places])
-    found = builder.shuffle_vector(table, table, _constant(0))
+    found = builder.shuffle_vector(table, table, constant(0))
     for entry in range(1, STREAMS):
-        spread = builder.shuffle_vector(table, table, _constant(entry))
-        found = builder.select(builder.icmp_unsigned("==", places, _constant(entry)), spread, found)
+        spread = builder.shuffle_vector(table, table, constant(entry))
+        found = builder.select(builder.icmp_unsigned("==", places, constant(entry)), spread, found)
     return found
 
 
-def _joined(builder: Any, parts: list[Any]) -> Any:
+def joined(builder: Any, parts: list[Any]) -> Any:
     while len(parts) > 1:
         width = 2 * parts[0].type.count
         order = ir.Constant(ir.VectorType(I32, width), list(range(width)))

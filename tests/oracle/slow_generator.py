@@ -49,6 +49,16 @@ class SlowGenerator:
         """One even 32-bit number per lane, from eight xoshiro128+ streams in turn."""
         return np.array([self._next32(self.streams[lane % 8]) for lane in range(self.lanes)])
 
+    def coins(self):
+        """The bits of a number, highest first, are the next 31 coins of its stream."""
+        tosses = np.zeros(self.lanes, dtype=np.uint8)
+        for lane in range(self.lanes):
+            bit = lane // 8 % 31
+            if bit == 0 and lane % 8 == 0:
+                numbers = [self._next32(stream) for stream in self.streams]
+            tosses[lane] = numbers[lane % 8] >> (31 - bit) & 1
+        return tosses
+
     @staticmethod
     def _next32(s):
         result = (s[0] + s[3]) & MASK32
@@ -102,7 +112,7 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
 
 @implementation(toss, SlowGenerator)
 def _toss(rng, coins):
-    coins[:] = rng.draw() >> 31
+    coins[:] = rng.coins()
 
 
 @implementation(accept_by_log_ratio, SlowGenerator)

@@ -12,24 +12,26 @@ COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 MOST_COUNTED = 7  # neighbours of a COUNT variable: eight limits fill one vector register
 MOST_BITS = 8  # neighbours of a BITS variable: the pattern fits a byte
 MOST_LIMITS = 4096  # limits of a TABLE variable: 16 KiB, half of a first-level cache
+FEW_VALUES = 3  # of a pairwise variable and its neighbours: a parabola goes through them
 MOST_NEIGHBOURS = 64  # beyond it, only pairwise factors keep a list of neighbours
 TRIPLET = 8  # patterns of three neighbours
 SEXTETS_TOGETHER = 8  # are summed in float32 before they join a float64 sum
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
 
 
-def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Indices, Indices, Indices, int]:
+def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Bytes, Indices, Indices, Indices, int]:
     """Give every variable its path and neighbours, and where its limits begin; and how many.
 
-    Also says which variables are affine: their log-odds are a float32 sum over neighbours.
+    Also says which variables are affine: their log-odds are a float32 sum over neighbours; and
+    which are pairwise: affine, or with few values in finite tables with at most one other.
     """
     neighbour_start = starts(_count_neighbours(graph))
     neighbour = np.zeros(int(neighbour_start[-1]), dtype=np.uint32)
-    path, affine = np.zeros((2, graph.variables), dtype=np.uint8)
+    path, affine, pairwise = np.zeros((3, graph.variables), dtype=np.uint8)
     room = np.zeros(graph.variables, dtype=np.int64)
-    _classify(graph, neighbour_start, neighbour, path, affine, room)
+    _classify(graph, neighbour_start, neighbour, path, affine, pairwise, room)
     start = starts(room)
-    return path, affine, neighbour_start, neighbour, start[:-1], int(start[-1])
+    return path, affine, pairwise, neighbour_start, neighbour, start[:-1], int(start[-1])
 
 
 @compiled
@@ -66,7 +68,7 @@ def _neighbours(graph, variable, seen, found):
 
 
 @compiled
-def _classify(graph, neighbour_start, neighbour, path, affine, room):
+def _classify(graph, neighbour_start, neighbour, path, affine, pairwise, room):
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     found = np.zeros(len(graph.cardinality), dtype=np.uint32)
     for variable in range(len(graph.cardinality)):
@@ -74,6 +76,7 @@ def _classify(graph, neighbour_start, neighbour, path, affine, room):
         first = np.int64(neighbour_start[variable])
         neighbour[first : first + count] = found[:count]
         affine[variable] = _is_affine(graph, variable, found[:count])
+        pairwise[variable] = affine[variable] or _is_pairwise(graph, variable)
         path[variable], room[variable] = _path(graph, variable, found[:count], affine[variable])
 
 
@@ -127,6 +130,24 @@ def _is_affine(graph, variable, neighbours):
             if graph.table[place] == -np.inf:
                 return False
     return _field_error(graph, variable) <= FIELD_ERROR
+
+
+@shared
+def _is_pairwise(graph, variable):
+    """Whether all factors are finite tables of one or two variables with few values."""
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
+        if factor >= graph.first_clause or last - first > 2:
+            return False
+        for place in range(first, last):
+            if graph.cardinality[graph.scope[place]] > FEW_VALUES:
+                return False
+        number = graph.table_of[factor]
+        for place in range(graph.table_start[number], graph.table_start[number + 1]):
+            if graph.table[place] == -np.inf:
+                return False
+    return True
 
 
 @shared
@@ -248,6 +269,16 @@ def _fill_counts(first, last, coupling, bias, role, start, limit):
         step = abs(coupling[edge])
     for count in range(MOST_COUNTED + 1):
         limit[start + count] = 1.0 / (1.0 + np.exp(-(low + step * min(count, last - first))))
+
+
+@compiled
+def fill_lowest(path, neighbour_start, coupling, bias, lowest):
+    """Log-odds of COUNT variables when no neighbour agrees with its sign."""
+    for variable in range(len(path)):
+        if path[variable] == COUNT:
+            lowest[variable] = bias[variable]
+            for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
+                lowest[variable] += min(coupling[edge], 0.0)
 
 
 @shared

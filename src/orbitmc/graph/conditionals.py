@@ -23,12 +23,14 @@ from orbitmc.compiled import shared
 from orbitmc.graph.conditional_tables import (
     BITS,
     COUNT,
+    FEW_VALUES,
     FIELD,
     TABLE,
     TRIPLET,
     classify,
     fill_fields,
     fill_limits,
+    fill_lowest,
     fill_sextets,
 )
 from orbitmc.graph.factor_graph import FactorGraph
@@ -58,18 +60,22 @@ class Conditionals(NamedTuple):
     """How to draw each variable: its way, its neighbours, and their limits or couplings.
 
     `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
-    that is 1. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
+    that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
+    other variable, and few values. `lowest` is the log-odds of a COUNT variable when no neighbour
+    agrees. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
     the stride of a TABLE neighbour. `start` is where a variable's limits begin. `sextet` sums the
     couplings of six neighbours at a time, by the patterns of the first and the last three.
     """
 
     path: Bytes
     affine: Bytes
+    pairwise: Bytes
     neighbour_start: Indices
     neighbour: Indices
     role: Indices
     coupling: NDArray[Any]
     bias: NDArray[Any]
+    lowest: NDArray[Any]
     start: Indices
     limit: NDArray[Any]
     sextet_start: Indices
@@ -93,10 +99,10 @@ def conditionals(graph: FactorGraph) -> Conditionals:
 
 def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     """Prepare all conditionals with float64 probabilities and couplings."""
-    path, affine, neighbour_start, neighbour, start, limits = classify(graph)
+    path, affine, pairwise, neighbour_start, neighbour, start, limits = classify(graph)
     role = np.zeros(len(neighbour), dtype=np.uint32)
     coupling = np.zeros(len(neighbour))
-    bias = np.zeros(graph.variables)
+    bias, lowest = np.zeros((2, graph.variables))
     limit = np.zeros(limits)
     fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias)
     sextet_start = starts(np.where(affine, lengths(neighbour_start) // 6 * 2 * TRIPLET, 0))
@@ -104,14 +110,17 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     fill_sextets(neighbour_start, coupling, sextet_start, sextet)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
+    fill_lowest(path, neighbour_start, coupling, bias, lowest)
     return Conditionals(
         sealed(path),
         sealed(affine),
+        sealed(pairwise),
         sealed(neighbour_start),
         sealed(neighbour),
         sealed(role),
         sealed(coupling),
         sealed(bias),
+        sealed(lowest),
         sealed(start),
         sealed(limit),
         sealed(sextet_start),
@@ -129,7 +138,7 @@ def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats
 
 
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
-    most = int(graph.cardinality.max(initial=1))
+    most = max(FEW_VALUES, int(graph.cardinality.max(initial=1)))
     return Scratch(
         pattern=np.zeros(lanes, dtype=np.uint8),
         place=np.zeros(lanes, dtype=np.uint32),
@@ -143,6 +152,7 @@ def _rounded(exact: Conditionals) -> Conditionals:
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),
+        lowest=sealed(exact.lowest.astype(np.float32)),
         limit=sealed(rounded_limits(exact.limit)),
     )
 

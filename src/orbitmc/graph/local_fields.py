@@ -68,13 +68,10 @@ def local_field(conditionals, scratch, values, variable):
 @shared
 def _field_by_count(conditionals, scratch, variable):
     """Every neighbour that agrees with its sign adds the same."""
-    low, step = conditionals.bias[variable], conditionals.bias[variable]
+    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
     first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        coupling = conditionals.coupling[edge]
-        step = abs(coupling)
-        low += min(coupling, coupling - coupling)
+    if first < np.uint64(conditionals.neighbour_start[variable + 1]):
+        step = abs(conditionals.coupling[first])
     for lane in range(lanes_of(scratch)):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 

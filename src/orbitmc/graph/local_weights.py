@@ -99,3 +99,68 @@ def _add_clause(graph, scratch, values, variable, factor, size):
         alone = satisfied if value == wanted else unsatisfied
         for lane in range(lanes_of(scratch)):
             log_weights[value, lane] += satisfied if by_others[lane] else alone
+
+
+@shared
+def local_log_ratios(graph, scratch, values, variable):
+    """Log-weights of values 1 and 2 above that of value 0, per lane, of a pairwise variable.
+
+    They are left in rows 1 and 2 of `scratch.log_weights`; row 2 means nothing for a binary one.
+    """
+    ratios = scratch.log_weights
+    for lane in range(lanes_of(scratch)):
+        ratios[1, lane], ratios[2, lane] = 0.0, 0.0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[edge]
+        first = graph.scope_start[factor]
+        if graph.scope_start[factor + 1] - first == 1:
+            _add_own_ratios(graph, scratch, variable, factor)
+        elif graph.scope[first] == variable:
+            _add_pair_ratios(graph, scratch, values, variable, factor, first, first + 1)
+        else:
+            _add_pair_ratios(graph, scratch, values, variable, factor, first + 1, first)
+
+
+@shared
+def _add_own_ratios(graph, scratch, variable, factor):
+    start = np.uint64(graph.table_start[graph.table_of[factor]])
+    last = np.uint64(graph.cardinality[variable]) - np.uint64(1)
+    one = graph.table[start + np.uint64(1)] - graph.table[start]
+    two = graph.table[start + last] - graph.table[start]
+    for lane in range(lanes_of(scratch)):
+        scratch.log_weights[1, lane] += one
+        scratch.log_weights[2, lane] += two
+
+
+@shared
+def _add_pair_ratios(graph, scratch, values, variable, factor, own, other):
+    """Add the ratios of a table, own and other variable standing at two places of `scope`.
+
+    A parabola through the values of the other variable needs no look-up for each lane.
+    """
+    stride = np.uint64(graph.stride[own])
+    last = np.uint64(graph.cardinality[variable]) - np.uint64(1)
+    low_1, slope_1, bend_1 = _parabola(graph, factor, stride, other)
+    low_2, slope_2, bend_2 = _parabola(graph, factor, stride * last, other)
+    neighbour, ratios = np.uint64(graph.scope[other]), scratch.log_weights
+    for lane in range(lanes_of(scratch)):
+        near = np.float64(values[neighbour, lane])
+        ratios[1, lane] += low_1 + near * (slope_1 + near * bend_1)
+        ratios[2, lane] += low_2 + near * (slope_2 + near * bend_2)
+
+
+@shared
+def _parabola(graph, factor, shift, other):
+    """Coefficients of what a step of `shift` in the table adds, by the other variable's value."""
+    zero = np.uint64(graph.table_start[graph.table_of[factor]])
+    stride, size = np.uint64(graph.stride[other]), graph.cardinality[graph.scope[other]]
+    at_0 = graph.table[zero + shift] - graph.table[zero]
+    if size == 1:
+        return at_0, 0.0, 0.0
+    one = zero + stride
+    at_1 = graph.table[one + shift] - graph.table[one]
+    if size == 2:
+        return at_0, at_1 - at_0, 0.0
+    two = one + stride
+    bend = 0.5 * (graph.table[two + shift] - graph.table[two] - at_1 - (at_1 - at_0))
+    return at_0, at_1 - at_0 - bend, bend

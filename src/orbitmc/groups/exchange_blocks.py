@@ -16,12 +16,13 @@ class ExchangeBlocks(NamedTuple):
     """Disjoint blocks whose rows may be permuted in any way.
 
     Block `b` is the matrix `member[start[b]:start[b + 1]].reshape(-1, width[b])`; permuting it
-    means permuting its rows. Width 1: the members themselves.
+    means permuting its rows. Width 1: the members themselves. `block_of` belongs to `member`.
     """
 
     start: Indices
     width: Indices
     member: Indices
+    block_of: Indices
 
     @property
     def blocks(self) -> int:
@@ -43,10 +44,15 @@ def exchange_blocks(blocks: Iterable[ArrayLike], *, degree: int | None = None) -
     sizes = np.array([matrix.size for matrix in matrices], dtype=np.int64)
     members = np.concatenate([np.empty(0, dtype=np.int64), *(m.ravel() for m in matrices)])
     _check_members(members, degree)
+    return blocks_from_arrays(
+        starts(sizes), indices([matrix.shape[1] for matrix in matrices]), indices(members)
+    )
+
+
+def blocks_from_arrays(start: Indices, width: Indices, member: Indices) -> ExchangeBlocks:
+    """Put arrays that are known to be right together."""
     return ExchangeBlocks(
-        start=starts(sizes),
-        width=indices([matrix.shape[1] for matrix in matrices]),
-        member=indices(members),
+        start, width, member, indices(np.repeat(np.arange(len(width)), lengths(start)))
     )
 
 

@@ -26,15 +26,20 @@ from orbitmc.kernels.proposal import (
 )
 from orbitmc.kernels.relative import relative_to_blocks
 from orbitmc.random import integer, lanes_of, toss
+from orbitmc.rows import choose_by_coins
 
 ALL_ROWS = 0
 
 
 class ShuffleMemory(NamedTuple):
-    """A proposal, and the rows being permuted: where each goes to, and what comes there."""
+    """A proposal, and the rows being permuted: where each goes to, and what comes there.
+
+    Between steps `rows` are in order; `picks` remember how to put them in order again.
+    """
 
     proposal: ProposalMemory
     rows: NDArray[np.int64]
+    picks: NDArray[np.int64]
     goals: NDArray[np.int64]
     origins: NDArray[np.int64]
 
@@ -60,6 +65,7 @@ class Shuffle(NamedTuple):
         most = int(sizes.max(initial=0))
         return ShuffleMemory(
             proposal_memory(graph, self.conditionals, lanes, most),
+            np.arange(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
@@ -75,10 +81,11 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         first = np.int64(blocks.start[block])
         rows = (np.int64(blocks.start[block + 1]) - first) // width
         chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
-        _choose_rows(memory.rows, rows, chosen, rng)
+        _choose_rows(memory, rows, chosen, rng)
         _choose_goals(memory.goals, memory.origins, chosen, rng)
         toss(rng, memory.proposal.coins)
         _propose(memory, blocks.member, first, width, chosen, values)
+        _order_rows(memory, rows, chosen)
         size = chosen * width
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
@@ -89,36 +96,42 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
 @shared
 def random_block(blocks, rng):
     """The block of a random member, so that members of small and large blocks move as often."""
-    member = integer(rng, len(blocks.member))
-    low, high = 0, len(blocks.width) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(blocks.start[middle + 1]) <= member:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return np.int64(blocks.block_of[integer(rng, len(blocks.member))])
 
 
 @shared
-def _choose_rows(rows, total, chosen, rng):
+def _choose_rows(memory, total, chosen, rng):
     """Put a uniform choice of distinct rows in front."""
-    for row in range(total):
-        rows[row] = row
     if chosen < total:
         for place in range(chosen):
-            other = place + integer(rng, total - place)
-            rows[place], rows[other] = rows[other], rows[place]
+            memory.picks[place] = place + integer(rng, total - place)
+            _trade(memory.rows, place, memory.picks[place])
+
+
+@shared
+def _order_rows(memory, total, chosen):
+    """Put the rows in order again."""
+    if chosen < total:
+        for place in range(chosen - 1, -1, -1):
+            _trade(memory.rows, place, memory.picks[place])
+
+
+@shared
+def _trade(rows, one, other):
+    rows[one], rows[other] = rows[other], rows[one]
 
 
 @shared
 def _choose_goals(goals, origins, chosen, rng):
-    """Draw a uniform permutation (Fisher & Yates), and its inverse."""
+    """Draw a uniform permutation (Fisher & Yates), and its inverse; two rows always swap."""
+    if chosen == 2:
+        goals[0], goals[1] = 1, 0
+        origins[0], origins[1] = 1, 0
+        return
     for place in range(chosen):
         goals[place] = place
     for place in range(chosen - 1, 0, -1):
-        other = integer(rng, place + 1)
-        goals[place], goals[other] = goals[other], goals[place]
+        _trade(goals, place, integer(rng, place + 1))
     for place in range(chosen):
         origins[goals[place]] = place
 
@@ -136,10 +149,10 @@ def _propose(memory, member, first, width, chosen, values):
         for column in range(width):
             slot = place * width + column
             proposal.target[slot] = member[own + column]
-            one, other = member[origin + column], member[goal + column]
-            for lane in range(lanes_of(proposal.scratch)):
-                come, gone = values[one, lane], values[other, lane]  # both, so that no lane jumps
-                proposal.proposed[slot, lane] = gone if proposal.coins[lane] else come
+            come, gone = member[origin + column], member[goal + column]
+            choose_by_coins(
+                proposal.proposed, slot, values, come, gone, proposal.coins, proposal.scratch.width
+            )
 
 
 def shuffle(

@@ -15,7 +15,9 @@ from orbitmc.compiled import shared
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import local_field
+from orbitmc.graph.local_weights import local_log_ratios
 from orbitmc.random import accept_by_log_ratio, lanes_of
+from orbitmc.rows import add_rise, count_both, keep_accepted, rows_differ
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
 OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
@@ -28,7 +30,7 @@ ROUND, COUNT = range(2)
 class ProposalMemory(NamedTuple):
     """Arrays of one pack.
 
-    `affected` lists factors; `listed` holds the number of the present round and how many factors
+    `changed` says in which lanes something moved. `affected` lists factors; `listed` holds the number of the present round and how many factors
     it has listed, `seen` in which round each factor was listed last.
     """
 
@@ -37,7 +39,7 @@ class ProposalMemory(NamedTuple):
     change: Floats
     coins: Bytes
     accepted: Bytes
-    moved: NDArray[np.uint32]
+    changed: Bytes
     affected: NDArray[np.uint32]
     seen: NDArray[np.uint32]
     listed: NDArray[np.uint32]
@@ -48,14 +50,14 @@ def proposal_memory(
     graph: FactorGraph, prepared: Conditionals, lanes: int, targets: int
 ) -> ProposalMemory:
     """Give arrays for proposals that change up to `targets` variables."""
-    direct = 0 if prepared.affine.all() else graph.factors
+    direct = 0 if prepared.pairwise.all() else graph.factors
     return ProposalMemory(
         target=np.zeros(targets, dtype=np.uint32),
         proposed=np.zeros((targets, lanes), dtype=np.uint8),
         change=np.zeros(lanes),
         coins=np.zeros(lanes, dtype=np.uint8),
         accepted=np.zeros(lanes, dtype=np.uint8),
-        moved=np.zeros(lanes, dtype=np.uint32),
+        changed=np.zeros(lanes, dtype=np.uint8),
         affected=np.zeros(direct, dtype=np.uint32),
         seen=np.zeros(direct, dtype=np.uint32),
         listed=np.zeros(2, dtype=np.uint32),
@@ -76,7 +78,6 @@ def settle(graph, prepared, memory, values, outcomes, rng, count):
 @shared
 def settle_surely(memory, values, outcomes, count):
     """Accept the proposal in every lane, without looking at the model."""
-    _count_moved(memory, values, count)
     for place in range(count):
         _exchange(memory, values, place)
     for lane in range(lanes_of(memory.scratch)):
@@ -97,53 +98,41 @@ def apply_proposal(graph, prepared, memory, values, count):
 
     Gives false, and does nothing, when no lane would change.
     """
-    _count_moved(memory, values, count)
-    if not memory.moved.any():
-        return False
-    affine = True
+    if _all_pairwise(prepared, memory, count):
+        return _change_one_by_one(graph, prepared, memory, values, count)
+    return _change_together(graph, memory, values, count)
+
+
+@shared
+def _all_pairwise(prepared, memory, count):
     for place in range(count):
-        affine = affine and prepared.affine[memory.target[place]] != 0
-    if affine:
-        for place in range(count):
-            _change_one(prepared, memory, values, place)
-    else:
-        _list_affected(graph, memory, count)
-        _add_affected(graph, memory, values, -1.0)
-        for place in range(count):
-            _exchange(memory, values, place)
-        _add_affected(graph, memory, values, 1.0)
+        if not prepared.pairwise[memory.target[place]]:
+            return False
     return True
 
 
 @shared
 def finish(memory, values, outcomes, count):
     """Take back the values of rejected lanes and count what happened."""
+    accepted, changed, width = memory.accepted, memory.changed, memory.scratch.width
+    for lane in range(lanes_of(memory.scratch)):
+        changed[lane] = 0
+    moved = 0
     for place in range(count):
         variable = memory.target[place]
-        for lane in range(lanes_of(memory.scratch)):
-            new, old = values[variable, lane], memory.proposed[place, lane]
-            values[variable, lane] = new if memory.accepted[lane] else old
-    null, accepted, moved = 0, 0, 0
-    for lane in range(lanes_of(memory.scratch)):
-        changed = memory.moved[lane] > 0
-        null += not changed
-        accepted += changed and memory.accepted[lane] != 0
-        moved += np.int64(memory.moved[lane]) * np.int64(memory.accepted[lane])
-    outcomes[PROPOSALS] += lanes_of(memory.scratch)
-    outcomes[NULL] += null
-    outcomes[ACCEPTED] += accepted
+        moved += keep_accepted(values, variable, memory.proposed, place, accepted, changed, width)
+    lanes = lanes_of(memory.scratch)
+    outcomes[PROPOSALS] += lanes
+    outcomes[NULL] += lanes - count_both(changed, changed, width)
+    outcomes[ACCEPTED] += count_both(changed, accepted, width)
     outcomes[MOVED] += moved
 
 
 @shared
-def _count_moved(memory, values, count):
-    for lane in range(lanes_of(memory.scratch)):
-        memory.moved[lane] = 0
-    for place in range(count):
-        variable = memory.target[place]
-        for lane in range(lanes_of(memory.scratch)):
-            differs = values[variable, lane] != memory.proposed[place, lane]
-            memory.moved[lane] += np.uint32(differs)
+def _differs(memory, values, place):
+    """Whether the proposal changes a target in any lane."""
+    variable = memory.target[place]
+    return rows_differ(values, variable, memory.proposed, place, memory.scratch.width)
 
 
 @shared
@@ -156,25 +145,70 @@ def _exchange(memory, values, place):
 
 
 @shared
-def _change_one(prepared, memory, values, place):
-    """Change one affine variable; the fields of later ones see it changed, so the sum is exact."""
-    variable = memory.target[place]
-    local_field(prepared, memory.scratch, values, variable)
-    for lane in range(lanes_of(memory.scratch)):
-        rise = np.float32(memory.proposed[place, lane]) - np.float32(values[variable, lane])
-        memory.change[lane] += rise * memory.scratch.field[lane]
-    _exchange(memory, values, place)
+def _change_one_by_one(graph, prepared, memory, values, count):
+    """Change pairwise variables in turn; each sees the earlier ones changed, so the sum is right.
+
+    Intermediate states need not be possible in general, so all factors must be finite.
+    """
+    moving = False
+    for place in range(count):
+        if _differs(memory, values, place):
+            moving = True
+            if prepared.affine[memory.target[place]]:
+                _add_rise(prepared, memory, values, place)
+            else:
+                _add_ratios(graph, memory, values, place)
+            _exchange(memory, values, place)
+    return moving
 
 
 @shared
-def _list_affected(graph, memory, count):
-    """List the factors around the targets, each once."""
+def _add_rise(prepared, memory, values, place):
+    """Add what changing one affine variable changes."""
+    variable, scratch = memory.target[place], memory.scratch
+    local_field(prepared, scratch, values, variable)
+    add_rise(memory.change, scratch.field, values, variable, memory.proposed, place, scratch.width)
+
+
+@shared
+def _add_ratios(graph, memory, values, place):
+    """Add what changing one pairwise variable changes."""
+    variable, ratios = memory.target[place], memory.scratch.log_weights
+    local_log_ratios(graph, memory.scratch, values, variable)
+    for lane in range(lanes_of(memory.scratch)):
+        new, old = memory.proposed[place, lane], values[variable, lane]
+        gain = ratios[1, lane] if new == 1 else 0.0
+        loss = ratios[1, lane] if old == 1 else 0.0
+        gain = ratios[2, lane] if new == 2 else gain
+        loss = ratios[2, lane] if old == 2 else loss
+        memory.change[lane] += gain - loss
+
+
+@shared
+def _change_together(graph, memory, values, count):
+    """Change all targets at once, between two sums over the factors around them."""
+    moving = _list_affected(graph, memory, values, count)
+    if moving:
+        _add_affected(graph, memory, values, -1.0)
+        for place in range(count):
+            _exchange(memory, values, place)
+        _add_affected(graph, memory, values, 1.0)
+    return moving
+
+
+@shared
+def _list_affected(graph, memory, values, count):
+    """List the factors around the targets that change, each once; gives whether any does."""
+    moving = False
     memory.listed[ROUND] += np.uint32(1)
     memory.listed[COUNT] = 0
     if memory.listed[ROUND] == 0:  # after 2^32 rounds the numbers begin anew
         memory.seen[:] = 0
         memory.listed[ROUND] = 1
     for place in range(count):
+        if not _differs(memory, values, place):
+            continue
+        moving = True
         variable = memory.target[place]
         for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
             factor = graph.incident[edge]
@@ -182,6 +216,7 @@ def _list_affected(graph, memory, count):
                 memory.seen[factor] = memory.listed[ROUND]
                 memory.affected[memory.listed[COUNT]] = factor
                 memory.listed[COUNT] += np.uint32(1)
+    return moving
 
 
 @shared

@@ -93,7 +93,7 @@ def load_members(proposal, member, first, size, values):
 @shared
 def _weigh_by_others(memory, size, values_each):
     """Weigh each member by how many others have a different value."""
-    proposed, same = memory.proposal.proposed, memory.proposal.moved
+    proposed, same = memory.proposal.proposed, memory.first
     for value in range(values_each):
         for lane in range(lanes_of(memory.proposal.scratch)):
             same[lane] = 0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from orbitmc.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.exchange_blocks import ExchangeBlocks, blocks_from_arrays
 from orbitmc.symmetry.exchangeable import Links, find_moved, links
 from orbitmc.symmetry.fields import fields
 from orbitmc.symmetry.greedy_blocks import Candidates, memory_for, search
@@ -59,8 +59,8 @@ def blocks(
     limit = np.inf if budget is None else float(budget)
     found = search(connections, candidates, memory, int(max_moved), limit, slack, member, ends)
     start = np.concatenate([[0], ends[:found]])
-    return ExchangeBlocks(
-        start=indices(start), width=indices(np.ones(found)), member=indices(member[: start[-1]])
+    return blocks_from_arrays(
+        indices(start), indices(np.ones(found)), indices(member[: start[-1]])
     )
 
 
