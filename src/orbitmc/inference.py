@@ -1,7 +1,7 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from orbitmc.estimate.marginals import (
     sampled_marginals,
 )
 from orbitmc.estimate.statistics import Statistics
+from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan, predict
@@ -28,9 +29,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.slice_reach import surely_reached
-from orbitmc.lifting import (
-    Lifting,
-)
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.lifting import Lifting, typed_group
 from orbitmc.logic.grounding import Ground
 from orbitmc.run.sampler import Run, Watcher, glimpse, sample
 from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
@@ -40,6 +40,13 @@ from orbitmc.tune.race import Choice, race
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
+
+TALLIES: Mapping[str, type] = {
+    "chances": ChanceTally,
+    "values": ValueTally,
+    "orbits": OrbitTally,
+}
+AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
 def marginals(
@@ -81,8 +88,7 @@ def decide(model: Model, settings: Settings) -> Decision:
     """
     if settings.method not in METHODS:
         raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
-    if settings.generators and settings.method != "lmh":
-        raise InputError(f"generators are for the method lmh, not {settings.method}")
+    settings.require_generators()
     try:
         if settings.method in ("auto", "exact"):
             return _exact_or_sampled(model, settings)
@@ -163,12 +169,18 @@ def answer_by_sampling(
         packs=settings.packs,
         lanes=settings.lanes,
         threads=settings.threads,
-        kind=ChanceTally if settings.estimator == "chances" else ValueTally,
+        kind=TALLIES[settings.estimator],
+        group=averaged_group(model, settings),
         prepared=prepared,
         watchers=watchers,
         spent=finding.seconds + (decision.choice.seconds if decision.choice else 0.0),
     )
     return answer(model, run, decision.reason, settings, lifting, decision.choice)
+
+
+def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
+    """The group over whose orbits a run averages, if it does."""
+    return typed_group(model, settings.generators) if settings.estimator == "orbits" else None
 
 
 def answer(
@@ -185,9 +197,10 @@ def answer(
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     slices = slices_in_words(run.outcomes) if isinstance(run.kernel, MCSat) else ""
+    averages = AVERAGES if settings.estimator == "orbits" else ""
     about = About(
         method=method if method in ("mcsat", "lifted", "lmh") else "gibbs",
-        reason="; ".join(part for part in (reason, lifting.about, slices) if part),
+        reason="; ".join(part for part in (reason, lifting.about, averages, slices) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,

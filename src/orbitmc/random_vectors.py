@@ -82,7 +82,9 @@ def flip_by_eight(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = [
-            array_data(context, builder, signature.args[k], arguments[k]) if k in (0, 1, 3, 4) else None
+            array_data(context, builder, signature.args[k], arguments[k])
+            if k in (0, 1, 3, 4)
+            else None
             for k in range(7)
         ]
         lanes = 32 * len(signature.args[6])

@@ -156,7 +156,9 @@ def _keep_accepted(
             wanted = _differ(builder, taken, none)
             differs = _differ(builder, new, old)
             total = builder.add(total, _count(builder, builder.and_(differs, wanted)))
-            store_vector(builder, builder.select(wanted, new, old), builder.gep(present, [I64(lane)]))
+            store_vector(
+                builder, builder.select(wanted, new, old), builder.gep(present, [I64(lane)])
+            )
             both = builder.or_(before, builder.zext(differs, ROW))
             store_vector(builder, both, builder.gep(gathered, [I64(lane)]))
         return total
@@ -218,7 +220,9 @@ def _add_rise(
     width: Any,
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sums, fields = (array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1))
+        sums, fields = (
+            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1)
+        )
         present = _row(context, builder, signature, arguments, 2, 3)
         proposal = _row(context, builder, signature, arguments, 4, 5)
         for lane in range(0, 32 * len(signature.args[6]), STREAMS):
@@ -235,9 +239,7 @@ def _add_rise(
 
 
 @overload(rows_differ, strict=False, jit_options=INNER)
-def _compiled_rows_differ(
-    values: Any, variable: Any, proposed: Any, place: Any, width: Any
-) -> Any:
+def _compiled_rows_differ(values: Any, variable: Any, proposed: Any, place: Any, width: Any) -> Any:
     return lambda values, variable, proposed, place, width: _rows_differ(
         values, variable, proposed, place, width
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from orbitmc.errors import LimitError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import PARTS, rows_of
 from orbitmc.exact.plan import MEMORY
 from orbitmc.graph.factor_graph import FactorGraph
@@ -17,7 +17,7 @@ from orbitmc.text import in_words
 Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
-Estimator = Literal["chances", "values"]
+Estimator = Literal["chances", "values", "orbits"]
 
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
@@ -52,9 +52,21 @@ class Settings:
 
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
-        names = ("method", "scan", "slices", "alpha", "clusters", "rank", "max_moved")
+        names = ("method", "scan", "slices", "estimator", "alpha", "clusters", "rank", "max_moved")
         found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
         return {**found, "generators": list(self.generators)}
+
+    def require_generators(self) -> None:
+        """Refuse generators that nothing would use, and averages over orbits of nothing."""
+        averaging = self.estimator == "orbits"
+        if averaging and not self.generators:
+            raise InputError(
+                "averages over orbits need a group: give its generators, as (A B)(C D)"
+            )
+        if self.generators and self.method != "lmh" and not averaging:
+            raise InputError(
+                f"generators are for the method lmh or the estimator orbits, not for {self.method}"
+            )
 
     @property
     def names_jumps(self) -> bool:
@@ -89,7 +101,8 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory the packs of a run take."""
     rows = int(rows_of(graph.cardinality).sum())
     zeros = graph.variables if graph.has_zeros() else 0
-    pack = (graph.variables + zeros) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    images = graph.variables if settings.estimator == "orbits" else 0
+    pack = (graph.variables + zeros + images) * settings.lanes + 8 * PARTS * rows * COLUMNS
     if settings.method == "mcsat":
         pack += slice_bytes(graph)
     return settings.packs * pack

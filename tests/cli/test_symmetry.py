@@ -56,12 +56,12 @@ def test_approximations_say_how_often_the_model_accepts(tmp_path):
 
 def test_a_table_says_what_more_moved_factors_buy():
     found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][-1]
-    # one block of all four, once the four factors of the ring may be moved
+    # opposite corners have the same neighbours: two pairs whose exchange moves nothing
     assert [cut["max_moved"] for cut in found["cuts"]] == [10, 50, 200, 1000]
     for cut in found["cuts"]:
-        assert (cut["blocks"], cut["moved_variables"], cut["moved_factors"]) == (1, 4, 4)
+        assert (cut["blocks"], cut["moved_variables"], cut["moved_factors"]) == (2, 4, 0)
     assert (
-        "up to   50 factors    4 variables in 1 blocks, 4 factors" in run("symmetry", RING).stdout
+        "up to   50 factors    4 variables in 2 blocks, 0 factors" in run("symmetry", RING).stdout
     )
 
 
@@ -81,6 +81,15 @@ def test_own_generators_are_jumped_by_and_remembered(tmp_path):
     assert again["variables"] == answer_of("resume", kept)["variables"] == answer["variables"]
 
 
+def test_runs_that_average_over_orbits_are_remembered(tmp_path):
+    kept = tmp_path / "x.run"
+    words = ("infer", RING, "--method", "gibbs", "--samples", "300", "--seed", "2")
+    averaging = ("--estimator", "orbits", "-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
+    answer = answer_of(*words, *averaging, "--checkpoint", kept)
+    assert "averages over what the given generators make" in answer["reason"]
+    assert answer_of("resume", kept)["variables"] == answer["variables"]
+
+
 @pytest.mark.parametrize(
     ("words", "remark"),
     [
@@ -88,6 +97,7 @@ def test_own_generators_are_jumped_by_and_remembered(tmp_path):
         (("--method", "lmh", "-g", "nowhere.txt"), "no such file"),
         (("--method", "lmh", "-g", "()"), "nothing"),
         (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
+        (("--method", "gibbs", "--estimator", "orbits"), "generators"),
         (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
     ],
 )

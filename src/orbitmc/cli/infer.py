@@ -68,8 +68,11 @@ def infer(
         ),
     ] = "walk",
     estimator: Annotated[
-        Literal["chances", "values"],
-        typer.Option(help="Average conditional probabilities, or count values."),
+        Literal["chances", "values", "orbits"],
+        typer.Option(
+            help="Average conditional probabilities, count values, or average over what the "
+            "generators make of a state, weighed by the model (up to 64 images)."
+        ),
     ] = "chances",
     alpha: Annotated[
         float | None,

@@ -99,7 +99,7 @@ Generators = Annotated[
         "--generator",
         metavar="CYCLES",
         help="Your own, as '(A B)(C D)', or a file with one in each line; may be repeated. Any "
-        "permutation is safe to jump by.",
+        "permutation is safe to jump by, or to average over.",
         show_default=False,
     ),
 ]

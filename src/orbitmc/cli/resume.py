@@ -48,7 +48,7 @@ def resume(
     from orbitmc.choice import kernel_for
     from orbitmc.cli.sampling import Session
     from orbitmc.graph.conditionals import conditionals
-    from orbitmc.inference import answer
+    from orbitmc.inference import answer, averaged_group
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
@@ -59,7 +59,8 @@ def resume(
     prepared = conditionals(asked.graph)
     settings = _settings(run, question)
     lifting = kernel_for(asked, prepared, settings, again.ground)
-    going = kept.restore(asked.graph, lifting.kernel, prepared)
+    group = averaged_group(asked, settings)
+    going = kept.restore(asked.graph, lifting.kernel, prepared, group)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
         found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)

@@ -12,7 +12,8 @@ import numpy as np
 from orbitmc.arrays import Bytes, Floats, Indices
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import LimitError
-from orbitmc.estimate.tallies import record, tally
+from orbitmc.estimate.tallies import mark_open, record, tally
+from orbitmc.graph.conditionals import cumulative_chances
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_potential
 from orbitmc.groups.element_table import ElementTable, element_table
@@ -48,7 +49,7 @@ def orbit_tally(graph: FactorGraph, lanes: int, group: PermutationGroup) -> Orbi
     return OrbitTally(
         plain.sums,
         plain.row_start,
-        np.zeros((0, lanes), dtype=np.uint8),
+        plain.open,
         table,
         np.zeros((graph.variables, lanes), dtype=np.uint8),
         np.zeros((len(table.row), lanes)),
@@ -57,6 +58,10 @@ def orbit_tally(graph: FactorGraph, lanes: int, group: PermutationGroup) -> Orbi
 
 @implementation(record, OrbitTally)
 def _record_orbits(tally, graph, conditionals, scratch, values, part):
+    if len(tally.open) > 0:
+        for variable in range(len(graph.cardinality)):
+            cumulative_chances(graph, conditionals, scratch, values, variable)
+            mark_open(tally, scratch, variable, np.int64(graph.cardinality[variable]))
     elements = len(tally.table.row)
     for element in range(elements):
         _carry(tally, values, element, scratch)

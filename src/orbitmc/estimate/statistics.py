@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
+from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.tallies import PARTS, Tally, capacity, rows_of
 from orbitmc.random import COLUMNS
 
@@ -30,7 +31,7 @@ class Statistics:
 
 
 def statistics(
-    tallies: Sequence[Tally],
+    tallies: Sequence[Tally | OrbitTally],
     recorded: int,
     lanes: int,
     pools: NDArray[np.int64] | None = None,
@@ -101,7 +102,7 @@ def interval(probability: Floats, size: Floats, degrees: int) -> tuple[Floats, F
     return np.where(probability <= 0.0, 0.0, low), np.where(probability >= 1.0, 1.0, high)
 
 
-def _half_means(tallies: Sequence[Tally], recorded: int, per_column: int) -> Floats:
+def _half_means(tallies: Sequence[Tally | OrbitTally], recorded: int, per_column: int) -> Floats:
     """Column means of the earlier and of the later samples, side by side."""
     size = capacity(recorded)
     lengths = np.clip(recorded - size * np.arange(PARTS), 0, size)

@@ -90,7 +90,7 @@ def _record_chances(tally, graph, conditionals, scratch, values, part):
             continue
         cumulative_chances(graph, conditionals, scratch, values, variable)
         if len(tally.open) > 0:
-            _mark_open(tally, scratch, variable, size)
+            mark_open(tally, scratch, variable, size)
         if size == 2:
             _add_binary(tally, scratch, part, row)
         else:
@@ -104,7 +104,7 @@ def _record_values(tally, graph, conditionals, scratch, values, part):
         row = np.int64(tally.row_start[variable])
         if len(tally.open) > 0:
             cumulative_chances(graph, conditionals, scratch, values, variable)
-            _mark_open(tally, scratch, variable, size)
+            mark_open(tally, scratch, variable, size)
         if size == 2:
             for lane in range(lanes_of(scratch)):
                 tally.sums[part, row, lane % COLUMNS] += np.float64(values[variable, lane])
@@ -134,7 +134,7 @@ def _add_chances(tally, scratch, part, row, size):
 
 
 @shared
-def _mark_open(tally, scratch, variable, size):
+def mark_open(tally, scratch, variable, size):
     """Remember the lanes in which more than one value is possible."""
     for value in range(size - 1):
         for lane in range(lanes_of(scratch)):

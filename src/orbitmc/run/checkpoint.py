@@ -21,6 +21,7 @@ from orbitmc.errors import InputError
 from orbitmc.files import write_atomically
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, empty_pack
 from orbitmc.run.sampler import Run
@@ -65,8 +66,17 @@ class Checkpoint:
     header: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]
 
-    def restore(self, graph: FactorGraph, kernel: Kernel, prepared: Conditionals) -> Run:
-        """Give back the run; a checkpoint of another model is refused."""
+    def restore(
+        self,
+        graph: FactorGraph,
+        kernel: Kernel,
+        prepared: Conditionals,
+        group: PermutationGroup | None = None,
+    ) -> Run:
+        """Give back the run; a checkpoint of another model is refused.
+
+        `group` is needed by runs that average over its orbits.
+        """
         if self.header["digest"] != digest(graph):
             raise InputError(
                 "this run belongs to another model or other evidence", source=str(self.path)
@@ -86,7 +96,7 @@ class Checkpoint:
             seed=int(self.header["seed"]),
             lanes=lanes,
             packs=tuple(
-                empty_pack(graph, kernel, lanes=lanes, kind=self.header["tally"])
+                empty_pack(graph, kernel, lanes=lanes, kind=self.header["tally"], group=group)
                 for _ in range(packs)
             ),
         )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from orbitmc.arrays import Bytes
 from orbitmc.compiled import compiled
 from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.orbit_tally import OrbitTally, orbit_tally
 from orbitmc.estimate.tallies import (
     PARTS,
     ChanceTally,
@@ -21,6 +22,7 @@ from orbitmc.estimate.tallies import (
 )
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.random import LANE_UNIT, Generator, generator
 from orbitmc.run.start import start_values
@@ -35,7 +37,7 @@ class Pack:
     values: Bytes
     memory: Any
     rng: Generator
-    tally: Tally
+    tally: Tally | OrbitTally
     scratch: Scratch
     outcomes: NDArray[np.int64]
 
@@ -48,26 +50,44 @@ def start_pack(
     number: int,
     lanes: int,
     kind: type = ChanceTally,
+    group: PermutationGroup | None = None,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else."""
-    pack = empty_pack(graph, kernel, lanes=lanes, kind=kind.__name__)
+    pack = empty_pack(graph, kernel, lanes=lanes, kind=kind.__name__, group=group)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     pack.values[...] = start_values(graph, lanes, start)
     return replace(pack, rng=generator(seed, number, lanes))
 
 
-def empty_pack(graph: FactorGraph, kernel: Kernel, *, lanes: int, kind: str) -> Pack:
-    """Give the arrays of a pack, not yet started."""
+def empty_pack(
+    graph: FactorGraph,
+    kernel: Kernel,
+    *,
+    lanes: int,
+    kind: str,
+    group: PermutationGroup | None = None,
+) -> Pack:
+    """Give the arrays of a pack, not yet started; `group` is what an `OrbitTally` goes over."""
     check_lanes(graph, lanes)
-    kinds = {one.__name__: one for one in (ChanceTally, ValueTally)}
     return Pack(
         values=np.zeros((graph.variables, lanes), dtype=np.uint8),
         memory=kernel.memory(graph, lanes),
         rng=generator(0, 0, lanes),
-        tally=tally(graph, lanes, kind=kinds[kind]),
+        tally=_tally(graph, lanes, kind, group),
         scratch=scratch(graph, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
     )
+
+
+def _tally(
+    graph: FactorGraph, lanes: int, kind: str, group: PermutationGroup | None
+) -> Tally | OrbitTally:
+    if kind == OrbitTally.__name__:
+        if group is None:
+            raise InputError("averages over orbits need generators of a group")
+        return orbit_tally(graph, lanes, group)
+    kinds = {one.__name__: one for one in (ChanceTally, ValueTally)}
+    return tally(graph, lanes, kind=kinds[kind])
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

@@ -18,6 +18,7 @@ from orbitmc.estimate.tallies import ChanceTally
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, advance, start_pack, warm_up
 from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
@@ -104,6 +105,7 @@ def sample(
     lanes: int = LANES,
     threads: int | None = None,
     kind: type = ChanceTally,
+    group: PermutationGroup | None = None,
     prepared: Conditionals | None = None,
     watchers: Iterable[Watcher] = (),
     spent: float = 0.0,
@@ -118,7 +120,7 @@ def sample(
         raise InputError(f"a run has at least one pack, not {packs}")
     with Stopwatch() as starting:
         started = tuple(
-            start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind)
+            start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind, group=group)
             for number in range(packs)
         )
     run = Run(
