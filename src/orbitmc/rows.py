@@ -23,10 +23,12 @@ from orbitmc.vectors import (
     I64,
     NUMBERS,
     STREAMS,
+    WORDS,
     array_data,
     half,
     load_doubles,
     load_vector,
+    multiply_add,
     store_vector,
 )
 
@@ -90,6 +92,33 @@ def add_rise(
     """Add the field where a bit rises, subtract it where it falls."""
     rise = proposed[place].astype(np.int8) - values[variable].astype(np.int8)
     change += rise * field
+
+
+def add_counted_rise(
+    change: Floats,
+    counted: Any,
+    low: Any,
+    step: Any,
+    values: Bytes,
+    variable: int,
+    proposed: Bytes,
+    place: int,
+    width: tuple[int, ...],
+) -> None:
+    """Do what `add_rise` does with a field of `low`, and `step` for each neighbour that agrees.
+
+    `counted` are the neighbours, whether each counts when it is 0, and where their list begins
+    and ends.
+    """
+    neighbour, role, first, last = counted
+    pattern = np.zeros(values.shape[1], dtype=np.int64)
+    for edge in range(first, last):
+        pattern += values[neighbour[edge]] ^ np.uint8(role[edge])
+    add_rise(change, low + step * pattern, values, variable, proposed, place, width)
+
+
+def prefetch_row(values: Bytes, variable: int, width: tuple[int, ...]) -> None:
+    """Tell the processor that a row will be needed soon; changes nothing."""
 
 
 def _row(
@@ -222,16 +251,96 @@ def _add_rise(
         present = _row(context, builder, signature, arguments, 2, 3)
         proposal = _row(context, builder, signature, arguments, 4, 5)
         for lane in range(0, 32 * len(signature.args[6]), STREAMS):
-            new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
-            rise = builder.sitofp(builder.sub(new, old), NUMBERS)
-            gain = builder.fmul(rise, _part(builder, fields, lane, NUMBERS))
-            for number, before in enumerate(load_doubles(builder, sums, lane)):
-                after = builder.fadd(before, builder.fpext(half(builder, gain, number), DOUBLES))
-                store_vector(builder, after, builder.gep(sums, [I64(lane + 4 * number)]))
+            field = _part(builder, fields, lane, NUMBERS)
+            _add_gain(builder, sums, field, present, proposal, lane)
         return context.get_dummy_value()
 
     kinds = (change, field, values, variable, proposed, place, width)
     return types.void(*kinds), generate
+
+
+@intrinsic
+def _add_counted_rise(
+    typing: Any,
+    change: Any,
+    neighbour: Any,
+    role: Any,
+    first: Any,
+    last: Any,
+    low: Any,
+    step: Any,
+    values: Any,
+    variable: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, others, signs = (
+            array_data(context, builder, signature.args[k], arguments[k]) for k in range(3)
+        )
+        begin, end = (
+            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (3, 4)
+        )
+        base, rise = (_spread(builder, arguments[k]) for k in (5, 6))
+        present = _row(context, builder, signature, arguments, 7, 8)
+        proposal = _row(context, builder, signature, arguments, 9, 10)
+        states = array_data(context, builder, signature.args[7], arguments[7])
+        lanes = 32 * len(signature.args[11])
+        counts = [cgutils.alloca_once(builder, ROW) for _ in range(0, lanes, 32)]
+        for count in counts:
+            builder.store(ir.Constant(ROW, [0] * 32), count)
+        with cgutils.for_range(builder, builder.sub(end, begin)) as loop:
+            edge = builder.add(begin, loop.index)
+            number = builder.zext(builder.load(builder.gep(others, [edge])), I64)
+            row = builder.gep(states, [builder.mul(number, I64(lanes))])
+            sign = builder.trunc(builder.load(builder.gep(signs, [edge])), I8)
+            negative = _spread(builder, sign, 32)
+            for lane, count in zip(range(0, lanes, 32), counts, strict=True):
+                agrees = builder.xor(_part(builder, row, lane, ROW), negative)
+                builder.store(builder.add(builder.load(count), agrees), count)
+        for lane in range(0, lanes, STREAMS):
+            order = ir.Constant(WORDS, [lane % 32 + k for k in range(STREAMS)])
+            found = builder.load(counts[lane // 32])
+            count = builder.uitofp(builder.shuffle_vector(found, found, order), NUMBERS)
+            field = multiply_add(builder, rise, count, base)
+            _add_gain(builder, sums, field, present, proposal, lane)
+        return context.get_dummy_value()
+
+    kinds = (change, neighbour, role, first, last, low, step, values, variable, proposed, place)
+    return types.void(*kinds, width), generate
+
+
+def _spread(builder: Any, value: Any, count: int = STREAMS) -> Any:
+    """A vector that repeats one number."""
+    kind = ir.VectorType(value.type, count)
+    single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
+    order = ir.Constant(ir.VectorType(I32, count), [0] * count)
+    return builder.shuffle_vector(single, single, order)
+
+
+def _add_gain(
+    builder: Any, sums: Any, field: Any, present: Any, proposal: Any, lane: int
+) -> None:
+    """Add eight fields where a bit rises, subtract them where it falls."""
+    new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
+    gain = builder.fmul(builder.sitofp(builder.sub(new, old), NUMBERS), field)
+    for number, before in enumerate(load_doubles(builder, sums, lane)):
+        after = builder.fadd(before, builder.fpext(half(builder, gain, number), DOUBLES))
+        store_vector(builder, after, builder.gep(sums, [I64(lane + 4 * number)]))
+
+
+@intrinsic
+def _prefetch_row(typing: Any, values: Any, variable: Any, width: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start = _row(context, builder, signature, arguments, 0, 1)
+        kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32, I32, I32])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        for lane in range(0, 32 * len(signature.args[2]), 64):
+            builder.call(prefetch, [builder.gep(start, [I64(lane)]), I32(0), I32(3), I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(values, variable, width), generate
 
 
 @overload(rows_differ, strict=False, jit_options=INNER)
@@ -273,3 +382,40 @@ def _compiled_add_rise(
     return lambda change, field, values, variable, proposed, place, width: _add_rise(
         change, field, values, variable, proposed, place, width
     )
+
+
+@overload(add_counted_rise, strict=False, jit_options=INNER)
+def _compiled_add_counted_rise(
+    change: Any,
+    counted: Any,
+    low: Any,
+    step: Any,
+    values: Any,
+    variable: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    def vectors(change, counted, low, step, values, variable, proposed, place, width):
+        neighbour, role, first, last = counted
+        _add_counted_rise(
+            change,
+            neighbour,
+            role,
+            first,
+            last,
+            low,
+            step,
+            values,
+            variable,
+            proposed,
+            place,
+            width,
+        )
+
+    return vectors
+
+
+@overload(prefetch_row, strict=False, jit_options=INNER)
+def _compiled_prefetch_row(values: Any, variable: Any, width: Any) -> Any:
+    return lambda values, variable, width: _prefetch_row(values, variable, width)

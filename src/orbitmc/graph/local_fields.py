@@ -6,9 +6,20 @@ import numpy as np
 from numba.extending import overload
 
 from orbitmc.compiled import INNER, shared
-from orbitmc.graph.conditional_tables import COUNT, SEXTETS_TOGETHER, TRIPLET
+from orbitmc.graph.conditional_tables import COUNT, MOST_BITS, SEXTETS_TOGETHER, TRIPLET
 from orbitmc.random import lanes_of
+from orbitmc.rows import prefetch_row
 from orbitmc.vectors import HAS_AVX2, add_sextet
+
+
+@shared
+def prefetch_around(conditionals, values, variable, width):
+    """Ask for the rows of a variable and of its neighbours, if they are few, ahead of their use."""
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    prefetch_row(values, variable, width)
+    for edge in range(first, min(last, first + np.uint64(MOST_BITS))):
+        prefetch_row(values, conditionals.neighbour[edge], width)
 
 
 @shared
@@ -66,12 +77,20 @@ def local_field(conditionals, scratch, values, variable):
 
 
 @shared
+def counted_field(conditionals, variable):
+    """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
+    if first < last:
+        step = abs(conditionals.coupling[first])
+    return (conditionals.neighbour, conditionals.role, first, last), low, step
+
+
+@shared
 def _field_by_count(conditionals, scratch, variable):
     """Every neighbour that agrees with its sign adds the same."""
-    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
-    first = np.uint64(conditionals.neighbour_start[variable])
-    if first < np.uint64(conditionals.neighbour_start[variable + 1]):
-        step = abs(conditionals.coupling[first])
+    _, low, step = counted_field(conditionals, variable)
     for lane in range(lanes_of(scratch)):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 

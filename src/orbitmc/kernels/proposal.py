@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import shared
+from orbitmc.graph.conditional_tables import COUNT
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.local_fields import local_field
+from orbitmc.graph.local_fields import counted_field, local_field
 from orbitmc.graph.local_weights import local_log_ratios
 from orbitmc.random import accept_by_log_ratio, lanes_of
-from orbitmc.rows import add_rise, count_both, keep_accepted, rows_differ
+from orbitmc.rows import add_counted_rise, add_rise, count_both, keep_accepted, rows_differ
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
 OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
 """A null proposal changes nothing in its lane; `accepted` counts the others only."""
 
 
-ROUND, COUNT = range(2)
+ROUND, HOW_MANY = range(2)
 
 
 class ProposalMemory(NamedTuple):
@@ -166,8 +167,13 @@ def _change_one_by_one(graph, prepared, memory, values, count):
 def _add_rise(prepared, memory, values, place):
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
-    local_field(prepared, scratch, values, variable)
-    add_rise(memory.change, scratch.field, values, variable, memory.proposed, place, scratch.width)
+    change, proposed, width = memory.change, memory.proposed, scratch.width
+    if prepared.path[variable] == COUNT:
+        counted, low, step = counted_field(prepared, variable)
+        add_counted_rise(change, counted, low, step, values, variable, proposed, place, width)
+    else:
+        local_field(prepared, scratch, values, variable)
+        add_rise(change, scratch.field, values, variable, proposed, place, width)
 
 
 @shared
@@ -201,7 +207,7 @@ def _list_affected(graph, memory, values, count):
     """List the factors around the targets that change, each once; gives whether any does."""
     moving = False
     memory.listed[ROUND] += np.uint32(1)
-    memory.listed[COUNT] = 0
+    memory.listed[HOW_MANY] = 0
     if memory.listed[ROUND] == 0:  # after 2^32 rounds the numbers begin anew
         memory.seen[:] = 0
         memory.listed[ROUND] = 1
@@ -214,14 +220,14 @@ def _list_affected(graph, memory, values, count):
             factor = graph.incident[edge]
             if memory.seen[factor] != memory.listed[ROUND]:
                 memory.seen[factor] = memory.listed[ROUND]
-                memory.affected[memory.listed[COUNT]] = factor
-                memory.listed[COUNT] += np.uint32(1)
+                memory.affected[memory.listed[HOW_MANY]] = factor
+                memory.listed[HOW_MANY] += np.uint32(1)
     return moving
 
 
 @shared
 def _add_affected(graph, memory, values, sign):
-    for place in range(memory.listed[COUNT]):
+    for place in range(memory.listed[HOW_MANY]):
         factor = memory.affected[place]
         first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
         if factor < graph.first_clause and last - first == 2:
