@@ -117,10 +117,6 @@ def add_counted_rise(
     add_rise(change, low + step * pattern, values, variable, proposed, place, width)
 
 
-def prefetch_row(values: Bytes, variable: int, width: tuple[int, ...]) -> None:
-    """Tell the processor that a row will be needed soon; changes nothing."""
-
-
 def _row(
     context: Any, builder: Any, signature: Any, arguments: Any, array: int, number: int
 ) -> Any:
@@ -330,19 +326,6 @@ def _add_gain(
         store_vector(builder, after, builder.gep(sums, [I64(lane + 4 * number)]))
 
 
-@intrinsic
-def _prefetch_row(typing: Any, values: Any, variable: Any, width: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        start = _row(context, builder, signature, arguments, 0, 1)
-        kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32, I32, I32])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        for lane in range(0, 32 * len(signature.args[2]), 64):
-            builder.call(prefetch, [builder.gep(start, [I64(lane)]), I32(0), I32(3), I32(1)])
-        return context.get_dummy_value()
-
-    return types.void(values, variable, width), generate
-
-
 @overload(rows_differ, strict=False, jit_options=INNER)
 def _compiled_rows_differ(
     values: Any, variable: Any, proposed: Any, place: Any, width: Any
@@ -414,8 +397,3 @@ def _compiled_add_counted_rise(
         )
 
     return vectors
-
-
-@overload(prefetch_row, strict=False, jit_options=INNER)
-def _compiled_prefetch_row(values: Any, variable: Any, width: Any) -> Any:
-    return lambda values, variable, width: _prefetch_row(values, variable, width)

@@ -6,20 +6,9 @@ import numpy as np
 from numba.extending import overload
 
 from orbitmc.compiled import INNER, shared
-from orbitmc.graph.conditional_tables import COUNT, MOST_BITS, SEXTETS_TOGETHER, TRIPLET
+from orbitmc.graph.conditional_tables import COUNT, SEXTETS_TOGETHER, TRIPLET
 from orbitmc.random import lanes_of
-from orbitmc.rows import prefetch_row
 from orbitmc.vectors import HAS_AVX2, add_sextet
-
-
-@shared
-def prefetch_around(conditionals, values, variable, width):
-    """Ask for the rows of a variable and of its neighbours, if they are few, ahead of their use."""
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    prefetch_row(values, variable, width)
-    for edge in range(first, min(last, first + np.uint64(MOST_BITS))):
-        prefetch_row(values, conditionals.neighbour[edge], width)
 
 
 @shared
