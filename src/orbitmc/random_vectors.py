@@ -85,7 +85,9 @@ def flip_by_eight(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = [
-            array_data(context, builder, signature.args[k], arguments[k]) if k in (0, 1, 3, 4) else None
+            array_data(context, builder, signature.args[k], arguments[k])
+            if k in (0, 1, 3, 4)
+            else None
             for k in range(7)
         ]
         lanes = 32 * len(signature.args[6])
@@ -172,9 +174,9 @@ def _exponential(builder: Any, x: Any) -> Any:
     scaled = builder.fmul(builder.select(below, x, _numbers(0.0)), _numbers(1.44269504))
     shifted = builder.fadd(scaled, _numbers(ROUNDING))
     rest = builder.fsub(scaled, builder.fsub(shifted, _numbers(ROUNDING)))
-    power = _numbers(POLYNOMIAL[-1])
+    power = _numbers(float(POLYNOMIAL[-1]))
     for coefficient in POLYNOMIAL[-2::-1]:
-        power = multiply_add(builder, power, rest, _numbers(coefficient))
+        power = multiply_add(builder, power, rest, _numbers(float(coefficient)))
     exponent = builder.shl(builder.bitcast(shifted, WORDS), constant(23))
     result = builder.bitcast(builder.add(builder.bitcast(power, WORDS), exponent), NUMBERS)
     above = builder.fcmp_ordered(">", x, _numbers(-87.0))
@@ -193,6 +195,4 @@ def _rounded(builder: Any, doubles: Any) -> Any:
 
 
 def _numbers(value: float) -> ir.Constant:
-    return ir.Constant(NUMBERS, [float(value)] * STREAMS)
-
-
+    return ir.Constant(NUMBERS, [value] * STREAMS)

@@ -86,7 +86,9 @@ def add_by_eight(
         scale = ir.Constant(numbers, [2.0**-32] * STREAMS)
         pointer = builder.gep(out, [target])
         chances = builder.fmul(builder.sitofp(total, numbers), scale)
-        store_vector(builder, builder.fadd(load_vector(builder, pointer, numbers), chances), pointer)
+        store_vector(
+            builder, builder.fadd(load_vector(builder, pointer, numbers), chances), pointer
+        )
         return context.get_dummy_value()
 
     return types.void(limit, start, index, sums, place, width), generate

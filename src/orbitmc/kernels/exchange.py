@@ -127,10 +127,11 @@ def _trade(rows, one, other):
 @shared
 def _choose_goals(goals, origins, chosen, rng):
     """Draw a uniform permutation (Fisher & Yates), and its inverse; gives whether any row moves."""
-    for place in range(chosen):
-        goals[place] = place
-    for place in range(chosen - 1, 0, -1):
-        _trade(goals, np.uint64(place), np.uint64(integer(rng, place + 1)))
+    goals[0] = 0
+    for place in range(1, chosen):
+        other = np.uint64(integer(rng, place + 1))
+        goals[place] = goals[other]
+        goals[other] = place
     moving = False
     for place in range(chosen):
         origins[np.uint64(goals[place])] = place

@@ -59,9 +59,7 @@ def blocks(
     limit = np.inf if budget is None else float(budget)
     found = search(connections, candidates, memory, int(max_moved), limit, slack, member, ends)
     start = np.concatenate([[0], ends[:found]])
-    return blocks_from_arrays(
-        indices(start), indices(np.ones(found)), indices(member[: start[-1]])
-    )
+    return blocks_from_arrays(indices(start), indices(np.ones(found)), indices(member[: start[-1]]))
 
 
 def budget_for(acceptance: float) -> float:
