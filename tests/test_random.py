@@ -7,12 +7,14 @@ from orbitmc.compiled import compiled
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.random import (
+    accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
     flip_by_eight_limits,
     flip_by_table,
     generator,
     integer,
+    toss,
 )
 from orbitmc.random_vectors import fill_random
 from tests.oracle.slow_generator import SlowGenerator
@@ -51,12 +53,60 @@ def choices(rng, log_weights, values, size):
     choose_by_log_weights(rng, log_weights, size, values, 0)
 
 
+@compiled
+def tosses(rng, found):
+    toss(rng, found)
+
+
+@compiled
+def acceptances(rng, log_ratio, accepted):
+    accept_by_log_ratio(rng, log_ratio, accepted)
+
+
 @pytest.mark.parametrize("lanes", [32, 64, 128])
 def test_lanes_get_the_published_streams_in_turn(lanes):
     fast, slow = generator(3, 2, lanes), SlowGenerator(3, 2, lanes)
     for _ in range(5):
         fill(fast)
         assert np.array_equal(fast.drawn, slow.draw())
+
+
+def test_coins_are_the_bits_of_the_stream():
+    # A number has 31 good bits: 248 lanes need one of each stream, more lanes another.
+    for lanes in (32, 64, 288):
+        fast, slow = generator(4, 1, lanes), SlowGenerator(4, 1, lanes)
+        found, wanted = np.zeros((2, lanes), dtype=np.uint8)
+        for _ in range(3):
+            tosses(fast, found)
+            toss(slow, wanted)
+            assert np.array_equal(found, wanted)
+
+
+def test_tossed_coins_are_fair_and_independent():
+    rng, found = generator(8, 0, 64), np.zeros((20_000, 64), dtype=np.uint8)
+    for row in found:
+        tosses(rng, row)
+    signs = 2.0 * found - 1.0
+    deviation = 1.0 / np.sqrt(len(found))
+    # Six standard deviations of about two thousand means: a false alarm in 2e5 seeds.
+    assert np.abs(signs.mean(axis=0)).max() < 6 * deviation
+    together = signs.T @ signs / len(found)
+    assert np.abs(together - np.eye(64)).max() < 6 * deviation
+
+
+def test_ratios_are_accepted_as_often_as_they_say():
+    ratios = np.array([-np.inf, -1e4, -87.5, -20.0, -3.0, -1.0, -0.5, -1e-3, 0.0, 1e-300, 2.0, 1e3])
+    log_ratio = np.resize(ratios, 96)
+    rng, accepted = generator(6, 0, 96), np.zeros(96, dtype=np.uint8)
+    total, count = np.zeros(96), 20_000
+    for _ in range(count):
+        acceptances(rng, log_ratio, accepted)
+        total += accepted
+    chance = np.exp(np.minimum(log_ratio, 0.0))
+    deviation = np.sqrt(chance * (1 - chance) / count)
+    assert np.all(np.abs(total / count - chance) <= 6 * deviation + 1e-6)
+    assert np.all(total[log_ratio >= 0] == count)
+    assert not total[log_ratio < -80].any()
 
 
 def test_shared_integers_follow_the_published_stream():

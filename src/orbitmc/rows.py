@@ -8,30 +8,19 @@ so would check it for every row. `width` has one entry for each 32 lanes.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import INNER
-from orbitmc.vectors import (
-    DOUBLES,
-    I8,
-    I32,
-    I64,
-    NUMBERS,
-    STREAMS,
-    array_data,
-    half,
-    load_doubles,
-    load_vector,
-    store_vector,
+from orbitmc.row_vectors import (
+    add_counted_rise_vectors,
+    add_rise_vectors,
+    choose_by_coins_vectors,
+    count_both_vectors,
+    keep_accepted_vectors,
+    rows_differ_vectors,
 )
-
-ROW = ir.VectorType(I8, 32)
-EIGHT = ir.VectorType(I8, STREAMS)
 
 
 def rows_differ(
@@ -92,155 +81,32 @@ def add_rise(
     change += rise * field
 
 
-def _row(
-    context: Any, builder: Any, signature: Any, arguments: Any, array: int, number: int
-) -> Any:
-    """Where the row `arguments[array][arguments[number]]` begins."""
-    lanes = 32 * len(signature.args[-1])
-    place = context.cast(builder, arguments[number], signature.args[number], types.uint64)
-    start = array_data(context, builder, signature.args[array], arguments[array])
-    return builder.gep(start, [builder.mul(place, I64(lanes))])
+def add_counted_rise(
+    change: Floats,
+    counted: Any,
+    low: Any,
+    step: Any,
+    values: Bytes,
+    variable: int,
+    proposed: Bytes,
+    place: int,
+    width: tuple[int, ...],
+) -> None:
+    """Do what `add_rise` does with a field of `low`, and `step` for each neighbour that agrees.
 
-
-def _part(builder: Any, start: Any, lane: int, kind: Any) -> Any:
-    return load_vector(builder, builder.gep(start, [I64(lane)]), kind)
-
-
-def _differ(builder: Any, one: Any, other: Any) -> Any:
-    return builder.icmp_unsigned("!=", one, other)
-
-
-def _count(builder: Any, flags: Any) -> Any:
-    return builder.zext(builder.ctpop(builder.bitcast(flags, I32)), I64)
-
-
-@intrinsic
-def _rows_differ(
-    typing: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one = _row(context, builder, signature, arguments, 0, 1)
-        other = _row(context, builder, signature, arguments, 2, 3)
-        found = ir.Constant(ROW, [0] * 32)
-        for lane in range(0, 32 * len(signature.args[4]), 32):
-            parts = (_part(builder, row, lane, ROW) for row in (one, other))
-            found = builder.or_(found, builder.xor(*parts))
-        whole = ir.IntType(256)
-        return builder.icmp_unsigned("!=", builder.bitcast(found, whole), whole(0))
-
-    return types.boolean(values, variable, proposed, place, width), generate
-
-
-@intrinsic
-def _keep_accepted(
-    typing: Any,
-    values: Any,
-    variable: Any,
-    proposed: Any,
-    place: Any,
-    accepted: Any,
-    changed: Any,
-    width: Any,
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        present = _row(context, builder, signature, arguments, 0, 1)
-        former = _row(context, builder, signature, arguments, 2, 3)
-        decided, gathered = (
-            array_data(context, builder, signature.args[k], arguments[k]) for k in (4, 5)
-        )
-        none, total = ir.Constant(ROW, [0] * 32), I64(0)
-        for lane in range(0, 32 * len(signature.args[6]), 32):
-            new, old, taken, before = (
-                _part(builder, start, lane, ROW) for start in (present, former, decided, gathered)
-            )
-            wanted = _differ(builder, taken, none)
-            differs = _differ(builder, new, old)
-            total = builder.add(total, _count(builder, builder.and_(differs, wanted)))
-            store_vector(
-                builder, builder.select(wanted, new, old), builder.gep(present, [I64(lane)])
-            )
-            both = builder.or_(before, builder.zext(differs, ROW))
-            store_vector(builder, both, builder.gep(gathered, [I64(lane)]))
-        return total
-
-    kinds = (values, variable, proposed, place, accepted, changed, width)
-    return types.int64(*kinds), generate
-
-
-@intrinsic
-def _choose_by_coins(
-    typing: Any,
-    proposed: Any,
-    place: Any,
-    values: Any,
-    tails: Any,
-    heads: Any,
-    coins: Any,
-    width: Any,
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target = _row(context, builder, signature, arguments, 0, 1)
-        low, high = (_row(context, builder, signature, arguments, 2, k) for k in (3, 4))
-        tosses = array_data(context, builder, signature.args[5], arguments[5])
-        none = ir.Constant(ROW, [0] * 32)
-        for lane in range(0, 32 * len(signature.args[6]), 32):
-            one, other, coin = (_part(builder, start, lane, ROW) for start in (low, high, tosses))
-            value = builder.select(_differ(builder, coin, none), other, one)
-            store_vector(builder, value, builder.gep(target, [I64(lane)]))
-        return context.get_dummy_value()
-
-    kinds = (proposed, place, values, tails, heads, coins, width)
-    return types.void(*kinds), generate
-
-
-@intrinsic
-def _count_both(typing: Any, one: Any, other: Any, width: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        starts = [array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1)]
-        none, total = ir.Constant(ROW, [0] * 32), I64(0)
-        for lane in range(0, 32 * len(signature.args[2]), 32):
-            first, second = (
-                _differ(builder, _part(builder, start, lane, ROW), none) for start in starts
-            )
-            total = builder.add(total, _count(builder, builder.and_(first, second)))
-        return total
-
-    return types.int64(one, other, width), generate
-
-
-@intrinsic
-def _add_rise(
-    typing: Any,
-    change: Any,
-    field: Any,
-    values: Any,
-    variable: Any,
-    proposed: Any,
-    place: Any,
-    width: Any,
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sums, fields = (
-            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1)
-        )
-        present = _row(context, builder, signature, arguments, 2, 3)
-        proposal = _row(context, builder, signature, arguments, 4, 5)
-        for lane in range(0, 32 * len(signature.args[6]), STREAMS):
-            new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
-            rise = builder.sitofp(builder.sub(new, old), NUMBERS)
-            gain = builder.fmul(rise, _part(builder, fields, lane, NUMBERS))
-            for number, before in enumerate(load_doubles(builder, sums, lane)):
-                after = builder.fadd(before, builder.fpext(half(builder, gain, number), DOUBLES))
-                store_vector(builder, after, builder.gep(sums, [I64(lane + 4 * number)]))
-        return context.get_dummy_value()
-
-    kinds = (change, field, values, variable, proposed, place, width)
-    return types.void(*kinds), generate
+    `counted` are the neighbours, whether each counts when it is 0, and where their list begins
+    and ends.
+    """
+    neighbour, role, first, last = counted
+    pattern = np.zeros(values.shape[1], dtype=np.int64)
+    for edge in range(first, last):
+        pattern += values[neighbour[edge]] ^ np.uint8(role[edge])
+    add_rise(change, low + step * pattern, values, variable, proposed, place, width)
 
 
 @overload(rows_differ, strict=False, jit_options=INNER)
 def _compiled_rows_differ(values: Any, variable: Any, proposed: Any, place: Any, width: Any) -> Any:
-    return lambda values, variable, proposed, place, width: _rows_differ(
+    return lambda values, variable, proposed, place, width: rows_differ_vectors(
         values, variable, proposed, place, width
     )
 
@@ -249,8 +115,8 @@ def _compiled_rows_differ(values: Any, variable: Any, proposed: Any, place: Any,
 def _compiled_keep_accepted(
     values: Any, variable: Any, proposed: Any, place: Any, accepted: Any, changed: Any, width: Any
 ) -> Any:
-    return lambda values, variable, proposed, place, accepted, changed, width: _keep_accepted(
-        values, variable, proposed, place, accepted, changed, width
+    return lambda values, variable, proposed, place, accepted, changed, width: (
+        keep_accepted_vectors(values, variable, proposed, place, accepted, changed, width)
     )
 
 
@@ -258,20 +124,52 @@ def _compiled_keep_accepted(
 def _compiled_choose_by_coins(
     proposed: Any, place: Any, values: Any, tails: Any, heads: Any, coins: Any, width: Any
 ) -> Any:
-    return lambda proposed, place, values, tails, heads, coins, width: _choose_by_coins(
+    return lambda proposed, place, values, tails, heads, coins, width: choose_by_coins_vectors(
         proposed, place, values, tails, heads, coins, width
     )
 
 
 @overload(count_both, strict=False, jit_options=INNER)
 def _compiled_count_both(one: Any, other: Any, width: Any) -> Any:
-    return lambda one, other, width: _count_both(one, other, width)
+    return lambda one, other, width: count_both_vectors(one, other, width)
 
 
 @overload(add_rise, strict=False, jit_options=INNER)
 def _compiled_add_rise(
     change: Any, field: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
-    return lambda change, field, values, variable, proposed, place, width: _add_rise(
+    return lambda change, field, values, variable, proposed, place, width: add_rise_vectors(
         change, field, values, variable, proposed, place, width
     )
+
+
+@overload(add_counted_rise, strict=False, jit_options=INNER)
+def _compiled_add_counted_rise(
+    change: Any,
+    counted: Any,
+    low: Any,
+    step: Any,
+    values: Any,
+    variable: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    def vectors(change, counted, low, step, values, variable, proposed, place, width):
+        neighbour, role, first, last = counted
+        add_counted_rise_vectors(
+            change,
+            neighbour,
+            role,
+            first,
+            last,
+            low,
+            step,
+            values,
+            variable,
+            proposed,
+            place,
+            width,
+        )
+
+    return vectors

@@ -37,6 +37,13 @@ def half(builder: Any, vector: Any, number: int) -> Any:
     return builder.shuffle_vector(vector, vector, order)
 
 
+def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
+    """`one * other + more` of eight float32."""
+    kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.v8f32")
+    return builder.call(function, [one, other, more])
+
+
 def constant(value: int) -> ir.Constant:
     return ir.Constant(WORDS, [value] * STREAMS)
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.conditionals import conditionals
+from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.kernels.clusters import clusters
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.flips import Flips, flips
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot import one_hot
@@ -12,6 +14,7 @@ from orbitmc.kernels.relabelling import Relabelling, relabelling
 from orbitmc.kernels.replica import replica_exchange
 from orbitmc.kernels.tempering import tempering
 from orbitmc.kernels.windows import windows
+from orbitmc.models.potts import potts_grid
 from orbitmc.random import generator
 from orbitmc.run.start import start_values
 from tests.kernels.catalogue import without_tables
@@ -22,6 +25,8 @@ from tests.oracle.slow_generator import SlowGenerator
 LANES, COUNT = 32, 40
 
 GLASS = random_ising(3, variables=12, degree=3, equal=False)
+EQUAL = random_ising(3, variables=12, degree=3, equal=True)
+LABELS = potts_grid(3, 4, 3, 0.5, np.random.default_rng(2).normal(size=(3, 4, 3))).graph
 MIXED = random_graph(6, variables=(6, 7), zeros=0.1)
 
 
@@ -75,7 +80,28 @@ def turned_windows():
     return GLASS, windows(GLASS, conditionals(GLASS), np.arange(12).reshape(3, 4), size=2)
 
 
+def shuffled(graph, rows):
+    blocks = exchange_blocks([range(5), range(5, 12)])
+    return graph, shuffle(graph, conditionals(graph), blocks, rows=rows)
+
+
+def shuffled_by_counts():
+    return shuffled(EQUAL, rows=0)
+
+
+def shuffled_by_fields():
+    return shuffled(GLASS, rows=3)
+
+
+def shuffled_by_ratios():
+    assert conditionals(LABELS).pairwise.all()
+    return shuffled(LABELS, rows=2)
+
+
 CASES = [
+    shuffled_by_counts,
+    shuffled_by_fields,
+    shuffled_by_ratios,
     turned_windows,
     clusters_of_spins,
     flips_of_spins,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import draw, unrounded_conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from tests.kernels.catalogue import kernels_on, moves_on, orbital_kernels_on
@@ -52,6 +53,24 @@ def test_orbital_kernels_along_wrong_groups_keep_the_distribution(flavour, block
             assert balance <= EXACT, (flavour, seed, name)
             seen.add(name)
     assert seen
+
+
+def test_jumps_that_change_variables_one_by_one_keep_the_distribution():
+    rng = np.random.default_rng(11)
+    sizes = [3, 2, 3, 3]
+    builder = Builder(sizes)
+    for variable, size in enumerate(sizes):
+        builder.add_factor([variable], rng.normal(size=size))
+    for one, other in [(0, 1), (2, 0), (0, 3), (3, 2), (1, 3)]:
+        builder.add_factor([one, other], rng.normal(size=sizes[one] * sizes[other]))
+    graph = builder.build()
+    prepared = unrounded_conditionals(graph)
+    assert prepared.pairwise.all()
+    assert not prepared.affine.any()
+    for name, kernel in orbital_kernels_on(graph).items():
+        stationary, balance = residuals(graph, one_step(graph, kernel))
+        assert stationary <= EXACT, name
+        assert balance <= EXACT, name
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

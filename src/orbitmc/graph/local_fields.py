@@ -66,12 +66,20 @@ def local_field(conditionals, scratch, values, variable):
 
 
 @shared
+def counted_field(conditionals, variable):
+    """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
+    if first < last:
+        step = abs(conditionals.coupling[first])
+    return (conditionals.neighbour, conditionals.role, first, last), low, step
+
+
+@shared
 def _field_by_count(conditionals, scratch, variable):
     """Every neighbour that agrees with its sign adds the same."""
-    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
-    first = np.uint64(conditionals.neighbour_start[variable])
-    if first < np.uint64(conditionals.neighbour_start[variable + 1]):
-        step = abs(conditionals.coupling[first])
+    _, low, step = counted_field(conditionals, variable)
     for lane in range(lanes_of(scratch)):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 

@@ -20,6 +20,7 @@ from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import (
     OUTCOMES,
     ProposalMemory,
+    count_null,
     proposal_memory,
     settle,
     settle_surely,
@@ -82,9 +83,12 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         rows = (np.int64(blocks.start[block + 1]) - first) // width
         chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
         _choose_rows(memory, rows, chosen, rng)
-        _choose_goals(memory.goals, memory.origins, chosen, rng)
+        if not _choose_goals(memory.goals, memory.origins, chosen, rng):
+            _order_rows(memory, rows, chosen)
+            count_null(memory.proposal, outcomes)
+            continue
         toss(rng, memory.proposal.coins)
-        _propose(memory, blocks.member, first, width, chosen, values)
+        _propose(memory, blocks.member, np.uint64(first), np.uint64(width), chosen, values)
         _order_rows(memory, rows, chosen)
         size = chosen * width
         if kernel.symmetric:
@@ -105,7 +109,7 @@ def _choose_rows(memory, total, chosen, rng):
     if chosen < total:
         for place in range(chosen):
             memory.picks[place] = place + integer(rng, total - place)
-            _trade(memory.rows, place, memory.picks[place])
+            _trade(memory.rows, np.uint64(place), np.uint64(memory.picks[place]))
 
 
 @shared
@@ -113,7 +117,7 @@ def _order_rows(memory, total, chosen):
     """Put the rows in order again."""
     if chosen < total:
         for place in range(chosen - 1, -1, -1):
-            _trade(memory.rows, place, memory.picks[place])
+            _trade(memory.rows, np.uint64(place), np.uint64(memory.picks[place]))
 
 
 @shared
@@ -123,17 +127,17 @@ def _trade(rows, one, other):
 
 @shared
 def _choose_goals(goals, origins, chosen, rng):
-    """Draw a uniform permutation (Fisher & Yates), and its inverse; two rows always swap."""
-    if chosen == 2:
-        goals[0], goals[1] = 1, 0
-        origins[0], origins[1] = 1, 0
-        return
+    """Draw a uniform permutation (Fisher & Yates), and its inverse; gives whether any row moves."""
+    goals[0] = 0
+    for place in range(1, chosen):
+        other = np.uint64(integer(rng, place + 1))
+        goals[place] = goals[other]
+        goals[other] = place
+    moving = False
     for place in range(chosen):
-        goals[place] = place
-    for place in range(chosen - 1, 0, -1):
-        _trade(goals, place, integer(rng, place + 1))
-    for place in range(chosen):
-        origins[goals[place]] = place
+        origins[np.uint64(goals[place])] = place
+        moving |= goals[place] != place
+    return moving
 
 
 @shared
@@ -142,10 +146,11 @@ def _propose(memory, member, first, width, chosen, values):
     proposal = memory.proposal
     for lane in range(lanes_of(proposal.scratch)):
         proposal.change[lane] = 0.0
-    for place in range(chosen):
-        own = first + memory.rows[place] * width
-        origin = first + memory.rows[memory.origins[place]] * width
-        goal = first + memory.rows[memory.goals[place]] * width
+    rows = memory.rows
+    for place in range(np.uint64(chosen)):
+        own = first + np.uint64(rows[place]) * width
+        origin = first + np.uint64(rows[np.uint64(memory.origins[place])]) * width
+        goal = first + np.uint64(rows[np.uint64(memory.goals[place])]) * width
         for column in range(width):
             slot = place * width + column
             proposal.target[slot] = member[own + column]

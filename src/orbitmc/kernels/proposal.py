@@ -12,26 +12,29 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import shared
+from orbitmc.graph.conditional_tables import COUNT
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.local_fields import local_field
+from orbitmc.graph.local_fields import counted_field, local_field
 from orbitmc.graph.local_weights import local_log_ratios
+from orbitmc.kernels.potential_sums import add_affected
 from orbitmc.random import accept_by_log_ratio, lanes_of
-from orbitmc.rows import add_rise, count_both, keep_accepted, rows_differ
+from orbitmc.rows import add_counted_rise, add_rise, count_both, keep_accepted, rows_differ
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
 OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
 """A null proposal changes nothing in its lane; `accepted` counts the others only."""
 
 
-ROUND, COUNT = range(2)
+ROUND, HOW_MANY = range(2)
 
 
 class ProposalMemory(NamedTuple):
     """Arrays of one pack.
 
-    `changed` says in which lanes something moved. `affected` lists factors; `listed` holds the number of the present round and how many factors
-    it has listed, `seen` in which round each factor was listed last.
+    `changed` says in which lanes something moved. `affected` lists factors; `listed` holds the
+    number of the present round and how many factors it has listed, `seen` in which round each
+    factor was listed last.
     """
 
     target: NDArray[np.uint32]
@@ -105,10 +108,10 @@ def apply_proposal(graph, prepared, memory, values, count):
 
 @shared
 def _all_pairwise(prepared, memory, count):
-    for place in range(count):
-        if not prepared.pairwise[memory.target[place]]:
-            return False
-    return True
+    found = 0
+    while found < count and prepared.pairwise[memory.target[found]]:
+        found += 1
+    return found == count
 
 
 @shared
@@ -166,8 +169,13 @@ def _change_one_by_one(graph, prepared, memory, values, count):
 def _add_rise(prepared, memory, values, place):
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
-    local_field(prepared, scratch, values, variable)
-    add_rise(memory.change, scratch.field, values, variable, memory.proposed, place, scratch.width)
+    change, proposed, width = memory.change, memory.proposed, scratch.width
+    if prepared.path[variable] == COUNT:
+        counted, low, step = counted_field(prepared, variable)
+        add_counted_rise(change, counted, low, step, values, variable, proposed, place, width)
+    else:
+        local_field(prepared, scratch, values, variable)
+        add_rise(change, scratch.field, values, variable, proposed, place, width)
 
 
 @shared
@@ -189,10 +197,10 @@ def _change_together(graph, memory, values, count):
     """Change all targets at once, between two sums over the factors around them."""
     moving = _list_affected(graph, memory, values, count)
     if moving:
-        _add_affected(graph, memory, values, -1.0)
+        add_affected(graph, memory, values, memory.listed[HOW_MANY], -1.0)
         for place in range(count):
             _exchange(memory, values, place)
-        _add_affected(graph, memory, values, 1.0)
+        add_affected(graph, memory, values, memory.listed[HOW_MANY], 1.0)
     return moving
 
 
@@ -201,7 +209,7 @@ def _list_affected(graph, memory, values, count):
     """List the factors around the targets that change, each once; gives whether any does."""
     moving = False
     memory.listed[ROUND] += np.uint32(1)
-    memory.listed[COUNT] = 0
+    memory.listed[HOW_MANY] = 0
     if memory.listed[ROUND] == 0:  # after 2^32 rounds the numbers begin anew
         memory.seen[:] = 0
         memory.listed[ROUND] = 1
@@ -214,54 +222,6 @@ def _list_affected(graph, memory, values, count):
             factor = graph.incident[edge]
             if memory.seen[factor] != memory.listed[ROUND]:
                 memory.seen[factor] = memory.listed[ROUND]
-                memory.affected[memory.listed[COUNT]] = factor
-                memory.listed[COUNT] += np.uint32(1)
+                memory.affected[memory.listed[HOW_MANY]] = factor
+                memory.listed[HOW_MANY] += np.uint32(1)
     return moving
-
-
-@shared
-def _add_affected(graph, memory, values, sign):
-    for place in range(memory.listed[COUNT]):
-        factor = memory.affected[place]
-        first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
-        if factor < graph.first_clause and last - first == 2:
-            _add_pair(graph, memory, values, factor, sign)
-        else:
-            add_potentials(graph, memory, values, factor, sign)
-
-
-@shared
-def _add_pair(graph, memory, values, factor, sign):
-    """Do what `add_potentials` does for a table of two variables, in one go."""
-    first = np.uint64(graph.scope_start[factor])
-    one, two = np.uint64(graph.scope[first]), np.uint64(graph.scope[first + np.uint64(1)])
-    stride, start = graph.stride[first], graph.table_start[graph.table_of[factor]]
-    for lane in range(lanes_of(memory.scratch)):
-        place = start + stride * np.uint32(values[one, lane]) + np.uint32(values[two, lane])
-        memory.change[lane] += sign * graph.table[np.uint64(place)]
-
-
-@shared
-def add_potentials(graph, memory, values, factor, sign):
-    """Add or subtract one factor's log-potentials; a present state's are always finite."""
-    place, satisfied = memory.scratch.place, memory.scratch.pattern
-    start = graph.table_start[graph.table_of[factor]]
-    first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
-    if factor < graph.first_clause:
-        for lane in range(lanes_of(memory.scratch)):
-            place[lane] = start
-        for edge in range(first, last):
-            variable, stride = np.uint64(graph.scope[edge]), graph.stride[edge]
-            for lane in range(lanes_of(memory.scratch)):
-                place[lane] += stride * np.uint32(values[variable, lane])
-    else:
-        for lane in range(lanes_of(memory.scratch)):
-            satisfied[lane] = 0
-        for edge in range(first, last):
-            variable, wanted = np.uint64(graph.scope[edge]), np.uint8(graph.satisfying[edge])
-            for lane in range(lanes_of(memory.scratch)):
-                satisfied[lane] |= np.uint8(values[variable, lane] == wanted)
-        for lane in range(lanes_of(memory.scratch)):
-            place[lane] = start + np.uint32(satisfied[lane])
-    for lane in range(lanes_of(memory.scratch)):
-        memory.change[lane] += sign * graph.table[np.uint64(place[lane])]

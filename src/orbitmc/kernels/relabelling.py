@@ -17,7 +17,8 @@ from orbitmc.graph.conditionals import Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import factors_around
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS, add_potentials
+from orbitmc.kernels.potential_sums import add_potentials
+from orbitmc.kernels.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS
 from orbitmc.random import accept_by_log_ratio, integer, lanes_of
 
 

@@ -27,7 +27,7 @@ from orbitmc.graph.copies import copies
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import local_field
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.proposal import add_potentials
+from orbitmc.kernels.potential_sums import add_potentials
 from orbitmc.random import accept_by_log_ratio, lanes_of
 
 TURN, PARITY, STARTED = range(3)
