@@ -10,7 +10,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.potentials import log_weight
 from orbitmc.kernels.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.tune.families import FAMILIES, Propose
+from orbitmc.tune.families import FAMILIES
+from orbitmc.tune.family import Propose
 from orbitmc.tune.panel import Panel
 from orbitmc.tune.recipe import Recipe, base_chain, combined
 from orbitmc.tune.trial import Track, Trial

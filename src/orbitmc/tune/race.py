@@ -14,9 +14,11 @@ from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
-from orbitmc.tune.families import FAMILIES, Family
+from orbitmc.tune.families import CONTENDERS, FAMILIES
+from orbitmc.tune.family import Family
 from orbitmc.tune.panel import panel
 from orbitmc.tune.recipe import TEMPERING, Recipe
+from orbitmc.tune.sizes import chosen_size
 from orbitmc.tune.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
@@ -77,7 +79,7 @@ class _Race:
     def __init__(self, model: Model, prepared: Conditionals, seconds: float) -> None:
         self.model, self.prepared, self.seconds = model, prepared, seconds
         self.watched = panel(model.graph, PANEL_SEED)
-        self.lap = seconds / (LAPS + len(FAMILIES))
+        self.lap = seconds / (LAPS + len(CONTENDERS))
         self.gain = 1.0
         self.prices: list[PriceTag] = []
 
@@ -117,7 +119,9 @@ class _Race:
         """Let all families run; gives one that switches modes and may be worth keeping."""
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
-        for name, family in FAMILIES.items():
+        for sizes in CONTENDERS:
+            name = chosen_size(self.model, sizes, self.standing.track.pack.values)
+            family = sizes[name]
             arm = self._arm(name, family)
             gain = self._gain(arm) if arm is not None else None
             if arm is None or gain is None:
@@ -139,8 +143,9 @@ class _Race:
         if jump is None:
             return None
         values = self.standing.track.pack.values
-        if family.guess is not None:
-            acceptance = guessed_acceptance(self.model, family.guess(self.model), values)
+        propose = family.guess(self.model) if family.guess is not None else None
+        if propose is not None:
+            acceptance = guessed_acceptance(self.model, propose, values)
             if acceptance < SELDOM:
                 self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
                 return None
