@@ -20,7 +20,7 @@ from tests.tune.models import assignment, named, one_hot_pages, ordered_grid
 
 ALWAYS = {"replica"}
 LOCAL = {"informed swap", *swap_families(), *shuffle_families()}
-WINDOWS = {"windows of 2", "windows of 3"}
+WINDOWS = {"reflections", "windows of 2", "windows of 3"}
 
 
 def two_chains():
@@ -58,16 +58,17 @@ def triples():
         (
             triples(),
             {"flip", "labels"},
-            {"clusters", "one-hot", "group exchange", "twin swap", "constants"} | WINDOWS,
+            {"clusters", "one-hot", "group exchange", "twin swap", "constants of one type"}
+            | WINDOWS,
         ),
         (
             random_chimera(2, 2, beta=0.5, field=0.1, seed=3),
             {"flip", "gauge flips", "clusters"},
-            {"labels", "one-hot", "twin swap", "constants"} | WINDOWS,
+            {"labels", "one-hot", "twin swap", "constants of one type"} | WINDOWS,
         ),
         (
             model_of(ground(*friends(6, open_world=False, friendships=2, smokers=0.3, seed=1))),
-            {"flip", "constants"},
+            {"flip", "constants of one type"},
             {"labels", "one-hot"} | WINDOWS,
         ),
         (one_hot_pages(), {"flip", "one-hot", "group swap", "group exchange"}, {"labels"}),
@@ -153,7 +154,11 @@ def accepted(model, sizes, values):
 
 @pytest.mark.parametrize(
     ("spread", "side", "wanted"),
-    [(0.01, 9, {"windows of 8"}), (0.01, 5, {"windows of 4"}), (1.0, 9, WINDOWS)],
+    [
+        (0.01, 9, {"windows of 8"}),
+        (0.01, 5, {"windows of 4"}),
+        (1.0, 9, {"windows of 2", "windows of 3"}),
+    ],
 )
 def test_the_boldest_size_that_is_often_accepted_takes_part(spread, side, wanted):
     model, values = fields_alone(spread, side)

@@ -54,8 +54,10 @@ SMALL = {
     "shuffle of 8": near_twins,
     "shuffle": near_twins,
     "shuffle of large blocks": near_twins,
-    "constants": smokers,
+    "constants in 2 classes": smokers,
+    "constants of one type": smokers,
     "windows of 2": grid,
+    "reflections": grid,
 }
 
 
@@ -66,9 +68,12 @@ def test_families_keep_the_distribution(name):
     assert max(residuals(model.graph, one_step(model.graph, kernel))) <= EXACT
 
 
-@pytest.mark.parametrize("name", [*SMALL, "windows of 3"])
-def test_families_do_what_was_guessed(name):
-    model = SMALL.get(name, grid)()
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [*SMALL.items(), ("windows of 3", grid), ("reflections", lambda: ising_grid(3, 5, 0.3, 0.2))],
+)
+def test_families_do_what_was_guessed(name, model):
+    model = model()
     graph = model.graph
     kernel = FAMILIES[name].build(model, unrounded_conditionals(graph))
     propose = FAMILIES[name].guess(model)
@@ -106,7 +111,7 @@ def test_moved_constants_take_their_atoms_along():
     moved = set()
     rng = np.random.default_rng(2)
     for _ in range(50):
-        after = FAMILIES["constants"].guess(model)(values, rng)
+        after = FAMILIES["constants of one type"].guess(model)(values, rng)
         own = {people[k] for k in np.flatnonzero(after != values)}
         assert len(own) in (0, 2)
         moved |= own
@@ -116,5 +121,5 @@ def test_moved_constants_take_their_atoms_along():
 def test_observed_atoms_take_the_constants_away():
     model = smokers()
     given = model.given({model.names[0]: model.values[0][0]})
-    assert FAMILIES["constants"].build(given, conditionals(given.graph)) is None
+    assert FAMILIES["constants of one type"].build(given, conditionals(given.graph)) is None
     assert brute_force.distribution(given.graph).sum() == pytest.approx(1.0)

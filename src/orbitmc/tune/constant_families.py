@@ -1,4 +1,6 @@
-"""Jumps of ground programs: constants that are nearly alike are swapped in all their atoms."""
+"""Jumps of ground programs: two constants are swapped in all their atoms."""
+
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +14,36 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.renaming import renaming
 from orbitmc.logic.assembly import GroundModel
 from orbitmc.logic.constant_classes import constant_swaps
-from orbitmc.tune.family import Propose, remembered
+from orbitmc.tune.family import Family, Propose, remembered
 
-CLUSTERS = 6  # of constants, for each type
+CLASSES = {"constants in 6 classes": 6, "constants in 2 classes": 2, "constants of one type": 1}
+"""How many classes the constants of each type are put in."""
 
 
-def constants(model: Model, prepared: Conditionals) -> Kernel | None:
-    swaps = _swaps(model)
+def constant_families() -> dict[str, Family]:
+    """Swaps within few or many classes, the most cautious first."""
+    words = {
+        name: "two constants are swapped in all their atoms"
+        + ("" if classes == 1 else f", of {classes} classes of nearly equal ones")
+        for name, classes in CLASSES.items()
+    }
+    return {
+        name: Family(
+            words[name],
+            partial(_build, classes=classes),
+            guess=partial(_guess, classes=classes),
+        )
+        for name, classes in CLASSES.items()
+    }
+
+
+def _build(model: Model, prepared: Conditionals, classes: int) -> Kernel | None:
+    swaps = _swaps(model, classes=classes)
     return None if swaps is None else renaming(model.graph, prepared, swaps)
 
 
-def guessed_constants(model: Model) -> Propose | None:
-    swaps = _swaps(model)
+def _guess(model: Model, classes: int) -> Propose | None:
+    swaps = _swaps(model, classes=classes)
     if swaps is None:
         return None
 
@@ -42,11 +62,11 @@ def guessed_constants(model: Model) -> Propose | None:
 
 
 @remembered
-def _swaps(model: Model) -> ConstantSwaps | None:
+def _swaps(model: Model, classes: int) -> ConstantSwaps | None:
     """Swaps of constants of which much the same is known, if the model is a ground program's."""
     if not isinstance(model, GroundModel):
         return None
-    found = constant_swaps(model.ground, by_evidence(model.ground, CLUSTERS))
+    found = constant_swaps(model.ground, by_evidence(model.ground, classes))
     return found if found.classes else None
 
 

@@ -11,7 +11,7 @@ from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.replica import replica_exchange
 from orbitmc.random import COLUMNS
-from orbitmc.tune.constant_families import constants, guessed_constants
+from orbitmc.tune.constant_families import constant_families
 from orbitmc.tune.exchange_families import (
     group_exchange,
     group_swap_family,
@@ -33,7 +33,7 @@ from orbitmc.tune.value_families import (
     guessed_labels,
     labels,
 )
-from orbitmc.tune.window_families import window_families
+from orbitmc.tune.window_families import reflection_family, window_families
 
 
 def _clusters(model: Model, prepared: Conditionals) -> Kernel | None:
@@ -64,6 +64,7 @@ CONTENDERS: tuple[dict[str, Family], ...] = (
         )
     },
     {"labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels)},
+    {"reflections": reflection_family()},
     {"one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups)},
     {
         "group exchange": Family(
@@ -73,13 +74,7 @@ CONTENDERS: tuple[dict[str, Family], ...] = (
         )
     },
     {"group swap": group_swap_family()},
-    {
-        "constants": Family(
-            "two constants that are nearly alike are swapped in all their atoms",
-            constants,
-            guess=guessed_constants,
-        )
-    },
+    constant_families(),
     {"clusters": Family("clusters of agreeing variables change at once", _clusters)},
     {"twin swap": twin_family()},
     swap_families(),

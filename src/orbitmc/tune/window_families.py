@@ -1,6 +1,7 @@
-"""Turned windows of a lattice, in several sizes."""
+"""Turned windows of a lattice, in several sizes, and the lattice as a whole."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -21,43 +22,61 @@ TURNED: tuple[Callable[[Numbers], Numbers], ...] = (
     np.transpose,
     lambda window: np.rot90(window, 2).T,
 )
+STRAIGHT = 3  # turns that keep rows and columns apart come first
 
 
 def window_families() -> dict[str, Family]:
     """A family for each size, the smallest first."""
-    return {f"windows of {size}": _windows(size) for size in SIZES}
+    return {
+        f"windows of {size}": Family(
+            f"a window of {size} x {size} neighbours is reflected or turned",
+            partial(_build, size=(size, size)),
+            guess=partial(_guess, size=(size, size)),
+        )
+        for size in SIZES
+    }
 
 
-def _windows(size: int) -> Family:
-    def build(model: Model, prepared: Conditionals) -> Kernel | None:
-        sites = _sites(model, size)
-        return None if sites is None else windows(model.graph, prepared, sites, size=size)
-
-    def guess(model: Model) -> Propose | None:
-        sites = _sites(model, size)
-        return None if sites is None else _guessed(sites, size)
-
-    words = f"a window of {size} x {size} neighbours is reflected or turned"
-    return Family(words, build, guess=guess)
+def reflection_family() -> Family:
+    """Reflections of all sites: they lead from one sublattice to the other if sides are even."""
+    return Family("the whole lattice is reflected or turned", _build, True, _guess)
 
 
-def _sites(model: Model, size: int) -> Numbers | None:
+def _build(
+    model: Model, prepared: Conditionals, size: tuple[int, int] | None = None
+) -> Kernel | None:
+    sites = _sites(model, size)
+    if sites is None:
+        return None
+    height, width = size or sites.shape
+    return windows(model.graph, prepared, sites, size=(height, width))
+
+
+def _guess(model: Model, size: tuple[int, int] | None = None) -> Propose | None:
+    sites = _sites(model, size)
+    if sites is None:
+        return None
+    height, width = size or sites.shape
+    turned = TURNED if height == width else TURNED[:STRAIGHT]
+
+    def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
+        top = rng.integers(len(sites) - height + 1)
+        left = rng.integers(sites.shape[1] - width + 1)
+        window = sites[top : top + height, left : left + width]
+        after = values.copy()
+        after[window] = values[turned[rng.integers(len(turned))](window)]
+        return after
+
+    return propose
+
+
+def _sites(model: Model, size: tuple[int, int] | None) -> Numbers | None:
     """The lattice of a model, if there is one and it has windows of this size."""
     sites = _lattice(model)
-    return sites if sites is not None and size <= min(sites.shape) else None
+    fits = sites is not None and (size is None or max(size) <= min(sites.shape))
+    return sites if fits else None
 
 
 @remembered
 def _lattice(model: Model) -> Numbers | None:
     return lattice(model.graph)
-
-
-def _guessed(sites: Numbers, size: int) -> Propose:
-    def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
-        top, left = (rng.integers(side - size + 1) for side in sites.shape)
-        window = sites[top : top + size, left : left + size]
-        turned = values.copy()
-        turned[window] = values[TURNED[rng.integers(len(TURNED))](window)]
-        return turned
-
-    return propose
