@@ -10,6 +10,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.potentials import log_weight
 from orbitmc.kernels.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.random import COLUMNS
 from orbitmc.tune.families import FAMILIES
 from orbitmc.tune.family import Propose
 from orbitmc.tune.panel import Panel
@@ -25,6 +26,7 @@ class Arm:
     """Families of jumps on a base chain, running from given states.
 
     `step` is how long a step of the base chain alone takes; the last family is the one on trial.
+    With `trades` lanes trade parts on the cold rungs of a tempered chain.
     """
 
     def __init__(
@@ -35,14 +37,16 @@ class Arm:
         betas: Sequence[float],
         values: Bytes | None = None,
         step: float = 0.0,
+        trades: bool = False,
     ) -> None:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
+        self.trades = trades
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
-        kernel = base_chain(model.graph, prepared, betas)
+        kernel = base_chain(model.graph, prepared, betas, trades)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
-        columns = next((FAMILIES[name].columns for name in jumps if FAMILIES[name].columns), None)
-        self.track = Track(model.graph, kernel, values, columns)
+        together = trades or any(FAMILIES[name].columns for name in jumps)
+        self.track = Track(model.graph, kernel, values, COLUMNS if together else None)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(self, seconds: float) -> None:
@@ -77,12 +81,14 @@ class Arm:
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(self.families, self.period if self.families else 1, self.betas)
+        period = self.period if self.families else 1
+        return Recipe(self.families, period, self.betas, self.trades)
 
     @property
     def words(self) -> str:
         parts = [FAMILIES[name].words for name in self.families]
-        return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
+        tempered = "the chain is tempered" + (", chains trade parts" if self.trades else "")
+        return "; ".join([*parts, *([tempered] if self.betas else [])])
 
 
 def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:

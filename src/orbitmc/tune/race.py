@@ -17,7 +17,7 @@ from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tune.families import CONTENDERS, FAMILIES
 from orbitmc.tune.family import Family
 from orbitmc.tune.panel import panel
-from orbitmc.tune.recipe import TEMPERING, Recipe
+from orbitmc.tune.recipe import TEMPERING, TRADES, Recipe
 from orbitmc.tune.sizes import chosen_size
 from orbitmc.tune.trial import Trial
 
@@ -25,6 +25,7 @@ SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the u
 LARGE_SHARE = 0.5  # tried after a clear win
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
+CLEARLY_TRADED = 1.5  # the same, for trades between tempered chains: only columns are compared
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
@@ -198,13 +199,23 @@ class _Race:
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
         arm.hold(before.period)
+        if self._outdone(arm, TEMPERING, WIN) and self.seen.memory > LOST:
+            arm = Arm(self.model, self.prepared, before.jumps, betas, values, trades=True)
+            arm.hold(before.period)
+            self._outdone(arm, TRADES, CLEARLY_TRADED)
+
+    def _outdone(self, arm: Arm, name: str, wanted: float) -> bool:
+        """Whether the standing chain loses against another one in a long lap; then that stands."""
         longer = TEMPERED * self.lap
-        gain = arm.trial(self.watched, longer).rate / before.trial(self.watched, longer).rate
-        self.prices.append(PriceTag(TEMPERING, gain, None, "no clear gain"))
-        if gain >= WIN:
-            self.gain *= gain
-            self.standing = arm
-            self._judge(TEMPERING, verdict="chosen")
+        seen = arm.trial(self.watched, longer)
+        gain = seen.rate / self.standing.trial(self.watched, longer).rate
+        self.prices.append(PriceTag(name, gain, None, "no clear gain"))
+        if gain < wanted:
+            return False
+        self.gain *= gain
+        self.standing, self.seen = arm, seen
+        self._judge(name, verdict="chosen")
+        return True
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
