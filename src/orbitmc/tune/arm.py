@@ -19,7 +19,8 @@ from orbitmc.tune.trial import Track, Trial
 
 SHARE = 0.2  # of the time, for jumps in their first lap
 LEAST_COST = 0.02  # of all base steps between two jumps: less cannot be measured
-GUESSES = 16
+GUESSES, LEAST_LANES = 16, 8
+MOST_POTENTIALS = 2**22  # that a guess may look at: large models are guessed from fewer lanes
 
 
 class Arm:
@@ -94,6 +95,8 @@ class Arm:
 def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
     """How often jumps from these states would be accepted, among those that change something."""
     rng = np.random.default_rng(0)
+    lanes = max(LEAST_LANES, MOST_POTENTIALS // (GUESSES * max(1, model.graph.factors)))
+    values = np.ascontiguousarray(values[:, :lanes])
     before = log_weight(model.graph, values)
     chances = []
     for _ in range(GUESSES):

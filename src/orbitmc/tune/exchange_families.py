@@ -18,12 +18,9 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.swap import swap
 from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks
-from orbitmc.symmetry.color_refinement import equitable_cells
-from orbitmc.symmetry.encoding import variable_graph
-from orbitmc.symmetry.energy_form import energy_form
-from orbitmc.symmetry.twins import twin_classes
 from orbitmc.tune.family import Family, Propose, remembered
 from orbitmc.tune.groups import exclusive_groups
+from orbitmc.tune.twins import twins
 
 Numbers = NDArray[np.int64]
 
@@ -126,14 +123,7 @@ def _near(model: Model) -> Numbers:
 @remembered
 def _twins(model: Model) -> ExchangeBlocks:
     """Blocks of variables of which any two can be exchanged and nothing changes."""
-    look = cells(model, rounds=1)
-    if len(np.unique(look)) == len(look):
-        return exchange_blocks([])  # nothing is compiled to see that all look different
-    drawn = variable_graph(energy_form(model.graph))
-    classes = twin_classes(drawn, equitable_cells(drawn))
-    order = np.argsort(classes, kind="stable")
-    found = np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
-    return exchange_blocks([block for block in found if len(block) > 1])
+    return exchange_blocks(twins(model.graph))
 
 
 def _guessed_swap(found: ExchangeBlocks) -> Propose | None:
