@@ -13,11 +13,12 @@ from tests.tune.models import lattice_gas
 
 
 def leaders():
-    """One of eight people leads, and all that goes with it; who it is hardly matters."""
+    """One of eight people leads, and all that goes with it; A would be a little better."""
     program = parse(
         "person = {A, B, C, D, E, F, G, H}\nLeads(person)\nDrives(person)\nRich(person)\n"
         "Likes(person, person)\n6 Leads(x) <=> Drives(x)\n6 Leads(x) <=> Rich(x)\n"
-        "8 !Leads(x) v !Leads(y) v x = y\n3 Leads(x)\n0.3 Likes(x, y) => (Leads(x) => Rich(y))\n"
+        "8 !Leads(x) v !Leads(y) v x = y\n3 Leads(x)\n0.3 Rich(A)\n"
+        "0.3 Likes(x, y) => (Leads(x) => Rich(y))\n"
     )
     known = parse_database("Likes(A, B)\nLikes(B, C)\nLikes(F, G)", program)
     return logic(program, known).model

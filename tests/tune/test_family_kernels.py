@@ -6,7 +6,10 @@ import pytest
 from orbitmc.graph.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.potentials import log_weight
 from orbitmc.logic.assembly import model_of
+from orbitmc.logic.evidence import parse_database
 from orbitmc.logic.grounding import ground
+from orbitmc.logic.parser import parse
+from orbitmc.markov_logic import logic
 from orbitmc.models.friends import friends
 from orbitmc.models.ising import ising, ising_grid
 from orbitmc.run.checkpoint import digest
@@ -116,6 +119,18 @@ def test_moved_constants_take_their_atoms_along():
         assert len(own) in (0, 2)
         moved |= own
     assert moved
+
+
+def test_constants_that_formulas_name_are_swapped_with_all_others_only():
+    program = parse(
+        "person = {A, B, C}\nLeads(person)\nRich(person)\n2 Leads(x) <=> Rich(x)\n1 Rich(A)"
+    )
+    model = logic(program, parse_database("", program)).model
+    prepared = conditionals(model.graph)
+    every = FAMILIES["constants of one type"].build(model, prepared)
+    assert len(every.swaps.member) == 3
+    cautious = FAMILIES["constants in 2 classes"].build(model, prepared)
+    assert cautious is None or 0 not in cautious.swaps.digit[cautious.swaps.member]
 
 
 def test_observed_atoms_take_the_constants_away():

@@ -13,7 +13,8 @@ from orbitmc.groups.constant_swaps import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.renaming import renaming
 from orbitmc.logic.assembly import GroundModel
-from orbitmc.logic.constant_classes import constant_swaps
+from orbitmc.logic.constant_classes import Classes, constant_swaps
+from orbitmc.logic.grounding import Ground
 from orbitmc.tune.family import Family, Propose, remembered
 
 CLASSES = {"constants in 6 classes": 6, "constants in 2 classes": 2, "constants of one type": 1}
@@ -66,8 +67,16 @@ def _swaps(model: Model, classes: int) -> ConstantSwaps | None:
     """Swaps of constants of which much the same is known, if the model is a ground program's."""
     if not isinstance(model, GroundModel):
         return None
-    found = constant_swaps(model.ground, by_evidence(model.ground, classes))
+    found = constant_swaps(model.ground, _classes(model.ground, classes))
     return found if found.classes else None
+
+
+def _classes(ground: Ground, classes: int) -> Classes:
+    """Classes of constants; where there is only one, those that formulas name are in it too."""
+    if classes > 1:
+        return by_evidence(ground, classes)
+    sizes = {kind: ground.universe.size(kind) for kind in ground.universe.constants}
+    return {kind: np.zeros(size, dtype=np.int64) for kind, size in sizes.items()}
 
 
 def _images(swaps: ConstantSwaps, one: int, other: int) -> tuple[NDArray[np.int64], ...]:
