@@ -36,9 +36,12 @@ MODES = (
 UAI = ("Grids_11", "Grids_15", "Segmentation_11", "Promedus_11", "ObjectDetection_11", "DBN_11")
 
 
-def varied_models() -> dict[tuple[str, str], Callable[[], Model | None]]:
+Builds = dict[tuple[str, str], Callable[[], Model | None]]
+
+
+def varied_models() -> Builds:
     """How to build each model, by its class and its name."""
-    found: dict[tuple[str, str], Callable[[], Model | None]] = {}
+    found: Builds = {}
     for kind, models in _classes().items():
         found |= {(kind, name): build for name, build in models.items()}
     return found
@@ -111,9 +114,9 @@ def _classes() -> Mapping[str, Mapping[str, Callable[[], Model | None]]]:
             "10 pages, exclusion 4": lambda: webkb_like_ring(10, 0.1, 4.0),
         },
         "smokers": {
-            "12 people": lambda: _smokers(12, 3.0, 1.1),
-            "20 people, strong": lambda: _smokers(20, 3.0, 2.0),
-            "5 people, open": lambda: _smokers(5, 0.0, 1.1, open_world=True),
+            "12 people": lambda: smokers(12, 3.0, 1.1),
+            "20 people, strong": lambda: smokers(20, 3.0, 2.0),
+            "5 people, open": lambda: smokers(5, 0.0, 1.1, open_world=True),
         },
         "colouring": {
             "20 sites, 3 colours": lambda: colouring(20, 28, 3, 2.0),
@@ -160,7 +163,7 @@ def webkb_like_ring(pages: int, coupling: float, exclusion: float, labels: int =
     first, second = np.triu_indices(labels, 1)
     within = np.stack([atoms[:, first], atoms[:, second]], axis=2).reshape(-1, 2)
     add_scaled(builder, within, -exclusion, both)
-    return _binary(builder)
+    return binary(builder)
 
 
 def assignment(size: int, weight: float, exclusion: float) -> Model:
@@ -173,7 +176,7 @@ def assignment(size: int, weight: float, exclusion: float) -> Model:
     both = builder.add_table([0.0, 0.0, 0.0, exclusion])
     rivals = [two for line in (*pairs, *pairs.T) for two in combinations(line, 2)]
     builder.add_factors(rivals, both)
-    return _binary(builder)
+    return binary(builder)
 
 
 def random_tables(
@@ -192,7 +195,7 @@ def random_tables(
     for _ in range(factors):
         scope = rng.choice(variables, arity, replace=False)
         builder.add_factor(scope.tolist(), rng.normal(0.0, spread, sizes[scope]))
-    return _named(builder, sizes)
+    return named(builder, sizes)
 
 
 def colouring(sites: int, edges: int, colours: int, dislike: float) -> Model:
@@ -204,7 +207,7 @@ def colouring(sites: int, edges: int, colours: int, dislike: float) -> Model:
     pairs = np.array(list(combinations(range(sites), 2)))
     chosen = pairs[rng.choice(len(pairs), edges, replace=False)]
     add_scaled(builder, chosen, -dislike, np.eye(colours).reshape(-1))
-    return _named(builder, np.full(sites, colours))
+    return named(builder, np.full(sites, colours))
 
 
 def machine(hidden: int, visible: int, strength: float) -> Model:
@@ -229,7 +232,7 @@ def read_given(path: Path, evidence: Path) -> Model:
     return model.given(read_evidence(evidence, model))
 
 
-def _smokers(
+def smokers(
     people: int, friendships: float, influence: float, *, open_world: bool = False
 ) -> Model:
     program, known = friends(
@@ -238,12 +241,12 @@ def _smokers(
     return model_of(ground(program, known))
 
 
-def _binary(builder: Builder) -> Model:
+def binary(builder: Builder) -> Model:
     graph = builder.build()
-    return _named(builder, np.full(graph.variables, 2))
+    return named(builder, np.full(graph.variables, 2))
 
 
-def _named(builder: Builder, sizes: np.ndarray) -> Model:
+def named(builder: Builder, sizes: np.ndarray) -> Model:
     names = tuple(f"v{number}" for number in range(len(sizes)))
     values = tuple(tuple(str(value) for value in range(size)) for size in sizes)
     return Model(builder.build(), names, values)

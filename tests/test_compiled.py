@@ -10,6 +10,7 @@ import pytest
 import orbitmc
 from orbitmc.compiled import (
     Stopwatch,
+    WorkClock,
     cache_folder,
     compiled,
     generic,
@@ -75,3 +76,25 @@ def test_a_stopwatch_leaves_compiling_out():
     with Stopwatch() as waiting:
         time.sleep(0.05)
     assert waiting.seconds >= 0.05
+
+
+def test_a_work_clock_counts_work_but_neither_compiling_nor_waiting():
+    @numba.njit
+    def sum_of_roots(number):
+        total = 0.0
+        for k in range(number):
+            total += k**0.5 if k % 3 else k**1.5
+        return total
+
+    with WorkClock() as clock:
+        begun = time.thread_time()
+        sum_of_roots(3)
+        compiling = time.thread_time() - begun
+        assert clock() < 0.5 * compiling
+        before = clock()
+        time.sleep(0.05)
+        assert clock() - before < 0.04
+        before, begun = clock(), time.thread_time()
+        while time.thread_time() < begun + 0.02:
+            sum_of_roots(1000)
+        assert clock() - before >= 0.02

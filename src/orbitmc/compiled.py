@@ -10,13 +10,14 @@ import hashlib
 import inspect
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numba
-from numba.core.event import TimingListener, register, unregister
+from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,6 +95,37 @@ class Stopwatch:
         unregister("numba:compile", self._listener)
         compiling = self._listener.duration if self._listener.done else 0.0
         self.seconds = max(0.0, spent - compiling)
+
+
+class WorkClock(Listener):  # type: ignore[misc]
+    """Tells the CPU seconds of this thread in a `with` block so far.
+
+    To compile, or to read from the disk what was compiled before, does not count.
+    """
+
+    def __enter__(self) -> Self:
+        self._thread, self._depth, self._compiling = threading.get_ident(), 0, 0.0
+        register("numba:compiler_lock", self)
+        self._begun = time.thread_time()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        unregister("numba:compiler_lock", self)
+
+    def __call__(self) -> float:
+        return time.thread_time() - self._begun - self._compiling
+
+    def on_start(self, event: Event) -> None:
+        if threading.get_ident() == self._thread:
+            if self._depth == 0:
+                self._since = time.thread_time()
+            self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        if threading.get_ident() == self._thread:
+            self._depth -= 1
+            if self._depth == 0:
+                self._compiling += time.thread_time() - self._since
 
 
 @functools.cache

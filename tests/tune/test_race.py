@@ -1,6 +1,7 @@
 """The race chooses what helps, freezes it, and the record of its choice gives the same numbers."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,12 @@ from orbitmc.settings import Settings
 from orbitmc.tune.race import race
 from tests.tune.models import ordered_grid, two_far_modes, weak_grid
 
+TEMPERED = {
+    "base": "tempering",
+    "families": ["flip"],
+    "period": 32,
+    "betas": [1.0, 0.6, 0.35],
+}
 SETTINGS = Settings(method="lmh", samples=300, seed=5, packs=2, threads=1)
 
 
@@ -73,25 +80,49 @@ def test_a_replay_gives_the_same_numbers_without_a_race(decided):
 
 def test_a_tuned_run_goes_on_from_a_checkpoint(decided, tmp_path):
     model, decision = decided
+    check_resumed(model, decision.settings, tmp_path)
+
+
+def test_a_tempered_run_goes_on_from_a_checkpoint(tmp_path):
+    """The hot copies, whose turn it is and the rest of the ladder are the pack's, too."""
+    check_resumed(ordered_grid(4), replace(SETTINGS, moves=TEMPERED), tmp_path)
+
+
+def test_a_tempered_run_is_replayed_from_its_record():
+    model = ordered_grid(4)
+    first = om.marginals(model, settings=SETTINGS, moves=TEMPERED)
+    assert first.about.outcomes["accepted with rung 1"] > 0
+    assert first.about.outcomes["accepted"] > 0
+    again = om.marginals(
+        model, settings=SETTINGS, moves=json.loads(json.dumps(first.about.moves)), threads=2
+    )
+    for name, marginal in first.items():
+        assert again[name].probability.tolist() == marginal.probability.tolist()
+        assert again[name].standard_error.tolist() == marginal.standard_error.tolist()
+    assert again.about.outcomes == first.about.outcomes
+
+
+def check_resumed(model, settings, tmp_path):
+    """A run that was stopped, kept and resumed ends as one that never stopped."""
 
     def stop(found):
         found.interrupted = found.recorded > 40
 
     def run(watchers=()):
         prepared = conditionals(model.graph)
-        kernel = kernel_for(model, prepared, decision.settings).kernel
+        kernel = kernel_for(model, prepared, settings).kernel
         return sample(
             model.graph,
             kernel,
-            Schedule(samples=400),
+            Schedule(samples=3000),
             prepared=prepared,
             packs=2,
             watchers=watchers,
         )
 
     partial = run([stop])
-    assert 40 < partial.recorded < 400
-    save(partial, tmp_path / "x.run", {"kernel": decision.settings.kernel()})
+    assert 40 < partial.recorded < 3000
+    save(partial, tmp_path / "x.run", {"kernel": settings.kernel()})
     kept = load(tmp_path / "x.run")
     prepared = conditionals(model.graph)
     kernel = kernel_for(model, prepared, Settings(**kept.question["kernel"])).kernel
@@ -100,6 +131,7 @@ def test_a_tuned_run_goes_on_from_a_checkpoint(decided, tmp_path):
     for one, other in zip(resumed.packs, whole.packs, strict=True):
         assert (one.values == other.values).all()
         assert (one.tally.sums == other.tally.sums).all()
+        assert (one.outcomes == other.outcomes).all()
 
 
 def test_the_answer_agrees_with_the_exact_one(decided):

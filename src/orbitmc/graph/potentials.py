@@ -29,16 +29,22 @@ def log_potential(graph, factor, values, lane):
 
 
 @compiled
-def _add_log_potentials(graph, values, total):
-    for factor in range(len(graph.table_of)):
+def _add_log_potentials(graph, factors, values, total):
+    for factor in factors:
         for lane in range(values.shape[1]):
             total[lane] += log_potential(graph, factor, values, lane)
 
 
 def log_weight(graph: FactorGraph, values: Bytes) -> Floats:
     """Log-weight of each lane's state, constant included; minus infinity if impossible."""
-    total = np.full(values.shape[1], graph.constant)
-    _add_log_potentials(graph, values, total)
+    every = np.arange(graph.factors, dtype=np.uint32)
+    return graph.constant + partial_log_weight(graph, every, values)
+
+
+def partial_log_weight(graph: FactorGraph, factors: NDArray[np.uint32], values: Bytes) -> Floats:
+    """What some of the factors add to the log-weight of each lane's state."""
+    total = np.zeros(values.shape[1])
+    _add_log_potentials(graph, factors, values, total)
     return total
 
 

@@ -15,7 +15,7 @@ from orbitmc.run.sampler import LANES
 HOTTEST = 0.1
 ACCEPTANCE = 0.4  # of exchanges: below a half, but not rare
 ROUNDS = 4
-SWEEPS = 200
+SWEEPS = 400
 FIRST_RUNGS = 6
 MOST_RUNGS = 64
 
@@ -33,16 +33,18 @@ def choose_ladder(
     """Give betas from 1 down to `hottest` whose neighbours exchange about equally often.
 
     Each round runs a ladder and measures how often exchanges are rejected; the next one has rungs
-    where equal shares of all rejections lie, and as many as the wanted acceptance asks for.
+    where equal shares of all rejections lie, and as many as the wanted acceptance asks for. The
+    first round settles for so many `sweeps` and measures for as many; longer ladders are given
+    fewer, so that all rounds take equally long.
     """
     if not (0.0 < hottest < 1.0 and 0.0 < acceptance < 1.0 and rounds > 0 and sweeps > 0):
         raise InputError("a ladder needs hottest and acceptance between 0 and 1, and some sweeps")
     betas: Sequence[float] = np.geomspace(1.0, hottest, FIRST_RUNGS).tolist()
     for number in range(rounds):
-        rejected = 1.0 - exchange_rates(
-            graph, tempering(graph, prepared, betas), seed=seed, number=number, sweeps=sweeps
-        )
-        betas = _respaced(betas, rejected, acceptance)
+        kernel = tempering(graph, prepared, betas)
+        fewer = max(1, sweeps * FIRST_RUNGS // len(betas))
+        rates = exchange_rates(graph, kernel, seed=seed, number=number, sweeps=fewer)
+        betas = _respaced(betas, 1.0 - rates, acceptance)
     return tuple(betas)
 
 

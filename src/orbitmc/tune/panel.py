@@ -13,19 +13,23 @@ from scipy import fft
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.potentials import log_weight
+from orbitmc.graph.potentials import partial_log_weight
 
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of all
-MOST_POTENTIALS = 2**18  # the log-weight is watched if it takes no more than this to find it
+FACTORS = 128  # of the log-weight: to add up all of a large model would take most of the time
 SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Which variables are watched, and signs of combinations of all variables' last values."""
+    """Which variables are watched, and signs of combinations of all variables' last values.
+
+    The log-weight is watched too, as far as it comes from `factors`.
+    """
 
     watched: NDArray[np.int64]
     signs: NDArray[np.float32]
+    factors: NDArray[np.uint32]
 
 
 def panel(graph: FactorGraph, seed: int) -> Panel:
@@ -35,16 +39,15 @@ def panel(graph: FactorGraph, seed: int) -> Panel:
     watched = np.sort(rng.choice(graph.variables, count, replace=False))
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), (COMBINED, graph.variables))
     signs[0] = 1
-    return Panel(watched, signs)
+    factors = rng.choice(graph.factors, min(FACTORS, graph.factors), replace=False)
+    return Panel(watched, signs, np.sort(factors).astype(np.uint32))
 
 
 def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     """The statistics of the present states: a row each, a column for each lane."""
     last = (values == (graph.cardinality - 1)[:, None]).astype(np.float32)
-    seen = [values[panel.watched].astype(np.float64), (panel.signs @ last).astype(np.float64)]
-    if values.shape[1] * graph.factors <= MOST_POTENTIALS:
-        seen.append(log_weight(graph, values)[None, :])
-    return np.concatenate(seen)
+    weight = partial_log_weight(graph, panel.factors, values)
+    return np.concatenate([values[panel.watched], panel.signs @ last, weight[None, :]])
 
 
 def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Floats:

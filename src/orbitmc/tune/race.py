@@ -5,10 +5,11 @@ away; afterwards nothing changes. The share of time that jumps may take is cappe
 choice cannot cost much.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orbitmc.compiled import Stopwatch
+from orbitmc.compiled import Stopwatch, WorkClock
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
@@ -22,19 +23,24 @@ from orbitmc.tune.sizes import chosen_size
 from orbitmc.tune.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
-LARGE_SHARE = 0.5  # tried after a clear win
+LARGE_SHARE = 0.5  # tried after a sure win
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
-CLEARLY_TRADED = 1.5  # the same, for trades between tempered chains: only columns are compared
+SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share
+CLEARLY_TRADED = 1.5  # a win, for trades between tempered chains: only columns are compared
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
 LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
 CLOUDED = 0.05  # share of independent states below which a lane has seen only a few
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
-LAPS, CONFIRMING = 24, 2  # laps that are no family's, and how many a confirmation takes
-TEMPERED = 4  # laps of a tempered chain: states need time to come down its ladder
-LADDER_SWEEPS, LEAST_SWEEPS = 1024, 10  # to find a ladder: of all rungs, for each sweep asked for
+LAPS, CONFIRMING = 26, 2  # laps that are no family's, and how many a confirmation takes
+RESERVE = 0.35  # of the time, which families leave for confirming and for tempering
+TEMPERED = 4  # laps of a tempered chain at most: states need time to come down its ladder
+TEMPERED_SHARE = 0.3  # of the time that is left, for each of its two laps
+LADDER_SHARE, LADDER_ROUNDS = 0.4, 3  # to find a ladder: of the time that is left, and how often
+LADDER_COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help
+NO_TIME = "no time left"
 PANEL_SEED = 0
 
 
@@ -43,7 +49,7 @@ class PriceTag:
     """What a family of jumps was worth beside the chain without it, and what became of it.
 
     There is no `gain` where jumps from a few states were enough to see that they hardly ever
-    succeed.
+    succeed, or where no time was left to try.
     """
 
     family: str
@@ -64,8 +70,8 @@ class Choice:
 
 def race(model: Model, prepared: Conditionals, *, seconds: float) -> Choice:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
-    with Stopwatch() as watch:
-        found = _Race(model, prepared, seconds).run()
+    with Stopwatch() as watch, WorkClock() as clock:
+        found = _Race(model, prepared, seconds, clock).run()
     return replace(found, seconds=watch.seconds)
 
 
@@ -74,11 +80,17 @@ class _Race:
 
     Each runs as long as the base chain does. A clear win is adopted at once, and what follows
     runs with it, unless the chain is no longer lost: then the race ends, because what is left would
-    have to be compiled to be tried.
+    have to be compiled to be tried. Families are left out when the `clock` shows that time is up.
     """
 
-    def __init__(self, model: Model, prepared: Conditionals, seconds: float) -> None:
-        self.model, self.prepared, self.seconds = model, prepared, seconds
+    def __init__(
+        self,
+        model: Model,
+        prepared: Conditionals,
+        seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.model, self.prepared, self.seconds, self.clock = model, prepared, seconds, clock
         self.watched = panel(model.graph, PANEL_SEED)
         self.lap = seconds / (LAPS + len(CONTENDERS))
         self.gain = 1.0
@@ -116,11 +128,17 @@ class _Race:
             seen = arm.trial(self.watched, self.lap)
         return seen
 
+    def _left(self) -> float:
+        return self.seconds - self.clock()
+
     def _race_families(self) -> Arm | None:
         """Let all families run; gives one that switches modes and may be worth keeping."""
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
         for sizes in CONTENDERS:
+            if self._left() < RESERVE * self.seconds:
+                self.prices.append(PriceTag(next(iter(sizes)), None, None, NO_TIME))
+                continue
             name = chosen_size(self.model, sizes, self.standing.track.pack.values)
             family = sizes[name]
             arm = self._arm(name, family)
@@ -140,9 +158,6 @@ class _Race:
 
     def _arm(self, name: str, family: Family) -> Arm | None:
         """The standing chain with one more family; None where that makes no sense."""
-        jump = family.build(self.model, self.prepared)
-        if jump is None:
-            return None
         values = self.standing.track.pack.values
         propose = family.guess(self.model) if family.guess is not None else None
         if propose is not None:
@@ -150,6 +165,9 @@ class _Race:
             if acceptance < SELDOM:
                 self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
                 return None
+        jump = family.build(self.model, self.prepared)
+        if jump is None:
+            return None
         jumps = {**self.standing.jumps, name: jump}
         return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
 
@@ -163,8 +181,11 @@ class _Race:
         return None if rare else gain
 
     def _adopted(self, arm: Arm, wanted: float) -> bool:
-        """Whether an arm wins again in a longer lap; then it stands."""
-        longer = CONFIRMING * self.lap
+        """Whether an arm wins again; then it stands.
+
+        Chains that hardly forget run longer; those that forget fast would no longer be seen to.
+        """
+        longer = self.lap * (1 if self.seen.fresh > CLEARLY_FRESH else CONFIRMING)
         before = self.standing.trial(self.watched, longer).rate
         if arm.trial(self.watched, longer).rate < wanted * before:
             return False
@@ -174,8 +195,8 @@ class _Race:
     def _stand(self, arm: Arm, before: float) -> None:
         """Make an arm the standing one, its jumps as often as is best."""
         trials = {arm.period: self._resolved(arm)}
-        clear = trials[arm.period].rate >= CLEAR_WIN * before
-        shortest = arm.period_for(LARGE_SHARE if clear else SHARE)
+        sure = trials[arm.period].rate >= SURE_WIN * before
+        shortest = arm.period_for(LARGE_SHARE if sure else SHARE)
         once = max(arm.track.sample, shortest)  # for each state that a run would record
         for period in {once, shortest, *map(arm.period_for, SHARES)} - trials.keys():
             arm.hold(period)
@@ -192,10 +213,11 @@ class _Race:
 
     def _try_tempering(self) -> None:
         """Let the standing jumps run on a tempered base chain, and see who wins in long laps."""
-        graph, before = self.model.graph, self.standing
-        sweep = self.first.per_step * graph.variables
-        sweeps = max(LEAST_SWEEPS, int(self.seconds / (LADDER_SWEEPS * sweep)))
-        betas = choose_ladder(graph, self.prepared, sweeps=min(sweeps, SWEEPS))
+        before = self.standing
+        betas = self._ladder()
+        if betas is None:
+            self.prices.append(PriceTag(TEMPERING, None, None, NO_TIME))
+            return
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
         arm.hold(before.period)
@@ -206,7 +228,7 @@ class _Race:
 
     def _outdone(self, arm: Arm, name: str, wanted: float) -> bool:
         """Whether the standing chain loses against another one in a long lap; then that stands."""
-        longer = TEMPERED * self.lap
+        longer = max(self.lap, min(TEMPERED * self.lap, TEMPERED_SHARE * self._left()))
         seen = arm.trial(self.watched, longer)
         gain = seen.rate / self.standing.trial(self.watched, longer).rate
         self.prices.append(PriceTag(name, gain, None, "no clear gain"))
@@ -216,6 +238,15 @@ class _Race:
         self.standing, self.seen = arm, seen
         self._judge(name, verdict="chosen")
         return True
+
+    def _ladder(self) -> tuple[float, ...] | None:
+        """Rungs for a tempered chain, found in a share of the time that is left, if any is."""
+        graph, left = self.model.graph, self._left()
+        price = LADDER_COST * self.first.per_step * graph.variables
+        sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / price))
+        if sweeps * price > left:
+            return None
+        return choose_ladder(graph, self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
