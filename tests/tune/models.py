@@ -7,6 +7,7 @@ import numpy as np
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.models.grid import grid_edges
 
 
 def ordered_grid(side=8):
@@ -56,6 +57,16 @@ def two_far_modes(variables=12, moved=8):
     far[:moved] = 1
     steps = np.minimum(states.sum(axis=0), (states != far[:, None]).sum(axis=0))
     builder.add_factor(range(variables), (-4.0 * steps).reshape((2,) * variables))
+    return named(builder)
+
+
+def lattice_gas(side=10):
+    """Sites that exclude their neighbours: two ways to fill every second one of them."""
+    rng = np.random.default_rng(side)
+    builder = Builder(np.full(side * side, 2))
+    for site in range(side * side):
+        builder.add_factor([site], [0.0, 2.5 + rng.normal(0.0, 0.1)])
+    builder.add_factors(grid_edges(side, side), builder.add_table([0.0, 0.0, 0.0, -np.inf]))
     return named(builder)
 
 

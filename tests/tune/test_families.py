@@ -7,13 +7,20 @@ import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.potentials import log_weight
+from orbitmc.logic.assembly import model_of
+from orbitmc.logic.grounding import ground
+from orbitmc.models.chimera import random_chimera
+from orbitmc.models.friends import friends
 from orbitmc.tune.arm import guessed_acceptance
-from orbitmc.tune.families import FAMILIES
+from orbitmc.tune.exchange_families import shuffle_families, swap_families
+from orbitmc.tune.families import CONTENDERS, FAMILIES
 from orbitmc.tune.groups import exclusive_groups
+from orbitmc.tune.sizes import OFTEN, chosen_size
 from tests.tune.models import assignment, named, one_hot_pages, ordered_grid
 
 ALWAYS = {"replica"}
-LOCAL = {"swap", "informed swap", "shuffle"}
+LOCAL = {"informed swap", *swap_families(), *shuffle_families()}
+WINDOWS = {"reflections", "windows of 2", "windows of 3"}
 
 
 def two_chains():
@@ -33,14 +40,41 @@ def triples():
 @pytest.mark.parametrize(
     ("model", "wanted", "unwanted"),
     [
-        (ordered_grid(4), {"flip", "clusters"}, {"component flips", "labels", "one-hot"}),
-        (two_chains(), {"flip", "component flips", "clusters"}, {"labels", "group swap"}),
-        (om.potts_grid(3, 3, 3, 0.5), {"labels"}, {"flip", "clusters", "informed swap"}),
-        (triples(), {"flip", "labels"}, {"clusters", "one-hot", "group exchange"}),
+        (
+            ordered_grid(4),
+            {"flip", "clusters", "windows of 4"} | WINDOWS,
+            {"component flips", "labels", "one-hot", "gauge flips", "twin swap", "windows of 8"},
+        ),
+        (
+            two_chains(),
+            {"flip", "component flips", "clusters", "twin swap"},
+            {"labels", "group swap", "gauge flips"} | WINDOWS,
+        ),
+        (
+            om.potts_grid(3, 3, 3, 0.5),
+            {"labels"} | WINDOWS,
+            {"flip", "gauge flips", "clusters", "informed swap"},
+        ),
+        (
+            triples(),
+            {"flip", "labels"},
+            {"clusters", "one-hot", "group exchange", "twin swap", "constants of one type"}
+            | WINDOWS,
+        ),
+        (
+            random_chimera(2, 2, beta=0.5, field=0.1, seed=3),
+            {"flip", "gauge flips", "clusters"},
+            {"labels", "one-hot", "twin swap", "constants of one type"} | WINDOWS,
+        ),
+        (
+            model_of(ground(*friends(6, open_world=False, friendships=2, smokers=0.3, seed=1))),
+            {"flip", "constants of one type"},
+            {"labels", "one-hot"} | WINDOWS,
+        ),
         (one_hot_pages(), {"flip", "one-hot", "group swap", "group exchange"}, {"labels"}),
         (one_hot_pages(pages=1), {"one-hot", "group swap"}, {"group exchange", "labels"}),
     ],
-    ids=["grid", "two components", "Potts", "triples", "one-hot", "one page"],
+    ids=["grid", "two components", "Potts", "triples", "cells", "program", "one-hot", "one page"],
 )
 def test_families_are_built_where_they_make_sense(model, wanted, unwanted):
     prepared = conditionals(model.graph)
@@ -94,3 +128,56 @@ def test_guesses_are_jumps_of_their_family(name, model):
         moved = [k for k in range(3) if (after.reshape(3, 3, -1)[k] != rows[k]).any()]
         assert len(moved) == 2
         assert (after.reshape(3, 3, -1)[moved] == rows[moved[::-1]]).all()
+
+
+def windows():
+    return next(sizes for sizes in CONTENDERS if "windows of 2" in sizes)
+
+
+def fields_alone(spread, side=9):
+    """A grid whose couplings hardly matter, and states as its fields want them."""
+    rng = np.random.default_rng(side)
+    fields = rng.normal(0.0, spread, (side, side))
+    chances = 1.0 / (1.0 + np.exp(-2.0 * fields.reshape(-1, 1)))
+    model = om.ising_grid(side, side, 0.001, fields)
+    return model, (rng.random((side * side, 64)) < chances).astype(np.uint8)
+
+
+def accepted(model, sizes, values):
+    guesses = {name: family.guess(model) for name, family in sizes.items()}
+    return {
+        name: guessed_acceptance(model, propose, values)
+        for name, propose in guesses.items()
+        if propose is not None
+    }
+
+
+@pytest.mark.parametrize(
+    ("spread", "side", "wanted"),
+    [
+        (0.01, 9, {"windows of 8"}),
+        (0.01, 5, {"windows of 4"}),
+        (1.0, 9, {"windows of 2", "windows of 3"}),
+    ],
+)
+def test_the_boldest_size_that_is_often_accepted_takes_part(spread, side, wanted):
+    model, values = fields_alone(spread, side)
+    chosen = chosen_size(model, windows(), values)
+    assert chosen in wanted
+    found = accepted(model, windows(), values)
+    assert found[chosen] >= OFTEN
+    larger = list(found)[list(found).index(chosen) + 1 :]
+    assert all(found[name] < OFTEN for name in larger)
+
+
+def test_if_no_size_is_often_accepted_the_likeliest_one_takes_part():
+    model, values = fields_alone(9.0)
+    found = accepted(model, windows(), values)
+    assert max(found.values()) < OFTEN
+    assert chosen_size(model, windows(), values) == max(found, key=found.get)
+
+
+def test_sizes_are_no_question_where_a_jump_makes_no_sense():
+    model = two_chains()
+    name = chosen_size(model, windows(), np.zeros((6, 64), dtype=np.uint8))
+    assert FAMILIES[name].build(model, conditionals(model.graph)) is None

@@ -10,7 +10,8 @@ from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.alternation import Alternation
 from orbitmc.tune import race as race_module
 from orbitmc.tune import trial as trial_module
-from orbitmc.tune.families import FAMILIES, Family
+from orbitmc.tune.families import FAMILIES
+from orbitmc.tune.family import Family
 from orbitmc.tune.race import NO_TIME, race
 from orbitmc.tune.recipe import TEMPERING, Recipe
 from tests.tune.models import ordered_grid
@@ -63,8 +64,8 @@ def asymmetric_grid():
 
 
 def only(monkeypatch, *names):
-    kept = {name: FAMILIES[name] for name in names}
-    monkeypatch.setattr(race_module, "FAMILIES", kept)
+    kept = tuple({name: FAMILIES[name]} for name in names)
+    monkeypatch.setattr(race_module, "CONTENDERS", kept)
 
 
 def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
@@ -74,8 +75,8 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
         built.append(len(built))
         clock.now += 0.5
 
-    slow = {f"slow {k}": Family("takes half of the time to build", build) for k in range(4)}
-    monkeypatch.setattr(race_module, "FAMILIES", slow)
+    slow = Family("takes half of the time to build", build)
+    monkeypatch.setattr(race_module, "CONTENDERS", tuple({f"slow {k}": slow} for k in range(4)))
     model = ordered_grid()
     found = race(model, conditionals(model.graph), seconds=1.0)
     assert len(built) == 2

@@ -11,6 +11,7 @@ from orbitmc.kernels.flips import Flips
 from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.kernels.mixture import Mixture
 from orbitmc.kernels.tempering import Tempering
+from orbitmc.kernels.trading_tempering import TradingTempering
 from orbitmc.run.checkpoint import digest
 from orbitmc.tune.recipe import Recipe, recipe_from
 from tests.tune.models import ordered_grid
@@ -21,6 +22,7 @@ RECIPES = [
     Recipe(("flip", "replica", "swap"), 7),
     Recipe(("flip",), 64, (1.0, 0.6, 0.3)),
     Recipe((), 1, (1.0, 0.5)),
+    Recipe((), 1, (1.0, 0.7, 0.5), trades=True),
 ]
 
 
@@ -38,7 +40,7 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
 def test_recipes_mean_what_they_say():
     model = ordered_grid(4)
     prepared = conditionals(model.graph)
-    plain, flipped, mixed, hot, tempered = (one.kernel(model, prepared) for one in RECIPES)
+    plain, flipped, mixed, hot, tempered, trading = (one.kernel(model, prepared) for one in RECIPES)
     assert isinstance(plain, SystematicScan)
     assert isinstance(flipped, Alternation)
     assert (type(flipped.base), type(flipped.jump)) == (SystematicScan, Flips)
@@ -47,6 +49,8 @@ def test_recipes_mean_what_they_say():
     assert (mixed.jump.weight, mixed.jump.second.weight) == (pytest.approx(1 / 3), 0.5)
     assert isinstance(hot.base, Tempering)
     assert isinstance(tempered, Tempering)
+    assert isinstance(trading, TradingTempering)
+    assert trading.tempering.betas.tolist() == [1.0, 0.7, 0.5]
 
 
 def test_alpha_is_the_share_of_base_steps():
@@ -63,7 +67,8 @@ def test_alpha_is_the_share_of_base_steps():
         ({"families": ["flip"], "period": 0}, "above 0, not 0"),
         ({"families": ["flip"], "period": 2.5}, "above 0, not 2.5"),
         ({"families": ["flop"], "period": 3}, "no family of moves 'flop'.*flip"),
-        ({"families": [], "period": 1, "base": "metropolis"}, "not 'metropolis'"),
+        ({"families": [], "period": 1, "base": "metropolis"}, "no base 'metropolis'"),
+        ({"families": [], "period": 1, "base": "tempering with trades"}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
         ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering", "betas": "hot"}, '"betas" belongs'),

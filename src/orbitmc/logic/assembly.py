@@ -1,7 +1,7 @@
 """From features and weights to a model: what reads the same variables adds up."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,24 @@ from orbitmc.logic.names import value_names, variable_names
 from orbitmc.logic.universe import Ints
 
 
-def model_of(ground: Ground, weights: Floats | None = None) -> Model:
+@dataclass(frozen=True)
+class GroundModel(Model):
+    """A model whose variables are atoms, and the ground program that means it.
+
+    Once more evidence has removed variables it is a model like any other.
+    """
+
+    ground: Ground = field(kw_only=True, repr=False)
+
+
+def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     """The model that a ground program means, with the written weights or with others."""
     names: list[str] = []
     values: list[tuple[str, ...]] = []
     for atoms in ground.atoms.values():
         names += variable_names(atoms, ground.universe)
         values += value_names(atoms, ground.universe)
-    return Model(graph_of(ground, weights), tuple(names), tuple(values))
+    return GroundModel(graph_of(ground, weights), tuple(names), tuple(values), ground=ground)
 
 
 def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:

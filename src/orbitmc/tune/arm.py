@@ -10,20 +10,24 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.potentials import log_weight
 from orbitmc.kernels.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.tune.families import FAMILIES, Propose
+from orbitmc.random import COLUMNS
+from orbitmc.tune.families import FAMILIES
+from orbitmc.tune.family import Propose
 from orbitmc.tune.panel import Panel
 from orbitmc.tune.recipe import Recipe, base_chain, combined
 from orbitmc.tune.trial import Track, Trial
 
 SHARE = 0.2  # of the time, for jumps in their first lap
 LEAST_COST = 0.02  # of all base steps between two jumps: less cannot be measured
-GUESSES = 16
+GUESSES, LEAST_LANES = 16, 8
+MOST_POTENTIALS = 2**22  # that a guess may look at: large models are guessed from fewer lanes
 
 
 class Arm:
     """Families of jumps on a base chain, running from given states.
 
     `step` is how long a step of the base chain alone takes; the last family is the one on trial.
+    With `trades` lanes trade parts on the cold rungs of a tempered chain.
     """
 
     def __init__(
@@ -34,14 +38,16 @@ class Arm:
         betas: Sequence[float],
         values: Bytes | None = None,
         step: float = 0.0,
+        trades: bool = False,
     ) -> None:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
+        self.trades = trades
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
-        kernel = base_chain(model.graph, prepared, betas)
+        kernel = base_chain(model.graph, prepared, betas, trades)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
-        columns = next((FAMILIES[name].columns for name in jumps if FAMILIES[name].columns), None)
-        self.track = Track(model.graph, kernel, values, columns)
+        together = trades or any(FAMILIES[name].columns for name in jumps)
+        self.track = Track(model.graph, kernel, values, COLUMNS if together else None)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(self, seconds: float) -> None:
@@ -76,17 +82,21 @@ class Arm:
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe(self.families, self.period if self.families else 1, self.betas)
+        period = self.period if self.families else 1
+        return Recipe(self.families, period, self.betas, self.trades)
 
     @property
     def words(self) -> str:
         parts = [FAMILIES[name].words for name in self.families]
-        return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
+        tempered = "the chain is tempered" + (", chains trade parts" if self.trades else "")
+        return "; ".join([*parts, *([tempered] if self.betas else [])])
 
 
 def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
     """How often jumps from these states would be accepted, among those that change something."""
     rng = np.random.default_rng(0)
+    lanes = max(LEAST_LANES, MOST_POTENTIALS // (GUESSES * max(1, model.graph.factors)))
+    values = np.ascontiguousarray(values[:, :lanes])
     before = log_weight(model.graph, values)
     chances = []
     for _ in range(GUESSES):

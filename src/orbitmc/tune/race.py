@@ -15,9 +15,11 @@ from orbitmc.graph.model import Model
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tune.arm import SHARE, Arm, guessed_acceptance
-from orbitmc.tune.families import FAMILIES, Family
+from orbitmc.tune.families import CONTENDERS, FAMILIES
+from orbitmc.tune.family import Family
 from orbitmc.tune.panel import panel
-from orbitmc.tune.recipe import TEMPERING, Recipe
+from orbitmc.tune.recipe import TEMPERING, TRADES, Recipe
+from orbitmc.tune.sizes import chosen_size
 from orbitmc.tune.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
@@ -25,6 +27,7 @@ LARGE_SHARE = 0.5  # tried after a sure win
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
 SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share
+CLEARLY_TRADED = 1.5  # a win, for trades between tempered chains: only columns are compared
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
@@ -89,7 +92,7 @@ class _Race:
     ) -> None:
         self.model, self.prepared, self.seconds, self.clock = model, prepared, seconds, clock
         self.watched = panel(model.graph, PANEL_SEED)
-        self.lap = seconds / (LAPS + len(FAMILIES))
+        self.lap = seconds / (LAPS + len(CONTENDERS))
         self.gain = 1.0
         self.prices: list[PriceTag] = []
 
@@ -132,10 +135,12 @@ class _Race:
         """Let all families run; gives one that switches modes and may be worth keeping."""
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
-        for name, family in FAMILIES.items():
+        for sizes in CONTENDERS:
             if self._left() < RESERVE * self.seconds:
-                self.prices.append(PriceTag(name, None, None, NO_TIME))
+                self.prices.append(PriceTag(next(iter(sizes)), None, None, NO_TIME))
                 continue
+            name = chosen_size(self.model, sizes, self.standing.track.pack.values)
+            family = sizes[name]
             arm = self._arm(name, family)
             gain = self._gain(arm) if arm is not None else None
             if arm is None or gain is None:
@@ -153,15 +158,16 @@ class _Race:
 
     def _arm(self, name: str, family: Family) -> Arm | None:
         """The standing chain with one more family; None where that makes no sense."""
-        jump = family.build(self.model, self.prepared)
-        if jump is None:
-            return None
         values = self.standing.track.pack.values
-        if family.guess is not None:
-            acceptance = guessed_acceptance(self.model, family.guess(self.model), values)
+        propose = family.guess(self.model) if family.guess is not None else None
+        if propose is not None:
+            acceptance = guessed_acceptance(self.model, propose, values)
             if acceptance < SELDOM:
                 self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
                 return None
+        jump = family.build(self.model, self.prepared)
+        if jump is None:
+            return None
         jumps = {**self.standing.jumps, name: jump}
         return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
 
@@ -215,13 +221,23 @@ class _Race:
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
         arm.hold(before.period)
+        if self._outdone(arm, TEMPERING, WIN) and self.seen.memory > LOST:
+            arm = Arm(self.model, self.prepared, before.jumps, betas, values, trades=True)
+            arm.hold(before.period)
+            self._outdone(arm, TRADES, CLEARLY_TRADED)
+
+    def _outdone(self, arm: Arm, name: str, wanted: float) -> bool:
+        """Whether the standing chain loses against another one in a long lap; then that stands."""
         longer = max(self.lap, min(TEMPERED * self.lap, TEMPERED_SHARE * self._left()))
-        gain = arm.trial(self.watched, longer).rate / before.trial(self.watched, longer).rate
-        self.prices.append(PriceTag(TEMPERING, gain, None, "no clear gain"))
-        if gain >= WIN:
-            self.gain *= gain
-            self.standing = arm
-            self._judge(TEMPERING, verdict="chosen")
+        seen = arm.trial(self.watched, longer)
+        gain = seen.rate / self.standing.trial(self.watched, longer).rate
+        self.prices.append(PriceTag(name, gain, None, "no clear gain"))
+        if gain < wanted:
+            return False
+        self.gain *= gain
+        self.standing, self.seen = arm, seen
+        self._judge(name, verdict="chosen")
+        return True
 
     def _ladder(self) -> tuple[float, ...] | None:
         """Rungs for a tempered chain, found in a share of the time that is left, if any is."""

@@ -13,10 +13,11 @@ from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.mixture import mixture
 from orbitmc.kernels.tempering import tempering
+from orbitmc.kernels.trading_tempering import trading_tempering
 from orbitmc.text import suggestion
 from orbitmc.tune.families import FAMILIES
 
-GIBBS, TEMPERING = "gibbs", "tempering"
+GIBBS, TEMPERING, TRADES = "gibbs", "tempering", "tempering with trades"
 FIELDS = ("base", "families", "period", "betas")
 
 
@@ -24,16 +25,18 @@ FIELDS = ("base", "families", "period", "betas")
 class Recipe:
     """A base chain, and families of jumps, one of them after every `period` of its steps.
 
-    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`.
+    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`; then lanes
+    may trade parts on the cold rungs.
     """
 
     families: tuple[str, ...] = ()
     period: int = 1
     betas: tuple[float, ...] = ()
+    trades: bool = False
 
     @property
     def base(self) -> str:
-        return TEMPERING if self.betas else GIBBS
+        return (TRADES if self.trades else TEMPERING) if self.betas else GIBBS
 
     @property
     def alpha(self) -> float:
@@ -53,14 +56,19 @@ class Recipe:
 
     def kernel(self, model: Model, prepared: Conditionals) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = base_chain(model.graph, prepared, self.betas)
+        base = base_chain(model.graph, prepared, self.betas, self.trades)
         jumps = [_jump(name, model, prepared) for name in self.families]
         return alternation(base, combined(jumps), period=self.period) if jumps else base
 
 
-def base_chain(graph: FactorGraph, prepared: Conditionals, betas: Sequence[float]) -> Kernel:
-    """Gibbs, tempered if there are betas."""
-    return tempering(graph, prepared, betas) if betas else SystematicScan(prepared)
+def base_chain(
+    graph: FactorGraph, prepared: Conditionals, betas: Sequence[float], trades: bool = False
+) -> Kernel:
+    """Gibbs, tempered if there are betas, with trades between lanes or without."""
+    if not betas:
+        return SystematicScan(prepared)
+    tempered = tempering(graph, prepared, betas)
+    return trading_tempering(tempered) if trades else tempered
 
 
 def combined(jumps: Sequence[Kernel]) -> Kernel:
@@ -85,15 +93,16 @@ def recipe_from(record: Mapping[str, Any]) -> Recipe:
         if name not in FAMILIES:
             near = suggestion(str(name), FAMILIES)
             raise InputError(f"there is no family of moves {name!r}{near}")
-    return Recipe(tuple(families), period, _betas(record))
+    return Recipe(tuple(families), period, _betas(record), record.get("base") == TRADES)
 
 
 def _betas(record: Mapping[str, Any]) -> tuple[float, ...]:
     base, betas = record.get("base", GIBBS), record.get("betas", ())
-    if base not in (GIBBS, TEMPERING):
-        raise InputError(f"moves have the base {GIBBS!r} or {TEMPERING!r}, not {base!r}")
+    if base not in (GIBBS, TEMPERING, TRADES):
+        near = suggestion(str(base), (GIBBS, TEMPERING, TRADES))
+        raise InputError(f"moves have no base {base!r}{near}")
     listed = isinstance(betas, Sequence) and all(isinstance(beta, (int, float)) for beta in betas)
-    if not listed or bool(betas) != (base == TEMPERING):
+    if not listed or bool(betas) != (base != GIBBS):
         raise InputError(f'a list of numbers "betas" belongs to the base {TEMPERING!r} only')
     return tuple(float(beta) for beta in betas)
 
