@@ -16,24 +16,28 @@ import numpy as np
 from figure import Asked, album, arguments, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
-from orbitmc.approximate.equalize import without_fields
-from orbitmc.contest import Entrant, Truth, truth_of
-from orbitmc.errors import LimitError
-from orbitmc.exact.perfect import perfect_marginals, perfect_samples
-from orbitmc.graph.conditionals import Conditionals
-from orbitmc.graph.model import Model
-from orbitmc.kernels.alternation import alternation
-from orbitmc.kernels.clusters import clusters
-from orbitmc.kernels.flips import flips
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.lifting import orbital_kernels
-from orbitmc.kernels.mixture import lifted
-from orbitmc.kernels.windows import windows
-from orbitmc.lifting import Lifting
-from orbitmc.models.ising import ising_grid
-from orbitmc.report.curves import endings
-from orbitmc.symmetry.automorphisms import automorphisms
+from orbitmc import LimitError, Model, ising_grid
+from orbitmc.workshop import (
+    Conditionals,
+    Entrant,
+    Kernel,
+    Lifting,
+    RandomScan,
+    SystematicScan,
+    Truth,
+    alternation,
+    automorphisms,
+    clusters,
+    endings,
+    flips,
+    lifted,
+    orbital_kernels,
+    perfect_marginals,
+    perfect_samples,
+    truth_of,
+    windows,
+    without_fields,
+)
 
 SIDE, QUICK_SIDE = 100, 12
 SHOWN = ((0.2, 0.2), (0.4407, 0.05), (0.5, 0.005))  # coupling, field: the figure's panels

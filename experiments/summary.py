@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.report.curves import Row, panels, read_curves
+from orbitmc.workshop import Row, panels, read_curves
 
 BASE = "Gibbs"
 TITLES = (

@@ -16,10 +16,7 @@ import numpy as np
 from figure import FOLDER, SHARED, note, write
 
 import orbitmc as om
-from orbitmc.estimate.divergence import divergence
-from orbitmc.formats.evidence import read_evidence
-from orbitmc.formats.uai_results import read_mar
-from orbitmc.report.manifest import manifest_text
+from orbitmc.workshop import divergence, manifest_text, read_evidence, read_mar
 
 FOLDERS = ("uai2014-mar", "uai2014-relational")
 COLUMNS = ("instance", "seconds", "took", "method", "hellinger", "kl_of_truth", "verdicts", "why")

@@ -9,7 +9,7 @@ from figure import album, arguments, finish, measure, note
 from samplers import gibbs, lifted_mcmc, paper_lmh, tuned_lmh
 from webkb_data import DEVIATION, learned_model, truth_for, universities
 
-from orbitmc.errors import LimitError
+from orbitmc import LimitError
 
 
 def main() -> None:

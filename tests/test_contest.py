@@ -5,10 +5,12 @@ import pytest
 
 import orbitmc as om
 from orbitmc.album import Album
-from orbitmc.contest import Estimate, agreed, by_method, contest, course, ready, truth_of
+from orbitmc.contest import contest, course
+from orbitmc.entrants import by_method, ready
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.elimination import marginals
 from orbitmc.report.curves import Row, curves, curves_text, endings, read_curves
+from orbitmc.truth import DEGREES, Estimate, agreed, truth_of
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,31 @@ def test_two_samplers_that_disagree_are_not_believed():
     two = Estimate(np.array([0.5, 0.5]), np.array([0.01, 0.01]))
     with pytest.raises(LimitError, match="nobody knows the truth"):
         agreed([one, two], start, ["a", "b"])
+
+
+@pytest.mark.parametrize("variables", [5, 50, 2000])
+def test_samplers_that_agree_are_hardly_ever_refused(variables):
+    rng, start = np.random.default_rng(1), np.arange(0, 2 * variables + 1, 2)
+
+    def estimate():
+        columns = rng.normal(0.5, 0.1, (variables, DEGREES + 1))
+        error = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
+        up = columns.mean(axis=1)
+        return Estimate(np.column_stack([1 - up, up]).ravel(), np.repeat(error, 2))
+
+    for _ in range(200):
+        agreed([estimate(), estimate()], start, ["a", "b"])
+
+
+def test_a_small_shift_of_many_variables_is_not_believed():
+    rng, start = np.random.default_rng(1), np.arange(0, 2001, 2)
+    one, other = (0.5 + 0.01 * rng.standard_normal(1000) for _ in range(2))
+    other[:100] += 0.03
+    runs = [
+        Estimate(np.column_stack([1 - up, up]).ravel(), np.full(2000, 0.01)) for up in (one, other)
+    ]
+    with pytest.raises(LimitError, match="nobody knows the truth"):
+        agreed(runs, start, ["a", "b"])
 
 
 def test_exact_inference_does_not_race(grid):

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orbitmc.contest import Course, Ready, Truth
+from orbitmc.contest import Course
+from orbitmc.entrants import Ready
 from orbitmc.formats.writing import write_text
 from orbitmc.report.curves import Row, curves_text
 from orbitmc.report.manifest import manifest_text
 from orbitmc.report.pictures import can_draw, draw
+from orbitmc.truth import Truth
 
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
 FORMATS = ("svg", "png")
