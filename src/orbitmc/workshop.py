@@ -33,7 +33,7 @@ from orbitmc.logic.assembly import model_of
 from orbitmc.models.chimera import chimera_edges
 from orbitmc.models.grid import grid_edges
 from orbitmc.models.webkb import FOLDS, WebKB, read_webkb, synthetic_webkb, webkb_program
-from orbitmc.report.curves import Row, curves, endings, panels, read_curves
+from orbitmc.report.curves import Row, curves, endings, panels, read_curves, read_error
 from orbitmc.report.manifest import manifest_text
 from orbitmc.run.pack import Pack, start_pack, walk
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
@@ -96,6 +96,7 @@ __all__ = [
     "perfect_marginals",
     "perfect_samples",
     "read_curves",
+    "read_error",
     "read_evidence",
     "read_mar",
     "read_webkb",
