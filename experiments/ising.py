@@ -47,6 +47,7 @@ SWEEPS = 4  # before each jump of the whole lattice
 WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
 PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
+CRITICAL = 0.45
 
 Make = Callable[[Model, Conditionals], Kernel]
 
@@ -100,21 +101,29 @@ def entrants_for(model: Model, seconds: float) -> list[Entrant]:
     ]
 
 
+def seldom_clusters(name: str, model: Model, period: int) -> Entrant:
+    """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
+
+    def make(asked: Model, prepared: Conditionals) -> Lifting:
+        jumps = [clusters(asked.graph, prepared)]
+        return Lifting(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
+
+    return Entrant(name, model, make)
+
+
 def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
-    """Two samplers that cross between all-up and all-down in different ways."""
+    """Two samplers that cross between all-up and all-down in different ways.
 
-    def with_clusters(_: Model, prepared: Conditionals) -> Lifting:
-        kernel = lifted(
-            SystematicScan(prepared),
-            [clusters(model.graph, prepared)],
-            alpha=1 - 1 / (SWEEPS * model.graph.variables),
-        )
-        return Lifting(kernel, "")
-
+    Below the critical temperature single updates leave stripes for thousands of sweeps, so both
+    use clusters there, seldom and often.
+    """
+    spins = model.graph.variables
     pair = [
-        now_and_then("Gibbs with flips", model, flipped, SWEEPS * model.graph.variables),
-        Entrant("Gibbs with clusters", model, with_clusters),
+        now_and_then("Gibbs with flips", model, flipped, SWEEPS * spins),
+        seldom_clusters("Gibbs with clusters", model, SWEEPS * spins),
     ]
+    if coupling > CRITICAL:
+        pair[0] = now_and_then("Gibbs with many clusters", model, clustered, spins)
     truth = truth_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
     if coupling <= COLD and truth.how != "exact":
         perfect = perfect_marginals(perfect_samples(model.graph, PERFECT, seed=1))

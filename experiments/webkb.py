@@ -13,7 +13,7 @@ from orbitmc import LimitError
 
 
 def main() -> None:
-    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.3)
+    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.2)
     folds, remark = universities(asked.data, quick=asked.quick)
     kept = album(asked, "webkb")
     for name in folds:

@@ -30,7 +30,7 @@ from orbitmc.workshop import (
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights
 SELDOM = 0.98  # the share of Gibbs steps beside shuffles, for the truth
-LOOK_ALIKES = ("look-alike 1", "look-alike 2", "look-alike 3")
+LOOK_ALIKES = ("look-alike 1", "look-alike 2")
 
 
 def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.report.curves import read_curves
+from orbitmc.report.curves import curves, read_curves
 
 pytest.importorskip("matplotlib")
 
@@ -25,14 +25,18 @@ def run(name, out, *more):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera"])
+@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera", "beside_peers"])
 def test_a_figure_is_measured_and_drawn(name, tmp_path):
-    only = {"webkb": ["look-alike 1"], "ising": ["figure"]}.get(name, [])
-    run(name, tmp_path, "--seconds", "0.1", *(["--only", *only] if only else []))
+    only = {"webkb": ["look-alike 1"], "ising": ["figure"], "beside_peers": ["ising"]}
+    more = ["--only", *only[name]] if name in only else []
+    run(name, tmp_path, "--seconds", "0.1", *more)
+    name = {"beside_peers": "peers"}.get(name, name)
     rows = read_curves(tmp_path / f"{name}.csv")
     methods = {row.method for row in rows}
     assert "Gibbs" in methods
-    assert len(methods) > 2
+    assert len(methods) > (1 if name == "peers" else 2)
+    for curve in curves(rows, "seconds", "kl").values():
+        assert len(curve.axis) >= 6
     assert {row.seed for row in rows} == {1, 2}
     manifest = json.loads((tmp_path / f"{name}.json").read_text())
     assert manifest["settings"]["seeds"] == [1, 2]
