@@ -70,7 +70,8 @@ def compared(rows: list[Row], method: str, about: dict[str, Any]) -> list[str]:
     return [
         f"{length:,}",
         f"{kl:.2e}" if kl > floor else f"≤ {floor:.1e}",
-        *(ratio(number) for number in (fewer, dearer, gain, on_the_clock(rows, method))),
+        *(ratio(number) for number in (fewer, dearer, gain)),
+        on_the_clock(rows, method),
         f"{about[method]['prepared in seconds']:.2f}",
     ]
 
@@ -89,18 +90,21 @@ def error_at(rows: Iterable[Row], method: str, length: int) -> float:
     return float(np.median([read_error(row, "kl") for row in at]))
 
 
-def on_the_clock(rows: list[Row], method: str) -> float | None:
-    """How many times smaller the error is than that of Gibbs when the first of both ends."""
+def on_the_clock(rows: list[Row], method: str) -> str:
+    """How many times smaller the error is than that of Gibbs when the first of both ends.
+
+    If Gibbs had ended before the method was ready, its last error stands in: at most so many times.
+    """
     drawn = curves(rows, "seconds", "kl")
     own, base = (drawn[name, rows[0].estimator] for name in (method, BASE))
-    end = min(own.axis[-1], base.axis[-1])
-    if end < max(own.axis[0], base.axis[0]):
-        return None
+    together = own.axis[0] <= base.axis[-1]
+    end = min(own.axis[-1], base.axis[-1]) if together else own.axis[-1]
     errors = [
         float(np.exp(np.interp(np.log(end), np.log(one.axis), np.log(one.middle))))
         for one in (base, own)
     ]
-    return errors[0] / errors[1] if min(errors) > rows[0].kl_floor else None
+    found = ratio(errors[0] / errors[1] if min(errors) > rows[0].kl_floor else None)
+    return found if together or found == NOTHING else f"< {found}"
 
 
 def peer_lines(source: Path) -> list[list[str]]:
