@@ -1,5 +1,7 @@
 """Contests are fair, and the truth they use is true or refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,13 @@ def test_curves_survive_the_file_and_keep_what_all_seeds_have(tmp_path):
     assert curve.high == pytest.approx([2.8, 1.4])
     (end,) = endings(rows)
     assert end.kl == pytest.approx(1.0)  # the middle of 0.1, 1 and 1.5
+
+
+def test_no_error_is_read_below_that_of_the_truth():
+    rows = [replace(row("gibbs", 1, n, 1 / n), kl_floor=0.3) for n in (1, 2, 4)]
+    assert curves(rows, "seconds", "kl")["gibbs", "values"].middle.tolist() == [1.0, 0.5, 0.3]
+    assert endings(rows)[0].kl == 0.3
+    assert endings(rows)[0].hellinger == 0.25  # its own floor is zero here
 
 
 def test_acceptance_leaves_null_jumps_out(tmp_path):
