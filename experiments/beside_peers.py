@@ -41,6 +41,7 @@ from measuring import use_one_core
 
 POINTS = 6  # of each peer; the time doubles from one to the next
 INSURANCE = {"Accident": "Moderate", "Age": "Adult", "GoodStudent": "False"}
+KINDS, QUICK = ("ising", "chimera", "bif", "uai"), ("ising", "bif")
 ON_SPINS = (peers.DWAVE, peers.THRML)
 ON_NETWORKS = (peers.PYAGRUM_GIBBS, peers.PYAGRUM_IMPORTANCE, peers.PYAGRUM_WEIGHTED)
 ON_FACTORS = (peers.PYAGRUM_FACTORS,)
@@ -67,21 +68,22 @@ class Outsider:
 
 def panels(asked: Asked) -> Iterator[Callable[[], Panel]]:
     """All panels that are asked for and whose data are there; each is made when it is called."""
-    if asked.wants("ising"):
+    wanted = asked.only or (QUICK if asked.quick else KINDS)
+    if "ising" in wanted:
         side = 12 if asked.quick else 100
         for coupling, field in ((0.2, 0.2), (0.4407, 0.05))[: 1 if asked.quick else None]:
             yield lambda coupling=coupling, field=field: ising_panel(side, coupling, field, asked)
-    if asked.wants("chimera"):
+    if "chimera" in wanted:
         cells = 2 if asked.quick else 4
         for beta in (0.5,) if asked.quick else (0.5, 1.0):
             yield lambda beta=beta: chimera_panel(cells, beta, asked)
-    if asked.wants("bif"):
+    if "bif" in wanted:
         known = {"alarm": {}, "insurance": INSURANCE, "win95pts": {}}
         for name in ("alarm",) if asked.quick else known:
             path = asked.data / "bn-bif" / f"{name}.bif"
             if path.exists():
                 yield lambda path=path, name=name: network_panel(path, known[name], asked)
-    if asked.wants("uai"):
+    if "uai" in wanted:
         for name in ("Grids_12",) if asked.quick else ("Grids_12", "Segmentation_11"):
             path = asked.data / "uai2014-mar" / f"{name}.uai"
             if path.exists():
