@@ -47,7 +47,7 @@ SWEEPS = 4  # before each jump of the whole lattice
 WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
 PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
-CRITICAL = 0.45
+CRITICAL = 0.43  # from about here on single updates are too slow for the truth
 
 Make = Callable[[Model, Conditionals], Kernel]
 
@@ -114,15 +114,15 @@ def seldom_clusters(name: str, model: Model, period: int) -> Entrant:
 def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
     """Two samplers that cross between all-up and all-down in different ways.
 
-    Below the critical temperature single updates leave stripes for thousands of sweeps, so both
-    use clusters there, seldom and often.
+    Near and below the critical temperature single updates need thousands of sweeps, so both use
+    clusters there, seldom and often.
     """
     spins = model.graph.variables
     pair = [
         now_and_then("Gibbs with flips", model, flipped, SWEEPS * spins),
         seldom_clusters("Gibbs with clusters", model, SWEEPS * spins),
     ]
-    if coupling > CRITICAL:
+    if coupling >= CRITICAL:
         pair[0] = now_and_then("Gibbs with many clusters", model, clustered, spins)
     truth = truth_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
     if coupling <= COLD and truth.how != "exact":

@@ -87,10 +87,26 @@ def test_samplers_that_agree_are_hardly_ever_refused(variables):
         agreed([estimate(), estimate()], start, ["a", "b"])
 
 
+def test_regions_that_move_together_are_seldom_refused():
+    rng, start, refused = np.random.default_rng(1), np.arange(0, 2 * 3000 + 1, 2), 0
+    error = np.full(2 * 3000, 0.01)
+
+    def estimate():
+        up = 0.5 + 0.01 * np.repeat(rng.standard_t(DEGREES, 30), 100)
+        return Estimate(np.column_stack([1 - up, up]).ravel(), error)
+
+    for _ in range(300):
+        try:
+            agreed([estimate(), estimate()], start, ["a", "b"])
+        except LimitError:
+            refused += 1
+    assert refused <= 6
+
+
 def test_a_small_shift_of_many_variables_is_not_believed():
     rng, start = np.random.default_rng(1), np.arange(0, 2001, 2)
     one, other = (0.5 + 0.01 * rng.standard_normal(1000) for _ in range(2))
-    other[:100] += 0.03
+    other[:100] += 0.05
     runs = [
         Estimate(np.column_stack([1 - up, up]).ravel(), np.full(2000, 0.01)) for up in (one, other)
     ]

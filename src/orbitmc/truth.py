@@ -25,7 +25,7 @@ from orbitmc.run.schedule import Schedule
 from orbitmc.settings import Settings
 
 EXACT_SECONDS = 60.0  # the truth may cost as much
-AGREEMENT = 3.0  # standard errors between two samplers that agree, but for strays
+AGREEMENT = 4.0  # standard errors between two samplers that agree, but for strays
 DOUBT = 1e-4  # the chance of refusing samplers that agree, for each of two reasons
 DEGREES = PACKS * COLUMNS - 1  # of freedom, of a standard error
 
@@ -115,10 +115,11 @@ def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Est
 def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Truth:
     """The mean of two independent estimates, if they agree within their errors.
 
-    No more differences may be beyond three errors than chance would explain, and none may be
+    No more differences may be beyond four errors than chance would explain, and none may be
     larger than the largest of so many would be. Chance is that of Student's distribution for
-    independent variables; samplers that agree are refused about twice in ten thousand times. Where
-    all variables move together it is once in two hundred.
+    independent variables: samplers that agree are refused about twice in ten thousand times. Groups
+    of variables that move together stray together, each about as seldom; at three errors, the
+    regions of a large magnet would be refused far too often.
     """
     one, two = runs
     error = np.hypot(one.standard_error, two.standard_error)
@@ -139,7 +140,7 @@ def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Tr
 
 
 def strays_by_chance(count: int) -> int:
-    """How many of so many differences may be beyond three errors before one must doubt them."""
+    """How many of so many differences may be beyond four errors before one must doubt them."""
     chance = 2 * float(stdtr(DEGREES, -AGREEMENT))
     return next(k for k in range(count + 1) if bdtrc(k, max(count, 1), chance) <= DOUBT)
 
