@@ -10,7 +10,7 @@ many seconds: there, `auto` does that and nothing else.
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import peers
 from measuring import use_one_core
 
-POINTS = 6  # of each peer; the time doubles from one to the next
+POINTS = 6  # of each peer, at most; the time doubles from one to the next
+BRIEFLY = 1e-3  # seconds
+MOST_FACTORS = 400  # told to aGrUM: its turns take seconds even then
 INSURANCE = {"Accident": "Moderate", "Age": "Adult", "GoodStudent": "False"}
 KINDS, QUICK = ("ising", "chimera", "bif", "uai"), ("ising", "bif")
 ON_SPINS = (peers.DWAVE, peers.THRML)
@@ -116,8 +118,12 @@ def factors_panel(path: Path, asked: Asked) -> Panel:
     whole = om.read(path)
     model = whole.given(read_evidence(path.with_name(f"{path.name}.evid"), whole))
     truth = truth_of(model, seconds=asked.truth_seconds)
-    told = ((ON_SPINS, spins_of(model)), (ON_FACTORS, factors_of(model)))
-    return Panel(path.stem, model, truth, told)
+    told = [(ON_SPINS, spins_of(model))]
+    if model.graph.factors <= MOST_FACTORS:
+        told.append((ON_FACTORS, factors_of(model)))
+    else:
+        note(f"{path.stem}: not told to aGrUM, for which {model.graph.factors} factors are many")
+    return Panel(path.stem, model, truth, tuple(told))
 
 
 def spins_of(model: om.Model) -> dict[str, Any]:
@@ -158,9 +164,10 @@ def measure_peers(kept: Album, panel: Panel, title: str, asked: Asked) -> None:
     for wanted, told in panel.told:
         for name, worker in peers.start(wanted, dict(told)).items():
             about = f"{worker.about['package']} {worker.about['version']}"
-            worker.turn(asked.seconds / 10, seed=0)  # compiles
+            worker.turn(BRIEFLY, seed=0)  # compiles
+            least = worker.turn(BRIEFLY, seed=0)["seconds"]
             for seed in asked.seeds:
-                points = tuple(peer_points(worker, panel, name, seed, asked.seconds))
+                points = tuple(peer_points(worker, panel, name, seed, times(asked.seconds, least)))
                 kept.add(title, Outsider(name, about), Course(points, {}), panel.truth)
             worker.close()
             note(f"{panel.name}: {name} measured ({about})")
@@ -169,13 +176,18 @@ def measure_peers(kept: Album, panel: Panel, title: str, asked: Asked) -> None:
             note(f"{panel.name}: missing: {', '.join(missing)}")
 
 
+def times(seconds: float, least: float) -> list[float]:
+    """Times to ask for, the last being `seconds`; none is shorter than a turn must be, but it."""
+    asked = [seconds / 2**halved for halved in range(POINTS)]
+    return [time for time in reversed(asked) if time >= min(least, seconds)]
+
+
 def peer_points(
-    worker: peers.Worker, panel: Panel, name: str, seed: int, seconds: float
+    worker: peers.Worker, panel: Panel, name: str, seed: int, asked: Sequence[float]
 ) -> Iterator[Point]:
     start = np.concatenate([[0], np.cumsum(panel.model.graph.cardinality)])
-    for number in range(1, POINTS + 1):
-        asked = seconds / 2 ** (POINTS - number)
-        found = worker.turn(asked, seed=seed, marginals=True)
+    for number, seconds in enumerate(asked, start=1):
+        found = worker.turn(seconds, seed=seed, marginals=True)
         estimate = np.concatenate(in_our_order(found["marginals"], panel.model))
         error = divergence(panel.truth.probability, estimate, start)
         yield Point(name, "values", seed, number, found["updates"], found["seconds"], error)

@@ -14,6 +14,8 @@ pytest.importorskip("matplotlib")
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
+OURS = ("Gibbs", "LMH, tuned")
+
 
 def run(name, out, *more):
     words = [sys.executable, EXPERIMENTS / f"{name}.py", "--quick", "--seeds", "2", "--out", out]
@@ -35,8 +37,9 @@ def test_a_figure_is_measured_and_drawn(name, tmp_path):
     methods = {row.method for row in rows}
     assert "Gibbs" in methods
     assert len(methods) > (1 if name == "peers" else 2)
-    for curve in curves(rows, "seconds", "kl").values():
-        assert len(curve.axis) >= 6
+    for (method, _), curve in curves(rows, "seconds", "kl").items():
+        if method in OURS or name != "peers":
+            assert len(curve.axis) >= 8, method
     assert {row.seed for row in rows} == {1, 2}
     manifest = json.loads((tmp_path / f"{name}.json").read_text())
     assert manifest["settings"]["seeds"] == [1, 2]

@@ -65,6 +65,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
 
     for (method, estimator), curve in curves(rows, axis, error).items():
         style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
+        style["marker"] = "o" if len(curve.axis) == 1 else ""
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
         place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
