@@ -123,10 +123,14 @@ def main() -> None:
         return
     only = asked.only or (["Grids_12", "Alchemy_11"] if asked.quick else [])
     limits = [1.0] if asked.quick else asked.seconds
-    table = asked.out / "uai_mar.csv"
-    write(asked.out / "uai_mar.json", manifest_text(seed=1, seconds=limits))
+    out = asked.out / "quick" if asked.quick else asked.out
+    table = out / "uai_mar.csv"
+    write(out / "uai_mar.json", manifest_text(seed=1, seconds=limits))
     known = already(table)
-    for answer in instances(asked.data, only, asked.part):
+    wanted = instances(asked.data, only, asked.part)
+    if not wanted:
+        note("there are no such instances in the data")
+    for answer in wanted:
         name = answer.name.split(".")[0]
         missing = [seconds for seconds in limits if (name, seconds) not in known]
         rows = in_a_child(answer, missing) if missing else []
