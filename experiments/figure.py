@@ -91,7 +91,7 @@ def measure(
         found = course(
             one,
             truth,
-            seconds=one.seconds + asked.seconds,
+            seconds=asked.seconds,
             seed=seed,
             estimator=estimator,
             lanes=LANES,

@@ -11,7 +11,7 @@ from orbitmc.entrants import Ready
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
-from orbitmc.run.sampler import LANES, Run, sample
+from orbitmc.run.sampler import LANES, LEAST_SHARE, Run, sample
 from orbitmc.run.schedule import Schedule
 from orbitmc.truth import Truth
 
@@ -50,7 +50,10 @@ def course(
     estimator: str = "chances",
     lanes: int = LANES,
 ) -> Course:
-    """Run one entrant once, and compare its growing sample with the truth."""
+    """Run one entrant once, and compare its growing sample with the truth.
+
+    It samples for so many seconds; what went into getting it ready comes before, on its clock.
+    """
     run = sample(
         one.model.graph,
         one.kernel,
@@ -61,22 +64,21 @@ def course(
         threads=1,
         kind=ESTIMATORS[estimator],
         prepared=one.prepared,
-        spent=one.seconds,
     )
-    points = tuple(_points(run, one.name, estimator, truth))
+    points = tuple(_points(run, one, estimator, truth))
     return Course(points, run.outcomes, run.interrupted)
 
 
-def _points(run: Run, method: str, estimator: str, truth: Truth) -> Iterator[Point]:
+def _points(run: Run, one: Ready, estimator: str, truth: Truth) -> Iterator[Point]:
     places = values_of(run.graph.cardinality)
     for seen in run.snapshots:
         yield Point(
-            method,
+            one.name,
             estimator,
             run.seed,
             iterations=(run.warmed + seen.samples) * run.spacing,
             updates=seen.updates,
-            seconds=seen.seconds,
+            seconds=one.seconds + seen.seconds,
             error=divergence(
                 truth.probability, places.probabilities(seen.probability), places.start
             ),
@@ -92,13 +94,17 @@ def contest(
     estimators: Sequence[str] = ("chances",),
     lanes: int = LANES,
 ) -> Iterator[tuple[Ready, Course]]:
-    """Let entrants take turns, seed by seed; ends early when one of them is interrupted."""
+    """Let entrants take turns, seed by seed; ends early when one of them is interrupted.
+
+    So many seconds are for getting ready and sampling; a share is left for chains in any case.
+    """
     racing = list(entrants)
     for seed in seeds:
         for one in racing:
             for estimator in estimators:
+                left = max(seconds - one.seconds, LEAST_SHARE * seconds)
                 found = course(
-                    one, truth, seconds=seconds, seed=seed, estimator=estimator, lanes=lanes
+                    one, truth, seconds=left, seed=seed, estimator=estimator, lanes=lanes
                 )
                 yield one, found
                 if found.interrupted:
