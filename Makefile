@@ -44,9 +44,11 @@ benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; abo
 	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning never_worse; do $(BIN)/python benchmarks/$$name.py; done
 
 figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes with QUICK=1
-	for name in webkb osa_bias ising chimera blocks_table; do \
+	for name in webkb osa_bias ising chimera blocks_table beside_peers; do \
 	    $(BIN)/python experiments/$$name.py $(if $(QUICK),--quick) $(FIGURE_OPTIONS) || exit 1; \
 	done
+	$(BIN)/python experiments/uai_mar.py $(if $(QUICK),--quick)
+	$(BIN)/python experiments/summary.py > experiments/out/summary.md
 
 clean:           ## remove the environment and all that was made from sources
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

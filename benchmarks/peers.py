@@ -39,6 +39,7 @@ PYAGRUM_IMPORTANCE = Peer(
     "pyagrum importance", "pyagrum_marginals.py", "network", "ImportanceSampling"
 )
 PYAGRUM_WEIGHTED = Peer("pyagrum weighted", "pyagrum_marginals.py", "network", "WeightedSampling")
+PYAGRUM_FACTORS = Peer("pyagrum Gibbs", "pyagrum_factors.py", "factors", "GibbsSampling")
 
 
 class Worker:

@@ -14,18 +14,23 @@ from figure import Asked, arguments, note, settings, write
 from ising import field_grid
 from webkb_data import learned_model, universities
 
-from orbitmc.approximate.equalize import one_coupling, without_fields
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.graph.model import Model
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.gibbs import SystematicScan
-from orbitmc.lifting import over_symmetric
-from orbitmc.models.chimera import random_chimera
-from orbitmc.report.manifest import manifest_text
-from orbitmc.run.pack import start_pack, walk
-from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
-from orbitmc.symmetry.blocks import blocks, moved
+from orbitmc import Model, random_chimera
+from orbitmc.workshop import (
+    ExchangeBlocks,
+    SystematicScan,
+    automorphisms,
+    blocks,
+    conditionals,
+    manifest_text,
+    moved,
+    one_coupling,
+    orbit_cells,
+    over_symmetric,
+    shuffle,
+    start_pack,
+    walk,
+    without_fields,
+)
 
 LIMITS = (10, 50, 200, 1000)  # K: potentials that a block may move
 SWEEPS, JUMPS, LANES = 50, 400, 64

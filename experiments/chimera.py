@@ -13,17 +13,23 @@ from figure import LANES, Asked, album, arguments, cost, finish, measure, note
 from pairs import pair_course, pair_truth
 from samplers import gibbs, lifted_mcmc, tuned_lmh, with_jumps, with_symmetries_of
 
-from orbitmc.album import Album
-from orbitmc.approximate.equalize import one_coupling, without_fields
-from orbitmc.contest import Entrant, ready, truth_of
-from orbitmc.graph.conditionals import Conditionals
-from orbitmc.graph.model import Model
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.flips import flips
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.models.chimera import chimera_edges, random_chimera
-from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
-from orbitmc.symmetry.blocks import blocks
+from orbitmc import Model, random_chimera
+from orbitmc.workshop import (
+    Album,
+    Conditionals,
+    Entrant,
+    Kernel,
+    automorphisms,
+    blocks,
+    chimera_edges,
+    flips,
+    one_coupling,
+    orbit_cells,
+    ready,
+    shuffle,
+    truth_of,
+    without_fields,
+)
 
 CELLS, QUICK_CELLS = 4, 2
 BETAS = (0.2, 0.5, 1.0)

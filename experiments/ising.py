@@ -16,24 +16,28 @@ import numpy as np
 from figure import Asked, album, arguments, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
-from orbitmc.approximate.equalize import without_fields
-from orbitmc.contest import Entrant, Truth, truth_of
-from orbitmc.errors import LimitError
-from orbitmc.exact.perfect import perfect_marginals, perfect_samples
-from orbitmc.graph.conditionals import Conditionals
-from orbitmc.graph.model import Model
-from orbitmc.kernels.alternation import alternation
-from orbitmc.kernels.clusters import clusters
-from orbitmc.kernels.flips import flips
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.lifting import orbital_kernels
-from orbitmc.kernels.mixture import lifted
-from orbitmc.kernels.windows import windows
-from orbitmc.lifting import Lifting
-from orbitmc.models.ising import ising_grid
-from orbitmc.report.curves import endings
-from orbitmc.symmetry.automorphisms import automorphisms
+from orbitmc import LimitError, Model, ising_grid
+from orbitmc.workshop import (
+    Conditionals,
+    Entrant,
+    Kernel,
+    Lifting,
+    RandomScan,
+    SystematicScan,
+    Truth,
+    alternation,
+    automorphisms,
+    clusters,
+    endings,
+    flips,
+    lifted,
+    orbital_kernels,
+    perfect_marginals,
+    perfect_samples,
+    truth_of,
+    windows,
+    without_fields,
+)
 
 SIDE, QUICK_SIDE = 100, 12
 SHOWN = ((0.2, 0.2), (0.4407, 0.05), (0.5, 0.005))  # coupling, field: the figure's panels
@@ -43,6 +47,7 @@ SWEEPS = 4  # before each jump of the whole lattice
 WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
 PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
+CRITICAL = 0.43  # from about here on single updates are too slow for the truth
 
 Make = Callable[[Model, Conditionals], Kernel]
 
@@ -96,21 +101,29 @@ def entrants_for(model: Model, seconds: float) -> list[Entrant]:
     ]
 
 
+def seldom_clusters(name: str, model: Model, period: int) -> Entrant:
+    """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
+
+    def make(asked: Model, prepared: Conditionals) -> Lifting:
+        jumps = [clusters(asked.graph, prepared)]
+        return Lifting(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
+
+    return Entrant(name, model, make)
+
+
 def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
-    """Two samplers that cross between all-up and all-down in different ways."""
+    """Two samplers that cross between all-up and all-down in different ways.
 
-    def with_clusters(_: Model, prepared: Conditionals) -> Lifting:
-        kernel = lifted(
-            SystematicScan(prepared),
-            [clusters(model.graph, prepared)],
-            alpha=1 - 1 / (SWEEPS * model.graph.variables),
-        )
-        return Lifting(kernel, "")
-
+    Near and below the critical temperature single updates need thousands of sweeps, so both use
+    clusters there, seldom and often.
+    """
+    spins = model.graph.variables
     pair = [
-        now_and_then("Gibbs with flips", model, flipped, SWEEPS * model.graph.variables),
-        Entrant("Gibbs with clusters", model, with_clusters),
+        now_and_then("Gibbs with flips", model, flipped, SWEEPS * spins),
+        seldom_clusters("Gibbs with clusters", model, SWEEPS * spins),
     ]
+    if coupling >= CRITICAL:
+        pair[0] = now_and_then("Gibbs with many clusters", model, clustered, spins)
     truth = truth_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
     if coupling <= COLD and truth.how != "exact":
         perfect = perfect_marginals(perfect_samples(model.graph, PERFECT, seed=1))

@@ -12,7 +12,7 @@ APPROXIMATIONS = ((2, 2), (5, 6), (10, 6), (5, 50), (20, 50))  # rank, clusters
 
 
 def main() -> None:
-    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.3)
+    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.2)
     folds, remark = universities(asked.data, quick=asked.quick)
     name = "Washington" if "Washington" in folds else min(folds)
     model = learned_model(folds, name, asked.out / ("quick" if asked.quick else ""))

@@ -5,14 +5,23 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.contest import WARM_UP, Course, Point, Ready, Truth
-from orbitmc.estimate.divergence import Divergence, divergence
-from orbitmc.exact.elimination import marginals
-from orbitmc.graph.builder import Builder
-from orbitmc.graph.model import Model
-from orbitmc.run.pack import Pack, start_pack, walk
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.run.snapshots import next_snapshot
+from orbitmc import Model
+from orbitmc.workshop import (
+    SWEEPS_PER_SAMPLE,
+    WARM_UP,
+    Builder,
+    Course,
+    Divergence,
+    Pack,
+    Point,
+    Ready,
+    Truth,
+    divergence,
+    exact_marginals,
+    next_snapshot,
+    start_pack,
+    walk,
+)
 
 Edges = NDArray[np.int64]
 
@@ -29,7 +38,7 @@ def pair_truth(model: Model, edges: Edges) -> Truth:
         (number,) = builder.add_tables(np.log(AGREES).reshape(1, -1))
     verdicts = graph.variables + np.arange(len(edges))
     builder.add_factors(np.column_stack([edges, verdicts]), number)
-    found = marginals(builder.build()).marginals[graph.variables :]
+    found = exact_marginals(builder.build()).marginals[graph.variables :]
     return Truth(np.concatenate(found), Divergence(0.0, 0.0, 0.0), "exact")
 
 

@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Sequence
 
-from orbitmc.contest import Entrant, by_method
-from orbitmc.graph.conditionals import Conditionals
-from orbitmc.graph.model import Model
-from orbitmc.groups.permutation_group import PermutationGroup
-from orbitmc.kernels.gibbs import RandomScan
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.lifting import orbital_kernels
-from orbitmc.kernels.mixture import lifted
-from orbitmc.lifting import (
+from orbitmc import Model
+from orbitmc.workshop import (
+    Conditionals,
+    Entrant,
+    Kernel,
     Lifting,
+    PermutationGroup,
+    RandomScan,
+    automorphisms,
     by_approximate_symmetries,
     by_exact_symmetries,
+    by_method,
+    lifted,
+    orbital_kernels,
     over_symmetric,
 )
-from orbitmc.symmetry.automorphisms import automorphisms
 
 ALPHA = 0.8  # the share of Gibbs steps in the paper
 

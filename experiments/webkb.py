@@ -9,11 +9,11 @@ from figure import album, arguments, finish, measure, note
 from samplers import gibbs, lifted_mcmc, paper_lmh, tuned_lmh
 from webkb_data import DEVIATION, learned_model, truth_for, universities
 
-from orbitmc.errors import LimitError
+from orbitmc import LimitError
 
 
 def main() -> None:
-    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.3)
+    asked = arguments(__doc__, seconds=10.0, quick_seconds=0.2)
     folds, remark = universities(asked.data, quick=asked.quick)
     kept = album(asked, "webkb")
     for name in folds:

@@ -11,18 +11,26 @@ import numpy as np
 from figure import note
 from samplers import paper_lmh
 
-from orbitmc.contest import Truth, by_method, truth_of
-from orbitmc.errors import InputError
-from orbitmc.graph.model import Model
-from orbitmc.learn.learning import Settings, learn
-from orbitmc.learn.worlds import training_worlds
-from orbitmc.logic.assembly import model_of
-from orbitmc.models.webkb import FOLDS, WebKB, read_webkb, synthetic_webkb, webkb_program
+from orbitmc import InputError, Model
+from orbitmc.workshop import (
+    FOLDS,
+    LearningSettings,
+    Truth,
+    WebKB,
+    by_method,
+    learn,
+    model_of,
+    read_webkb,
+    synthetic_webkb,
+    training_worlds,
+    truth_of,
+    webkb_program,
+)
 
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights
 SELDOM = 0.98  # the share of Gibbs steps beside shuffles, for the truth
-LOOK_ALIKES = ("look-alike 1", "look-alike 2", "look-alike 3")
+LOOK_ALIKES = ("look-alike 1", "look-alike 2")
 
 
 def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str]:
@@ -59,7 +67,7 @@ def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:
         weights = np.load(kept)
     else:
         others = [fold.everything() for name, fold in folds.items() if name != asked]
-        learned = learn(program, others, Settings(query=QUERY, deviation=DEVIATION))
+        learned = learn(program, others, LearningSettings(query=QUERY, deviation=DEVIATION))
         note(f"{asked}: {len(learned.weights)} weights learned in {learned.seconds:.0f} s")
         weights = learned.weights
         cache.mkdir(parents=True, exist_ok=True)

@@ -1,14 +1,18 @@
 """Contests are fair, and the truth they use is true or refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import orbitmc as om
 from orbitmc.album import Album
-from orbitmc.contest import Estimate, agreed, by_method, contest, course, ready, truth_of
+from orbitmc.contest import contest, course
+from orbitmc.entrants import by_method, ready
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.elimination import marginals
 from orbitmc.report.curves import Row, curves, curves_text, endings, read_curves
+from orbitmc.truth import DEGREES, Estimate, agreed, truth_of
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +73,47 @@ def test_two_samplers_that_disagree_are_not_believed():
         agreed([one, two], start, ["a", "b"])
 
 
+@pytest.mark.parametrize("variables", [5, 50, 2000])
+def test_samplers_that_agree_are_hardly_ever_refused(variables):
+    rng, start = np.random.default_rng(1), np.arange(0, 2 * variables + 1, 2)
+
+    def estimate():
+        columns = rng.normal(0.5, 0.1, (variables, DEGREES + 1))
+        error = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
+        up = columns.mean(axis=1)
+        return Estimate(np.column_stack([1 - up, up]).ravel(), np.repeat(error, 2))
+
+    for _ in range(200):
+        agreed([estimate(), estimate()], start, ["a", "b"])
+
+
+def test_regions_that_move_together_are_seldom_refused():
+    rng, start, refused = np.random.default_rng(1), np.arange(0, 2 * 3000 + 1, 2), 0
+    error = np.full(2 * 3000, 0.01)
+
+    def estimate():
+        up = 0.5 + 0.01 * np.repeat(rng.standard_t(DEGREES, 30), 100)
+        return Estimate(np.column_stack([1 - up, up]).ravel(), error)
+
+    for _ in range(300):
+        try:
+            agreed([estimate(), estimate()], start, ["a", "b"])
+        except LimitError:
+            refused += 1
+    assert refused <= 6
+
+
+def test_a_small_shift_of_many_variables_is_not_believed():
+    rng, start = np.random.default_rng(1), np.arange(0, 2001, 2)
+    one, other = (0.5 + 0.01 * rng.standard_normal(1000) for _ in range(2))
+    other[:100] += 0.05
+    runs = [
+        Estimate(np.column_stack([1 - up, up]).ravel(), np.full(2000, 0.01)) for up in (one, other)
+    ]
+    with pytest.raises(LimitError, match="nobody knows the truth"):
+        agreed(runs, start, ["a", "b"])
+
+
 def test_exact_inference_does_not_race(grid):
     with pytest.raises(InputError, match="unknown method 'exact'"):
         by_method(grid, "exact", seconds=1.0)
@@ -93,6 +138,13 @@ def test_curves_survive_the_file_and_keep_what_all_seeds_have(tmp_path):
     assert curve.high == pytest.approx([2.8, 1.4])
     (end,) = endings(rows)
     assert end.kl == pytest.approx(1.0)  # the middle of 0.1, 1 and 1.5
+
+
+def test_no_error_is_read_below_that_of_the_truth():
+    rows = [replace(row("gibbs", 1, n, 1 / n), kl_floor=0.3) for n in (1, 2, 4)]
+    assert curves(rows, "seconds", "kl")["gibbs", "values"].middle.tolist() == [1.0, 0.5, 0.3]
+    assert endings(rows)[0].kl == 0.3
+    assert endings(rows)[0].hellinger == 0.25  # its own floor is zero here
 
 
 def test_acceptance_leaves_null_jumps_out(tmp_path):

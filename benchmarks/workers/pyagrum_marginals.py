@@ -11,7 +11,7 @@ class Network:
     """One of aGrUM's ways to sample, named on the command line."""
 
     def __init__(self, model: dict[str, Any]) -> None:
-        self.network = pyagrum.loadBN(model["path"])
+        self.network = model.get("network") or pyagrum.loadBN(model["path"])
         self.evidence = model["evidence"]
         self.method = getattr(pyagrum, sys.argv[1])
 

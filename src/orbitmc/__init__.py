@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         run,
         symmetry,
         tune,
+        workshop,
     )
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.marginals import Marginal, Marginals
@@ -52,6 +53,7 @@ _ROOMS = (
     "run",
     "symmetry",
     "tune",
+    "workshop",
 )
 
 _HOMES = {
@@ -121,6 +123,7 @@ __all__ = [
     "sample",
     "symmetry",
     "tune",
+    "workshop",
     "write",
 ]
 

@@ -4,16 +4,30 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from orbitmc.contest import Course, Ready, Truth
+from orbitmc.contest import Course
 from orbitmc.formats.writing import write_text
 from orbitmc.report.curves import Row, curves_text
 from orbitmc.report.manifest import manifest_text
 from orbitmc.report.pictures import can_draw, draw
+from orbitmc.truth import Truth
 
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
 FORMATS = ("svg", "png")
+
+
+class Contestant(Protocol):
+    """Who has run: one of our own, or a program of others."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def about(self) -> str: ...
 
 
 class Album:
@@ -29,7 +43,7 @@ class Album:
     def path(self, ending: str) -> Path:
         return self.folder / f"{self.name}{ending}"
 
-    def add(self, panel: str, one: Ready, found: Course, truth: Truth) -> None:
+    def add(self, panel: str, one: Contestant, found: Course, truth: Truth) -> None:
         """Add one run."""
         self.rows += rows_of(panel, found, truth)
         counts = [found.outcomes.get(name, 0) for name in JUMPS]

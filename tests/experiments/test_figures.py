@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.report.curves import read_curves
+from orbitmc.report.curves import curves, read_curves
 
 pytest.importorskip("matplotlib")
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+OURS = ("Gibbs", "LMH, tuned")
 
 
 def run(name, out, *more):
@@ -25,14 +27,19 @@ def run(name, out, *more):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera"])
+@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera", "beside_peers"])
 def test_a_figure_is_measured_and_drawn(name, tmp_path):
-    only = {"webkb": ["look-alike 1"], "ising": ["figure"]}.get(name, [])
-    run(name, tmp_path, "--seconds", "0.1", *(["--only", *only] if only else []))
+    only = {"webkb": ["look-alike 1"], "ising": ["figure"], "beside_peers": ["ising"]}
+    more = ["--only", *only[name]] if name in only else []
+    run(name, tmp_path, "--seconds", "0.1", *more)
+    name = {"beside_peers": "peers"}.get(name, name)
     rows = read_curves(tmp_path / f"{name}.csv")
     methods = {row.method for row in rows}
     assert "Gibbs" in methods
-    assert len(methods) > 2
+    assert len(methods) > (1 if name == "peers" else 2)
+    for (method, _), curve in curves(rows, "seconds", "kl").items():
+        if method in OURS or name != "peers":
+            assert len(curve.axis) >= 5, method
     assert {row.seed for row in rows} == {1, 2}
     manifest = json.loads((tmp_path / f"{name}.json").read_text())
     assert manifest["settings"]["seeds"] == [1, 2]

@@ -12,7 +12,8 @@ from orbitmc.cli.questions import LogicOptions, read_question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.contest import Course, Ready
+    from orbitmc.contest import Course
+    from orbitmc.entrants import Ready
     from orbitmc.report.curves import Row
 
 TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
@@ -54,7 +55,9 @@ def compare(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     _require(names, seconds, output)
     from orbitmc.album import Album
-    from orbitmc.contest import by_method, contest, ready, truth_of
+    from orbitmc.contest import contest
+    from orbitmc.entrants import by_method, ready
+    from orbitmc.truth import truth_of
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     entrants = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]

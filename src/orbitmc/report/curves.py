@@ -100,7 +100,10 @@ def panels(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 
 def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], Curve]:
-    """A curve for each method and estimator, over the points that all of its seeds have."""
+    """A curve for each method and estimator, over the points that all of its seeds have.
+
+    Errors below that of the truth itself are not read: they are drawn at its floor.
+    """
     seen: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for row in rows:
         by_length = seen.setdefault((row.method, row.estimator), {})
@@ -109,18 +112,24 @@ def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], 
 
 
 def endings(rows: Iterable[Row]) -> list[Ending]:
-    """The last point of every run, summed up by method."""
+    """The last point of every run, summed up by method; never below the floor of the truth."""
     last: dict[str, dict[int, Row]] = {}
     for row in rows:
         last.setdefault(row.method, {})[row.seed] = row
     found = []
     for method, by_seed in last.items():
         ends = list(by_seed.values())
-        low, middle, high = np.percentile([row.kl for row in ends], BAND)
+        low, middle, high = np.percentile([read_error(row, "kl") for row in ends], BAND)
         seconds = float(np.median([row.seconds for row in ends]))
-        hellinger = float(np.median([row.hellinger for row in ends]))
+        hellinger = float(np.median([read_error(row, "hellinger") for row in ends]))
         found.append(Ending(method, seconds, middle, low, high, hellinger, ends[0].kl_floor))
     return found
+
+
+def read_error(row: Row, error: str) -> float:
+    """An error, or that of the truth if it is larger: below it nobody knows."""
+    floor = row.hellinger_floor if error == "hellinger" else row.kl_floor
+    return max(float(getattr(row, error)), floor)
 
 
 def _curve(by_length: Mapping[int, list[Row]], axis: str, error: str) -> Curve:
@@ -129,7 +138,7 @@ def _curve(by_length: Mapping[int, list[Row]], axis: str, error: str) -> Curve:
         by_length[length] for length in sorted(by_length) if len(by_length[length]) == seeds
     ]
     middle = np.array([np.median([getattr(row, axis) for row in rows]) for rows in complete])
-    errors = np.array([[getattr(row, error) for row in rows] for rows in complete])
+    errors = np.array([[read_error(row, error) for row in rows] for rows in complete])
     low, half, high = np.percentile(errors, BAND, axis=1)
     return Curve(middle, low, half, high)
 

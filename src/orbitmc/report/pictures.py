@@ -33,21 +33,27 @@ def draw(
     error: str = "kl",
     estimators: Sequence[str] | None = None,
 ) -> None:
-    """Draw a row of pictures for each panel: medians, bands, and the floor of the truth."""
+    """Draw medians, bands, and the floor of the truth, in one picture per panel and axis.
+
+    Several axes of a panel stand in a row; with one axis, two panels do.
+    """
     from matplotlib.figure import Figure
 
     rows = read_curves(source)
     if estimators is not None:
         rows = [row for row in rows if row.estimator in estimators]
     shown = panels(rows)
-    size = (INCHES[0] * len(axes), INCHES[1] * len(shown) + 0.8)
-    figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(shown), len(axes), squeeze=False)
+    columns = max(len(axes), 2)
+    lines = -(-len(shown) * len(axes) // columns)
+    figure = Figure(figsize=(INCHES[0] * columns, INCHES[1] * lines + 0.8), layout="constrained")
+    places = list(figure.subplots(lines, columns, squeeze=False).flat)
     colour = dict(zip(dict.fromkeys(row.method for row in rows), COLOURS * 9, strict=False))
-    for (name, some), line in zip(shown.items(), grid, strict=True):
-        for axis, place in zip(axes, line, strict=True):
-            _panel(place, some, axis, error, colour)
-            place.set_title(name, fontsize=9)
+    wanted = [(name, axis) for name in shown for axis in axes]
+    for (name, axis), place in zip(wanted, places, strict=False):
+        _panel(place, shown[name], axis, error, colour)
+        place.set_title(name, fontsize=9)
+    for place in places[len(wanted) :]:
+        place.remove()
     _legend(figure, rows, colour)
     figure.suptitle(title, fontsize=10)
     for target in targets:
@@ -59,6 +65,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
 
     for (method, estimator), curve in curves(rows, axis, error).items():
         style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
+        style["marker"] = "o" if len(curve.axis) == 1 else ""
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
         place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
