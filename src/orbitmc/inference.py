@@ -17,8 +17,8 @@ from orbitmc.estimate.marginals import (
     exact_marginals,
     sampled_marginals,
 )
-from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.orbit_tally import OrbitTally
+from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan, predict
@@ -27,9 +27,9 @@ from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
+from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.slice_reach import surely_reached
-from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.lifting import Lifting, typed_group
 from orbitmc.logic.grounding import Ground
 from orbitmc.run.sampler import Run, Watcher, glimpse, sample
