@@ -46,6 +46,13 @@ def smokers():
     return model_of(ground(*question))
 
 
+def leaders():
+    """Three people of whom those who lead are rich, one of them by name."""
+    text = "person = {A, B, C}\nLeads(person)\nRich(person)\n2 Leads(x) <=> Rich(x)\n1 Rich(A)\n"
+    program = parse(text)
+    return logic(program, parse_database("", program)).model
+
+
 SMALL = {
     "flip": two_triangles,
     "gauge flips": two_triangles,
@@ -122,10 +129,7 @@ def test_moved_constants_take_their_atoms_along():
 
 
 def test_constants_that_formulas_name_are_swapped_with_all_others_only():
-    program = parse(
-        "person = {A, B, C}\nLeads(person)\nRich(person)\n2 Leads(x) <=> Rich(x)\n1 Rich(A)"
-    )
-    model = logic(program, parse_database("", program)).model
+    model = leaders()
     prepared = conditionals(model.graph)
     every = FAMILIES["constants of one type"].build(model, prepared)
     assert len(every.swaps.member) == 3

@@ -21,6 +21,7 @@ from orbitmc.run.schedule import Schedule
 from orbitmc.settings import Settings
 from tests.tune.models import assignment, named, one_hot_pages, ordered_grid
 from tests.tune.scores import Runs, deviation, honest, normal_scores, scores
+from tests.tune.test_family_kernels import grid, leaders, near_twins, two_triangles
 
 RUNS = Runs()
 BETAS = [1.0, 0.6, 0.35]
@@ -29,6 +30,10 @@ BETAS = [1.0, 0.6, 0.35]
 def moves(*families, period=40, betas=()):
     found = {"families": list(families), "period": period}
     return {**found, "base": "tempering", "betas": list(betas)} if betas else found
+
+
+def trading(recorded):
+    return {**recorded, "base": "tempering with trades"}
 
 
 def glass():
@@ -69,6 +74,11 @@ MORE = {
     "swap": (lambda: ordered_grid(3), moves("swap", period=9)),
     "informed swap": (lambda: ordered_grid(3), moves("informed swap", period=9)),
     "shuffle": (lambda: ordered_grid(3), moves("shuffle", period=9)),
+    "gauge flips": (two_triangles, moves("gauge flips", period=12)),
+    "twin swap": (near_twins, moves("twin swap", period=5)),
+    "constants": (leaders, moves("constants of one type", period=8)),
+    "reflections and windows": (grid, moves("reflections", "windows of 2", period=9)),
+    "tempering with trades": (islands, trading(moves(betas=BETAS))),
 }
 
 
