@@ -15,19 +15,20 @@ from orbitmc.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import partial_log_weight
 
-SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of all
-FACTORS = 128  # of the log-weight: to add up all of a large model would take most of the time
+SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of many
+TOGETHER, FACTORS = 1024, 128  # of combinations, of the log-weight: more would take too much time
 SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Which variables are watched, and signs of combinations of all variables' last values.
+    """Which variables are watched, and signs of combinations of the last values of `together`.
 
     The log-weight is watched too, as far as it comes from `factors`.
     """
 
     watched: NDArray[np.int64]
+    together: NDArray[np.int64]
     signs: NDArray[np.float32]
     factors: NDArray[np.uint32]
 
@@ -37,15 +38,17 @@ def panel(graph: FactorGraph, seed: int) -> Panel:
     rng = np.random.default_rng(seed)
     count = min(SINGLE, graph.variables)
     watched = np.sort(rng.choice(graph.variables, count, replace=False))
-    signs = rng.choice(np.array([-1, 1], dtype=np.float32), (COMBINED, graph.variables))
+    together = rng.choice(graph.variables, min(TOGETHER, graph.variables), replace=False)
+    signs = rng.choice(np.array([-1, 1], dtype=np.float32), (COMBINED, len(together)))
     signs[0] = 1
     factors = rng.choice(graph.factors, min(FACTORS, graph.factors), replace=False)
-    return Panel(watched, signs, np.sort(factors).astype(np.uint32))
+    return Panel(watched, np.sort(together), signs, np.sort(factors).astype(np.uint32))
 
 
 def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     """The statistics of the present states: a row each, a column for each lane."""
-    last = (values == (graph.cardinality - 1)[:, None]).astype(np.float32)
+    last_values = (graph.cardinality - 1)[panel.together]
+    last = (values[panel.together] == last_values[:, None]).astype(np.float32)
     weight = partial_log_weight(graph, panel.factors, values)
     return np.concatenate([values[panel.watched], panel.signs @ last, weight[None, :]])
 
