@@ -72,6 +72,7 @@ ELSEWHERE = {
     "a lattice": lambda: om.ising_grid(4, 5, 0.4),
     "only twins": lambda: spins(star()),
     "nothing alike": lambda: spins(uneven()),
+    "a glass": lambda: spins(cubic_torus(3), coupling=0.0, disorder=1.0),
     "no pairs": lambda: om.model({"a": ["x", "y"]}, [(("a",), [1.0, 2.0])]),
     "larger factors": triples,
     "too many variables": lambda: spins(ring(generators.MOST_VARIABLES + 1)),

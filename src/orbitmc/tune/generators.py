@@ -12,6 +12,7 @@ import numpy as np
 
 from orbitmc.approximate.colours import cells
 from orbitmc.approximate.equalize import one_coupling, without_fields
+from orbitmc.approximate.terms import energy_of
 from orbitmc.arrays import Bytes, lengths
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
@@ -32,6 +33,7 @@ from orbitmc.tune.twins import twins
 MOST_VARIABLES = 512  # beyond, looking for symmetries takes too much of a race
 MOST_PAIRS = 2048
 MOST_GENERATORS = 64
+MOST_SPREAD = 0.5  # of couplings; beyond, their mean looks like none of them
 SWAP = 2  # variables; exchanging two has families of its own
 SELDOM = 1e-2  # accepted less often, a generator is no use
 LANES, SWEEPS, SEED = 32, 32, 1  # of the states that show it
@@ -83,10 +85,18 @@ def _is_small_and_pairwise(graph: FactorGraph) -> bool:
 
 
 def _approximations(model: Model) -> Iterator[Model]:
-    """The bare structure; then with all couplings equal."""
+    """The bare structure; then with all couplings equal, if they nearly are."""
     bare = without_fields(model)
     yield bare
-    yield one_coupling(bare)
+    if 0.0 < _spread(bare) <= MOST_SPREAD:
+        yield one_coupling(bare)
+
+
+def _spread(model: Model) -> float:
+    """How far couplings are from their mean: 0 if they are equal, 1 if their mean is nothing."""
+    couplings = [terms.tables for terms in energy_of(model.graph).terms if terms.is_coupling]
+    away = [np.linalg.norm(some - some.mean(axis=0)) / np.linalg.norm(some) for some in couplings]
+    return float(max(away, default=0.0))
 
 
 def _symmetries(model: Model) -> list[Permutation]:
