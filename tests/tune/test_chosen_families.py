@@ -9,7 +9,7 @@ from orbitmc.logic.parser import parse
 from orbitmc.markov_logic import logic
 from orbitmc.models.ising import ising
 from orbitmc.tune.race import race
-from tests.tune.models import lattice_gas
+from tests.tune.models import cubic_gas, lattice_gas
 
 
 def leaders():
@@ -40,6 +40,7 @@ def islands():
     [
         (islands, "gauge flips"),
         (lattice_gas, "reflections"),
+        (cubic_gas, "generators"),
         pytest.param(leaders, "constants of one type", marks=pytest.mark.slow),  # compiles much
     ],
 )

@@ -43,22 +43,24 @@ def triples():
         (
             ordered_grid(4),
             {"flip", "clusters", "windows of 4"} | WINDOWS,
-            {"component flips", "labels", "one-hot", "gauge flips", "twin swap", "windows of 8"},
+            {"component flips", "labels", "one-hot", "gauge flips", "twin swap", "windows of 8"}
+            | {"generators"},
         ),
         (
             two_chains(),
-            {"flip", "component flips", "clusters", "twin swap"},
+            {"flip", "component flips", "clusters", "twin swap", "generators"},
             {"labels", "group swap", "gauge flips"} | WINDOWS,
         ),
         (
             om.potts_grid(3, 3, 3, 0.5),
             {"labels"} | WINDOWS,
-            {"flip", "gauge flips", "clusters", "informed swap"},
+            {"flip", "gauge flips", "clusters", "informed swap", "generators"},
         ),
         (
             triples(),
             {"flip", "labels"},
             {"clusters", "one-hot", "group exchange", "twin swap", "constants of one type"}
+            | {"generators"}
             | WINDOWS,
         ),
         (

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.potentials import log_weight
 from orbitmc.logic.assembly import model_of
@@ -18,6 +19,7 @@ from orbitmc.tune.recipe import Recipe
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step, outcomes
+from tests.tune.models import named
 
 DRAWS = 4000
 
@@ -38,6 +40,16 @@ def near_twins():
 def grid():
     rng = np.random.default_rng(4)
     return ising_grid(3, 3, rng.normal(size=12), rng.normal(size=(3, 3)))
+
+
+def turning_ring():
+    """Each of four wants to be one ahead of the one before: only turns keep that, no reflection."""
+    ahead = [[0.0, 1.2, 0.3], [0.3, 0.0, 1.2], [1.2, 0.3, 0.0]]
+    builder = Builder([3] * 4)
+    for variable, fields in enumerate(np.random.default_rng(6).normal(0.0, 0.3, (4, 3))):
+        builder.add_factor([variable], fields)
+        builder.add_factor([variable, (variable + 1) % 4], ahead)
+    return named(builder)
 
 
 def smokers():
@@ -68,6 +80,7 @@ SMALL = {
     "constants of one type": smokers,
     "windows of 2": grid,
     "reflections": grid,
+    "generators": turning_ring,
 }
 
 

@@ -21,7 +21,7 @@ from orbitmc.run.schedule import Schedule
 from orbitmc.settings import Settings
 from tests.tune.models import assignment, named, one_hot_pages, ordered_grid
 from tests.tune.scores import Runs, deviation, honest, normal_scores, scores
-from tests.tune.test_family_kernels import grid, leaders, near_twins, two_triangles
+from tests.tune.test_family_kernels import grid, leaders, near_twins, turning_ring, two_triangles
 
 RUNS = Runs()
 BETAS = [1.0, 0.6, 0.35]
@@ -77,6 +77,7 @@ MORE = {
     "gauge flips": (two_triangles, moves("gauge flips", period=12)),
     "twin swap": (near_twins, moves("twin swap", period=5)),
     "constants": (leaders, moves("constants of one type", period=8)),
+    "generators": (turning_ring, moves("generators", period=8)),
     "reflections and windows": (grid, moves("reflections", "windows of 2", period=9)),
     "tempering with trades": (islands, trading(moves(betas=BETAS))),
 }

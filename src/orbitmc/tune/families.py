@@ -23,6 +23,7 @@ from orbitmc.tune.exchange_families import (
     twin_family,
 )
 from orbitmc.tune.family import Family
+from orbitmc.tune.generators import generator_family
 from orbitmc.tune.value_families import (
     component_flips,
     flip,
@@ -65,6 +66,7 @@ CONTENDERS: tuple[dict[str, Family], ...] = (
     },
     {"labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels)},
     {"reflections": reflection_family()},
+    {"generators": generator_family()},
     {"one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups)},
     {
         "group exchange": Family(
