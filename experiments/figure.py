@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from orbitmc.workshop import Album, Entrant, Ready, Truth, course, ready, start_pack, walk
+from orbitmc.workshop import (
+    SWEEPS_PER_SAMPLE,
+    Album,
+    Entrant,
+    Ready,
+    Truth,
+    course,
+    ready,
+    start_pack,
+    walk,
+)
 
 FOLDER = Path(__file__).parent
 SHARED = FOLDER.parents[1] / "shared" / "data"
@@ -80,9 +90,11 @@ def measure(
     asked: Asked,
     *,
     estimators: Sequence[str] = ("values", "chances"),
+    counted_after: int = SWEEPS_PER_SAMPLE,
 ) -> None:
     """Let all entrants run with all seeds, taking turns.
 
+    Values are counted after so many sweeps.
     All sample equally long; what they prepare comes before, and counts on the axis of time.
     """
     begun = time.perf_counter()
@@ -95,6 +107,7 @@ def measure(
             seed=seed,
             estimator=estimator,
             lanes=LANES,
+            sweeps=counted_after if estimator == "values" else SWEEPS_PER_SAMPLE,
         )
         kept.add(panel, one, found, truth)
         if found.interrupted:

@@ -21,7 +21,7 @@ def main() -> None:
     entrants = [gibbs(model), paper_lmh(model)]
     entrants += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
     kept = album(asked, "osa_bias")
-    measure(kept, name, entrants, truth, asked, estimators=["values"])
+    measure(kept, name, entrants, truth, asked, estimators=["values"], counted_after=1)
     finish(kept, f"WebKB {name}{remark}: bias of over-symmetric models", asked, more={})
 
 

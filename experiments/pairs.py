@@ -53,7 +53,7 @@ def pair_course(
     start = np.arange(0, 2 * len(edges) + 1, 2, dtype=np.uint32)
     agreeing = np.zeros(len(edges))
     spent, samples, points = one.seconds, 0, []
-    spent += _walked(one, pack, WARM_UP * spacing)
+    spent += _walked(one, pack, WARM_UP // SWEEPS_PER_SAMPLE * spacing)
     while spent < seconds or not samples:
         spent += _walked(one, pack, spacing)
         samples += 1
@@ -66,7 +66,7 @@ def pair_course(
                     one.name,
                     "values",
                     seed,
-                    iterations=(WARM_UP + samples) * spacing,
+                    iterations=(WARM_UP // SWEEPS_PER_SAMPLE + samples) * spacing,
                     updates=_outcomes(one, pack).get("updates", 0) * lanes,
                     seconds=spent,
                     error=divergence(truth.probability, found, start),

@@ -31,7 +31,7 @@ def main() -> None:
             paper_lmh(model),
             tuned_lmh(model, asked.race_for),
         ]
-        measure(kept, name, entrants, truth, asked)
+        measure(kept, name, entrants, truth, asked, counted_after=1)
         for entrant in entrants:
             accepted = kept.acceptance(name, entrant.name)
             if accepted is not None:

@@ -12,10 +12,10 @@ from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.run.sampler import LANES, LEAST_SHARE, Run, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
 from orbitmc.truth import Truth
 
-WARM_UP = 8  # samples that every contestant throws away
+WARM_UP = 32  # sweeps that every contestant throws away
 ESTIMATORS = {"values": ValueTally, "chances": ChanceTally}
 
 
@@ -49,15 +49,18 @@ def course(
     seed: int,
     estimator: str = "chances",
     lanes: int = LANES,
+    sweeps: int = SWEEPS_PER_SAMPLE,
 ) -> Course:
     """Run one entrant once, and compare its growing sample with the truth.
 
-    It samples for so many seconds; what went into getting it ready comes before, on its clock.
+    It samples for so many seconds; what went into getting it ready comes before, on its clock. A
+    sample is taken after so many `sweeps`; few show how soon a chain forgets, and cost more.
     """
+    spacing = sweeps * one.model.graph.variables or None
     run = sample(
         one.model.graph,
         one.kernel,
-        Schedule(seconds=seconds, warm_up=WARM_UP, snapshots=True),
+        Schedule(seconds=seconds, warm_up=WARM_UP // sweeps, spacing=spacing, snapshots=True),
         seed=seed,
         packs=1,
         lanes=lanes,
