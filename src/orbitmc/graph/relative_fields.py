@@ -18,6 +18,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 Numbers = NDArray[np.int64]
 
 NEGLIGIBLE = 1e-12  # a difference of couplings that is rounding
+WORTHWHILE, FOR_SUMS = 0.5, 0.9  # of what was to be looked at: with more left, nothing is gained
 
 
 class Entries(NamedTuple):
@@ -54,9 +55,29 @@ def relative_fields(
     owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
     known = Entries(owner, prepared.neighbour.astype(np.int64), coupling)
     shifts = [_from_outside(known, sets, block_of), _within(known, sets)]
-    if not any(len(shift.owner) for shift in shifts):
+    found = _sum([known, *shifts], graph.variables)
+    shorter = _shorter(known, found, sets, prepared.path == FIELD)
+    if not shorter.any():
         return prepared
-    return _with_couplings(prepared, sets, _sum([known, *shifts], graph.variables))
+    return _with_couplings(prepared, found, shorter)
+
+
+def _shorter(
+    known: Entries, found: Entries, sets: Sets, summed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Variables whose set has less to look at than before.
+
+    It must be much less, unless all have been `summed` one by one anyway: other ways are faster.
+    """
+    inside = sets.of >= 0
+    count = len(sets.sizes)
+    before, after = (
+        np.bincount(sets.of[one.owner[inside[one.owner]]], minlength=count)
+        for one in (known, found)
+    )
+    others = np.bincount(sets.of[inside & ~summed], minlength=count)
+    chosen = (before > 0) & (after <= np.where(others > 0, WORTHWHILE, FOR_SUMS) * before)
+    return inside & np.append(chosen, np.False_)[sets.of]
 
 
 def _sets(of: Numbers) -> Sets:
@@ -130,18 +151,28 @@ def _sum(parts: list[Entries], variables: int) -> Entries:
     return Entries(pair[kept] // variables, pair[kept] % variables, total[kept])
 
 
-def _with_couplings(prepared: Conditionals, sets: Sets, entries: Entries) -> Conditionals:
-    """Fields from these couplings, summed one by one; limits are left behind."""
-    start = starts(np.bincount(entries.owner, minlength=len(sets.of)))
+def _with_couplings(
+    prepared: Conditionals, found: Entries, changed: NDArray[np.bool_]
+) -> Conditionals:
+    """Fields of some variables from other couplings, summed one by one; limits are left behind."""
+    owner = np.repeat(np.arange(len(changed)), lengths(prepared.neighbour_start))
+    kept, new = np.flatnonzero(~changed[owner]), np.flatnonzero(changed[found.owner])
+    owners = np.concatenate([owner[kept], found.owner[new]])
+    order = np.argsort(owners, kind="stable")
+    neighbour = np.concatenate([prepared.neighbour[kept], found.neighbour[new].astype(np.uint32)])
+    role = np.concatenate([prepared.role[kept], np.zeros(len(new), dtype=np.uint32)])
+    rounded = found.coupling[new].astype(prepared.coupling.dtype)
+    coupling = np.concatenate([prepared.coupling[kept], rounded])[order]
+    start = starts(np.bincount(owners, minlength=len(changed)))
     sextet_start = starts(np.where(prepared.affine, lengths(start) // 6 * 2 * TRIPLET, 0))
     sextet = np.zeros(int(sextet_start[-1]))
-    fill_sextets(start, entries.coupling, sextet_start, sextet)
+    fill_sextets(start, coupling.astype(np.float64), sextet_start, sextet)
     return prepared._replace(
-        path=sealed(np.where(prepared.affine, FIELD, prepared.path).astype(np.uint8)),
+        path=sealed(np.where(changed, FIELD, prepared.path).astype(np.uint8)),
         neighbour_start=start,
-        neighbour=sealed(entries.neighbour.astype(np.uint32)),
-        role=sealed(np.zeros(len(entries.owner), dtype=np.uint32)),
-        coupling=sealed(entries.coupling.astype(prepared.coupling.dtype)),
+        neighbour=sealed(neighbour[order]),
+        role=sealed(role[order]),
+        coupling=sealed(coupling),
         sextet_start=sextet_start,
         sextet=sealed(sextet.astype(np.float32)),
     )
