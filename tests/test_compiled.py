@@ -60,14 +60,21 @@ def test_a_type_without_implementation_is_an_error():
         describe("three")
 
 
-def test_a_stopwatch_leaves_compiling_out():
+def not_yet_compiled():
+    """A function whose first call takes much longer than all later ones."""
+
     @numba.njit
-    def slow_to_compile(number):
+    def sum_of_roots(number):
         total = 0.0
         for k in range(number):
             total += k**0.5 if k % 3 else k**1.5
         return total
 
+    return sum_of_roots
+
+
+def test_a_stopwatch_leaves_compiling_out():
+    slow_to_compile = not_yet_compiled()
     with Stopwatch() as whole:
         begun = time.perf_counter()
         slow_to_compile(3)
@@ -79,13 +86,7 @@ def test_a_stopwatch_leaves_compiling_out():
 
 
 def test_a_work_clock_counts_work_but_neither_compiling_nor_waiting():
-    @numba.njit
-    def sum_of_roots(number):
-        total = 0.0
-        for k in range(number):
-            total += k**0.5 if k % 3 else k**1.5
-        return total
-
+    sum_of_roots = not_yet_compiled()
     with WorkClock() as clock:
         begun = time.thread_time()
         sum_of_roots(3)

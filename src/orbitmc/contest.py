@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from orbitmc.entrants import Ready
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.estimate.tallies import ChanceTally, ValueTally
+from orbitmc.inference import TALLIES
 from orbitmc.run.sampler import LANES, LEAST_SHARE, Run, sample
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
 from orbitmc.truth import Truth
 
 WARM_UP = 32  # sweeps that every contestant throws away
-ESTIMATORS = {"values": ValueTally, "chances": ChanceTally}
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def course(
         packs=1,
         lanes=lanes,
         threads=1,
-        kind=ESTIMATORS[estimator],
+        kind=TALLIES[estimator],
         prepared=one.prepared,
     )
     points = tuple(_points(run, one, estimator, truth))

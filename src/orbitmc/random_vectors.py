@@ -3,6 +3,8 @@
 Eight interleaved generators (xoshiro128+, Blackman & Vigna 2018) serve the lanes in turn.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
@@ -47,9 +49,15 @@ def _draw(builder: Any, state: list[Any]) -> Any:
     return drawn
 
 
-def _with_state(builder: Any, streams: Any) -> tuple[list[Any], list[Any]]:
+@contextmanager
+def _generators(context: Any, builder: Any, signature: Any, arguments: Any) -> Iterator[list[Any]]:
+    """The state of the streams, which are the first argument; written back in the end."""
+    streams = array_data(context, builder, signature.args[0], arguments[0])
     pointers = [builder.gep(streams, [I64(STREAMS * word)]) for word in range(4)]
-    return pointers, [load_vector(builder, pointer, WORDS) for pointer in pointers]
+    state = [load_vector(builder, pointer, WORDS) for pointer in pointers]
+    yield state
+    for pointer, word in zip(pointers, state, strict=True):
+        store_vector(builder, word, pointer)
 
 
 @intrinsic
@@ -57,14 +65,12 @@ def fill_random(typing: Any, streams: Any, drawn: Any, width: Any) -> Any:
     """Fill `drawn` with even 32-bit numbers, one per lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers, state = _with_state(
-            builder, array_data(context, builder, signature.args[0], arguments[0])
-        )
         out = array_data(context, builder, signature.args[1], arguments[1])
-        for chunk in range(4 * len(signature.args[2])):
-            store_vector(builder, _draw(builder, state), builder.gep(out, [I64(STREAMS * chunk)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            store_vector(builder, word, pointer)
+        with _generators(context, builder, signature, arguments) as state:
+            for chunk in range(4 * len(signature.args[2])):
+                store_vector(
+                    builder, _draw(builder, state), builder.gep(out, [I64(STREAMS * chunk)])
+                )
         return context.get_dummy_value()
 
     return types.void(streams, drawn, width), generate
@@ -86,7 +92,7 @@ def flip_by_eight(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = [
             array_data(context, builder, signature.args[k], arguments[k])
-            if k in (0, 1, 3, 4)
+            if k in (1, 3, 4)
             else None
             for k in range(7)
         ]
@@ -94,22 +100,20 @@ def flip_by_eight(
         first, row = (
             context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
         )
-        pointers, state = _with_state(builder, data[0])
-        table = load_vector(builder, builder.gep(data[1], [first]), WORDS)
-        target = builder.gep(data[4], [builder.mul(row, I64(lanes))])
-        for chunk in range(lanes // 32):
-            below = []
-            for part in range(4):
-                offset = 32 * chunk + STREAMS * part
-                places = load_vector(
-                    builder, builder.gep(data[3], [I64(offset)]), ir.VectorType(I8, STREAMS)
-                )
-                looked_up = look_up(builder, table, builder.zext(places, WORDS))
-                below.append(builder.icmp_unsigned("<", _draw(builder, state), looked_up))
-            bits = builder.zext(joined(builder, below), ir.VectorType(I8, 32))
-            store_vector(builder, bits, builder.gep(target, [I64(32 * chunk)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            store_vector(builder, word, pointer)
+        with _generators(context, builder, signature, arguments) as state:
+            table = load_vector(builder, builder.gep(data[1], [first]), WORDS)
+            target = builder.gep(data[4], [builder.mul(row, I64(lanes))])
+            for chunk in range(lanes // 32):
+                below = []
+                for part in range(4):
+                    offset = 32 * chunk + STREAMS * part
+                    places = load_vector(
+                        builder, builder.gep(data[3], [I64(offset)]), ir.VectorType(I8, STREAMS)
+                    )
+                    looked_up = look_up(builder, table, builder.zext(places, WORDS))
+                    below.append(builder.icmp_unsigned("<", _draw(builder, state), looked_up))
+                bits = builder.zext(joined(builder, below), ir.VectorType(I8, 32))
+                store_vector(builder, bits, builder.gep(target, [I64(32 * chunk)]))
         return context.get_dummy_value()
 
     return types.void(streams, limit, start, index, values, variable, width), generate
@@ -120,22 +124,18 @@ def toss_lanes(typing: Any, streams: Any, coins: Any, width: Any) -> Any:
     """Set every coin to 0 or 1; a number gives `BITS` coins of its stream, highest bit first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers, state = _with_state(
-            builder, array_data(context, builder, signature.args[0], arguments[0])
-        )
         out = array_data(context, builder, signature.args[1], arguments[1])
-        tossed = []
-        for chunk in range(4 * len(signature.args[2])):
-            if chunk % BITS == 0:
-                drawn = _draw(builder, state)
-            bit = builder.and_(drawn, constant(1 << BITS - chunk % BITS))
-            tossed.append(builder.icmp_unsigned("!=", bit, constant(0)))
-        for row in range(len(signature.args[2])):
-            coins = joined(builder, tossed[4 * row : 4 * row + 4])
-            whole = builder.zext(coins, ir.VectorType(I8, 32))
-            store_vector(builder, whole, builder.gep(out, [I64(32 * row)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            store_vector(builder, word, pointer)
+        with _generators(context, builder, signature, arguments) as state:
+            tossed = []
+            for chunk in range(4 * len(signature.args[2])):
+                if chunk % BITS == 0:
+                    drawn = _draw(builder, state)
+                bit = builder.and_(drawn, constant(1 << BITS - chunk % BITS))
+                tossed.append(builder.icmp_unsigned("!=", bit, constant(0)))
+            for row in range(len(signature.args[2])):
+                coins = joined(builder, tossed[4 * row : 4 * row + 4])
+                whole = builder.zext(coins, ir.VectorType(I8, 32))
+                store_vector(builder, whole, builder.gep(out, [I64(32 * row)]))
         return context.get_dummy_value()
 
     return types.void(streams, coins, width), generate
@@ -146,23 +146,23 @@ def accept_lanes(typing: Any, streams: Any, log_ratio: Any, accepted: Any, width
     """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = [array_data(context, builder, signature.args[k], arguments[k]) for k in range(3)]
-        pointers, state = _with_state(builder, data[0])
-        for lane in range(0, 32 * len(signature.args[3]), 32):
-            below = []
-            for part in range(lane, lane + 32, STREAMS):
-                ratios = load_doubles(builder, data[1], part)
-                rounded = joined(builder, [_rounded(builder, ratio) for ratio in ratios])
-                sure = builder.fcmp_ordered(">=", rounded, _numbers(0.0))
-                power = _exponential(builder, rounded)
-                chance = builder.fptosi(builder.fmul(power, _numbers(2147483520.0)), WORDS)
-                drawn = builder.lshr(_draw(builder, state), constant(1))
-                chosen = builder.icmp_signed("<", drawn, chance)
-                below.append(builder.or_(sure, chosen))
-            bits = builder.zext(joined(builder, below), ir.VectorType(I8, 32))
-            store_vector(builder, bits, builder.gep(data[2], [I64(lane)]))
-        for pointer, word in zip(pointers, state, strict=True):
-            store_vector(builder, word, pointer)
+        log_ratios, out = (
+            array_data(context, builder, signature.args[k], arguments[k]) for k in (1, 2)
+        )
+        with _generators(context, builder, signature, arguments) as state:
+            for lane in range(0, 32 * len(signature.args[3]), 32):
+                below = []
+                for part in range(lane, lane + 32, STREAMS):
+                    ratios = load_doubles(builder, log_ratios, part)
+                    rounded = joined(builder, [_rounded(builder, ratio) for ratio in ratios])
+                    sure = builder.fcmp_ordered(">=", rounded, _numbers(0.0))
+                    power = _exponential(builder, rounded)
+                    chance = builder.fptosi(builder.fmul(power, _numbers(2147483520.0)), WORDS)
+                    drawn = builder.lshr(_draw(builder, state), constant(1))
+                    chosen = builder.icmp_signed("<", drawn, chance)
+                    below.append(builder.or_(sure, chosen))
+                bits = builder.zext(joined(builder, below), ir.VectorType(I8, 32))
+                store_vector(builder, bits, builder.gep(out, [I64(lane)]))
         return context.get_dummy_value()
 
     return types.void(streams, log_ratio, accepted, width), generate
