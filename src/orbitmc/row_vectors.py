@@ -8,7 +8,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from orbitmc.vectors import (
-    DOUBLES,
     I8,
     I32,
     I64,
@@ -16,8 +15,6 @@ from orbitmc.vectors import (
     STREAMS,
     WORDS,
     array_data,
-    half,
-    load_doubles,
     load_vector,
     multiply_add,
     store_vector,
@@ -146,7 +143,7 @@ def count_both_vectors(typing: Any, one: Any, other: Any, width: Any) -> Any:
 @intrinsic
 def add_rise_vectors(
     typing: Any,
-    change: Any,
+    gain: Any,
     field: Any,
     values: Any,
     variable: Any,
@@ -165,14 +162,14 @@ def add_rise_vectors(
             _add_gain(builder, sums, field, present, proposal, lane)
         return context.get_dummy_value()
 
-    kinds = (change, field, values, variable, proposed, place, width)
+    kinds = (gain, field, values, variable, proposed, place, width)
     return types.void(*kinds), generate
 
 
 @intrinsic
 def add_counted_rise_vectors(
     typing: Any,
-    change: Any,
+    gain: Any,
     neighbour: Any,
     role: Any,
     first: Any,
@@ -217,7 +214,7 @@ def add_counted_rise_vectors(
             _add_gain(builder, sums, field, present, proposal, lane)
         return context.get_dummy_value()
 
-    kinds = (change, neighbour, role, first, last, low, step, values, variable, proposed, place)
+    kinds = (gain, neighbour, role, first, last, low, step, values, variable, proposed, place)
     return types.void(*kinds, width), generate
 
 
@@ -232,7 +229,24 @@ def _spread(builder: Any, value: Any, count: int = STREAMS) -> Any:
 def _add_gain(builder: Any, sums: Any, field: Any, present: Any, proposal: Any, lane: int) -> None:
     """Add eight fields where a bit rises, subtract them where it falls."""
     new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
-    gain = builder.fmul(builder.sitofp(builder.sub(new, old), NUMBERS), field)
-    for number, before in enumerate(load_doubles(builder, sums, lane)):
-        after = builder.fadd(before, builder.fpext(half(builder, gain, number), DOUBLES))
-        store_vector(builder, after, builder.gep(sums, [I64(lane + 4 * number)]))
+    rise = builder.sitofp(builder.sub(new, old), NUMBERS)
+    before = _part(builder, sums, lane, NUMBERS)
+    store_vector(
+        builder, multiply_add(builder, rise, field, before), builder.gep(sums, [I64(lane)])
+    )
+
+
+@intrinsic
+def exchange_rows_vectors(
+    typing: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one = _row(context, builder, signature, arguments, 0, 1)
+        other = _row(context, builder, signature, arguments, 2, 3)
+        for lane in range(0, 32 * len(signature.args[4]), 32):
+            first, second = (_part(builder, row, lane, ROW) for row in (one, other))
+            store_vector(builder, second, builder.gep(one, [I64(lane)]))
+            store_vector(builder, first, builder.gep(other, [I64(lane)]))
+        return context.get_dummy_value()
+
+    return types.void(values, variable, proposed, place, width), generate

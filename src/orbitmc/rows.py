@@ -11,13 +11,14 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats
+from orbitmc.arrays import Bytes
 from orbitmc.compiled import INNER
 from orbitmc.row_vectors import (
     add_counted_rise_vectors,
     add_rise_vectors,
     choose_by_coins_vectors,
     count_both_vectors,
+    exchange_rows_vectors,
     keep_accepted_vectors,
     rows_differ_vectors,
 )
@@ -28,6 +29,13 @@ def rows_differ(
 ) -> bool:
     """Whether any lane would change."""
     return bool((values[variable] != proposed[place]).any())
+
+
+def exchange_rows(
+    values: Bytes, variable: int, proposed: Bytes, place: int, width: tuple[int, ...]
+) -> None:
+    """Exchange present and proposed values."""
+    values[variable], proposed[place] = proposed[place].copy(), values[variable].copy()
 
 
 def keep_accepted(
@@ -68,7 +76,7 @@ def count_both(one: Bytes, other: Bytes, width: tuple[int, ...]) -> int:
 
 
 def add_rise(
-    change: Floats,
+    gain: NDArray[Any],
     field: NDArray[Any],
     values: Bytes,
     variable: int,
@@ -78,11 +86,11 @@ def add_rise(
 ) -> None:
     """Add the field where a bit rises, subtract it where it falls."""
     rise = proposed[place].astype(np.int8) - values[variable].astype(np.int8)
-    change += rise * field
+    gain += rise * field
 
 
 def add_counted_rise(
-    change: Floats,
+    gain: NDArray[Any],
     counted: Any,
     low: Any,
     step: Any,
@@ -101,12 +109,21 @@ def add_counted_rise(
     pattern = np.zeros(values.shape[1], dtype=np.int64)
     for edge in range(first, last):
         pattern += values[neighbour[edge]] ^ np.uint8(role[edge])
-    add_rise(change, low + step * pattern, values, variable, proposed, place, width)
+    add_rise(gain, low + step * pattern, values, variable, proposed, place, width)
 
 
 @overload(rows_differ, strict=False, jit_options=INNER)
 def _compiled_rows_differ(values: Any, variable: Any, proposed: Any, place: Any, width: Any) -> Any:
     return lambda values, variable, proposed, place, width: rows_differ_vectors(
+        values, variable, proposed, place, width
+    )
+
+
+@overload(exchange_rows, strict=False, jit_options=INNER)
+def _compiled_exchange_rows(
+    values: Any, variable: Any, proposed: Any, place: Any, width: Any
+) -> Any:
+    return lambda values, variable, proposed, place, width: exchange_rows_vectors(
         values, variable, proposed, place, width
     )
 
@@ -136,16 +153,16 @@ def _compiled_count_both(one: Any, other: Any, width: Any) -> Any:
 
 @overload(add_rise, strict=False, jit_options=INNER)
 def _compiled_add_rise(
-    change: Any, field: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
+    gain: Any, field: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
-    return lambda change, field, values, variable, proposed, place, width: add_rise_vectors(
-        change, field, values, variable, proposed, place, width
+    return lambda gain, field, values, variable, proposed, place, width: add_rise_vectors(
+        gain, field, values, variable, proposed, place, width
     )
 
 
 @overload(add_counted_rise, strict=False, jit_options=INNER)
 def _compiled_add_counted_rise(
-    change: Any,
+    gain: Any,
     counted: Any,
     low: Any,
     step: Any,
@@ -155,10 +172,10 @@ def _compiled_add_counted_rise(
     place: Any,
     width: Any,
 ) -> Any:
-    def vectors(change, counted, low, step, values, variable, proposed, place, width):
+    def vectors(gain, counted, low, step, values, variable, proposed, place, width):
         neighbour, role, first, last = counted
         add_counted_rise_vectors(
-            change,
+            gain,
             neighbour,
             role,
             first,

@@ -272,13 +272,14 @@ def _fill_counts(first, last, coupling, bias, role, start, limit):
 
 
 @compiled
-def fill_lowest(path, neighbour_start, coupling, bias, lowest):
-    """Log-odds of COUNT variables when no neighbour agrees with its sign."""
+def fill_ladder(path, neighbour_start, coupling, bias, ladder):
+    """Log-odds of COUNT variables when no neighbour agrees, and what each that agrees adds."""
     for variable in range(len(path)):
         if path[variable] == COUNT:
-            lowest[variable] = bias[variable]
+            ladder[variable, 0] = bias[variable]
             for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
-                lowest[variable] += min(coupling[edge], 0.0)
+                ladder[variable, 0] += min(coupling[edge], 0.0)
+                ladder[variable, 1] = abs(coupling[edge])
 
 
 @shared

@@ -30,7 +30,7 @@ from orbitmc.graph.conditional_tables import (
     classify,
     fill_fields,
     fill_limits,
-    fill_lowest,
+    fill_ladder,
     fill_sextets,
 )
 from orbitmc.graph.factor_graph import FactorGraph
@@ -61,8 +61,8 @@ class Conditionals(NamedTuple):
 
     `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
     that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
-    other variable, and few values. `lowest` is the log-odds of a COUNT variable when no neighbour
-    agrees. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
+    other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
+    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
     the stride of a TABLE neighbour. `start` is where a variable's limits begin. `sextet` sums the
     couplings of six neighbours at a time, by the patterns of the first and the last three.
     """
@@ -75,7 +75,7 @@ class Conditionals(NamedTuple):
     role: Indices
     coupling: NDArray[Any]
     bias: NDArray[Any]
-    lowest: NDArray[Any]
+    ladder: NDArray[Any]
     start: Indices
     limit: NDArray[Any]
     sextet_start: Indices
@@ -102,7 +102,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     path, affine, pairwise, neighbour_start, neighbour, start, limits = classify(graph)
     role = np.zeros(len(neighbour), dtype=np.uint32)
     coupling = np.zeros(len(neighbour))
-    bias, lowest = np.zeros((2, graph.variables))
+    bias, ladder = np.zeros(graph.variables), np.zeros((graph.variables, 2))
     limit = np.zeros(limits)
     fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias)
     sextet_start = starts(np.where(affine, lengths(neighbour_start) // 6 * 2 * TRIPLET, 0))
@@ -110,7 +110,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     fill_sextets(neighbour_start, coupling, sextet_start, sextet)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
-    fill_lowest(path, neighbour_start, coupling, bias, lowest)
+    fill_ladder(path, neighbour_start, coupling, bias, ladder)
     return Conditionals(
         sealed(path),
         sealed(affine),
@@ -120,7 +120,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
         sealed(role),
         sealed(coupling),
         sealed(bias),
-        sealed(lowest),
+        sealed(ladder),
         sealed(start),
         sealed(limit),
         sealed(sextet_start),
@@ -152,7 +152,7 @@ def _rounded(exact: Conditionals) -> Conditionals:
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),
-        lowest=sealed(exact.lowest.astype(np.float32)),
+        ladder=sealed(exact.ladder.astype(np.float32)),
         limit=sealed(rounded_limits(exact.limit)),
     )
 

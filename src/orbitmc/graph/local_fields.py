@@ -70,9 +70,7 @@ def counted_field(conditionals, variable):
     """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
     first = np.uint64(conditionals.neighbour_start[variable])
     last = np.uint64(conditionals.neighbour_start[variable + 1])
-    low, step = conditionals.lowest[variable], conditionals.lowest[variable]
-    if first < last:
-        step = abs(conditionals.coupling[first])
+    low, step = conditionals.ladder[variable, 0], conditionals.ladder[variable, 1]
     return (conditionals.neighbour, conditionals.role, first, last), low, step
 
 

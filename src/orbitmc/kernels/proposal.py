@@ -5,7 +5,7 @@ and the logarithm of its proposal ratio (0 if symmetric) into `change`; then it 
 The change of log-weight is taken from the true model, whatever suggested the proposal.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,14 @@ from orbitmc.graph.local_fields import counted_field, local_field
 from orbitmc.graph.local_weights import local_log_ratios
 from orbitmc.kernels.potential_sums import add_affected
 from orbitmc.random import accept_by_log_ratio, lanes_of
-from orbitmc.rows import add_counted_rise, add_rise, count_both, keep_accepted, rows_differ
+from orbitmc.rows import (
+    add_counted_rise,
+    add_rise,
+    count_both,
+    exchange_rows,
+    keep_accepted,
+    rows_differ,
+)
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
 OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
@@ -27,6 +34,8 @@ OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
 
 
 ROUND, HOW_MANY = range(2)
+
+GAINS_TOGETHER = 8  # sums of more float32 would lose digits that their fields have
 
 
 class ProposalMemory(NamedTuple):
@@ -40,6 +49,7 @@ class ProposalMemory(NamedTuple):
     target: NDArray[np.uint32]
     proposed: Bytes
     change: Floats
+    gain: NDArray[Any]
     coins: Bytes
     accepted: Bytes
     changed: Bytes
@@ -58,6 +68,7 @@ def proposal_memory(
         target=np.zeros(targets, dtype=np.uint32),
         proposed=np.zeros((targets, lanes), dtype=np.uint8),
         change=np.zeros(lanes),
+        gain=np.zeros(lanes, dtype=prepared.bias.dtype),
         coins=np.zeros(lanes, dtype=np.uint8),
         accepted=np.zeros(lanes, dtype=np.uint8),
         changed=np.zeros(lanes, dtype=np.uint8),
@@ -108,6 +119,8 @@ def apply_proposal(graph, prepared, memory, values, count):
 
 @shared
 def _all_pairwise(prepared, memory, count):
+    if len(memory.affected) == 0:
+        return True
     found = 0
     while found < count and prepared.pairwise[memory.target[found]]:
         found += 1
@@ -140,11 +153,7 @@ def _differs(memory, values, place):
 
 @shared
 def _exchange(memory, values, place):
-    variable = memory.target[place]
-    for lane in range(lanes_of(memory.scratch)):
-        old = values[variable, lane]
-        values[variable, lane] = memory.proposed[place, lane]
-        memory.proposed[place, lane] = old
+    exchange_rows(values, memory.target[place], memory.proposed, place, memory.scratch.width)
 
 
 @shared
@@ -162,20 +171,31 @@ def _change_one_by_one(graph, prepared, memory, values, count):
             else:
                 _add_ratios(graph, memory, values, place)
             _exchange(memory, values, place)
+        if place % GAINS_TOGETHER == GAINS_TOGETHER - 1:
+            _add_gains(memory)
+    _add_gains(memory)
     return moving
+
+
+@shared
+def _add_gains(memory):
+    """Add what has been gained to the change, and begin anew."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] += memory.gain[lane]
+        memory.gain[lane] = 0.0
 
 
 @shared
 def _add_rise(prepared, memory, values, place):
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
-    change, proposed, width = memory.change, memory.proposed, scratch.width
+    gain, proposed, width = memory.gain, memory.proposed, scratch.width
     if prepared.path[variable] == COUNT:
         counted, low, step = counted_field(prepared, variable)
-        add_counted_rise(change, counted, low, step, values, variable, proposed, place, width)
+        add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
     else:
         local_field(prepared, scratch, values, variable)
-        add_rise(change, scratch.field, values, variable, proposed, place, width)
+        add_rise(gain, scratch.field, values, variable, proposed, place, width)
 
 
 @shared
