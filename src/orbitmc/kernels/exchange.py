@@ -80,7 +80,9 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         block = random_block(blocks, rng)
         width = np.int64(blocks.width[block])
         first = np.int64(blocks.start[block])
-        rows = (np.int64(blocks.start[block + 1]) - first) // width
+        rows = np.int64(blocks.start[block + 1]) - first
+        if width > 1:
+            rows //= width
         chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
         _choose_rows(memory, rows, chosen, rng)
         if not _choose_goals(memory.goals, memory.origins, chosen, rng):
