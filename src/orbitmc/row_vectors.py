@@ -167,6 +167,37 @@ def add_rise_vectors(
 
 
 @intrinsic
+def add_curved_rise_vectors(
+    typing: Any,
+    gain: Any,
+    field: Any,
+    bend: Any,
+    values: Any,
+    variable: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, fields, bends = (
+            array_data(context, builder, signature.args[k], arguments[k]) for k in range(3)
+        )
+        present = _row(context, builder, signature, arguments, 3, 4)
+        proposal = _row(context, builder, signature, arguments, 5, 6)
+        for lane in range(0, 32 * len(signature.args[7]), STREAMS):
+            new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
+            both = builder.uitofp(builder.add(new, old), NUMBERS)
+            field, bend = (_part(builder, start, lane, NUMBERS) for start in (fields, bends))
+            _add_gain(
+                builder, sums, multiply_add(builder, both, bend, field), present, proposal, lane
+            )
+        return context.get_dummy_value()
+
+    kinds = (gain, field, bend, values, variable, proposed, place, width)
+    return types.void(*kinds), generate
+
+
+@intrinsic
 def add_counted_rise_vectors(
     typing: Any,
     gain: Any,

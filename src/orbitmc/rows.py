@@ -15,6 +15,7 @@ from orbitmc.arrays import Bytes
 from orbitmc.compiled import INNER
 from orbitmc.row_vectors import (
     add_counted_rise_vectors,
+    add_curved_rise_vectors,
     add_rise_vectors,
     choose_by_coins_vectors,
     count_both_vectors,
@@ -89,6 +90,21 @@ def add_rise(
     gain += rise * field
 
 
+def add_curved_rise(
+    gain: NDArray[Any],
+    field: NDArray[Any],
+    bend: NDArray[Any],
+    values: Bytes,
+    variable: int,
+    proposed: Bytes,
+    place: int,
+    width: tuple[int, ...],
+) -> None:
+    """Add how much v * field + v * v * bend grows from the present to the proposed value v."""
+    new, old = proposed[place].astype(np.int8), values[variable].astype(np.int8)
+    gain += (new - old) * (field + (new + old) * bend)
+
+
 def add_counted_rise(
     gain: NDArray[Any],
     counted: Any,
@@ -157,6 +173,22 @@ def _compiled_add_rise(
 ) -> Any:
     return lambda gain, field, values, variable, proposed, place, width: add_rise_vectors(
         gain, field, values, variable, proposed, place, width
+    )
+
+
+@overload(add_curved_rise, strict=False, jit_options=INNER)
+def _compiled_add_curved_rise(
+    gain: Any,
+    field: Any,
+    bend: Any,
+    values: Any,
+    variable: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    return lambda gain, field, bend, values, variable, proposed, place, width: (
+        add_curved_rise_vectors(gain, field, bend, values, variable, proposed, place, width)
     )
 
 

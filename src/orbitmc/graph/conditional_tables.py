@@ -147,7 +147,21 @@ def _is_pairwise(graph, variable):
         for place in range(graph.table_start[number], graph.table_start[number + 1]):
             if graph.table[place] == -np.inf:
                 return False
-    return True
+    return _curve_error(graph, variable) <= FIELD_ERROR
+
+
+@shared
+def _curve_error(graph, variable):
+    """Expected rounding error of a sum of float32 parabolas."""
+    largest, count = 0.0, 0.0
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        number = graph.table_of[graph.incident[edge]]
+        low, high = np.inf, -np.inf
+        for place in range(graph.table_start[number], graph.table_start[number + 1]):
+            low, high = min(low, graph.table[place]), max(high, graph.table[place])
+        largest += high - low
+        count += 1.0
+    return 2.0 * largest * np.sqrt(count) * 2.0**-24
 
 
 @shared

@@ -23,7 +23,6 @@ from orbitmc.compiled import shared
 from orbitmc.graph.conditional_tables import (
     BITS,
     COUNT,
-    FEW_VALUES,
     FIELD,
     TABLE,
     TRIPLET,
@@ -33,6 +32,7 @@ from orbitmc.graph.conditional_tables import (
     fill_ladder,
     fill_sextets,
 )
+from orbitmc.graph.curves import curves
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import (
     bits_of_neighbours,
@@ -64,7 +64,8 @@ class Conditionals(NamedTuple):
     other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
     agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
     the stride of a TABLE neighbour. `start` is where a variable's limits begin. `sextet` sums the
-    couplings of six neighbours at a time, by the patterns of the first and the last three.
+    couplings of six neighbours at a time, by the patterns of the first and the last three. `curve`
+    has the numbers of `curves` for pairwise variables that are not affine.
     """
 
     path: Bytes
@@ -80,6 +81,8 @@ class Conditionals(NamedTuple):
     limit: NDArray[Any]
     sextet_start: Indices
     sextet: NDArray[np.float32]
+    curve_start: Indices
+    curve: NDArray[Any]
 
 
 class Scratch(NamedTuple):
@@ -88,6 +91,7 @@ class Scratch(NamedTuple):
     pattern: Bytes
     place: NDArray[np.uint32]
     field: NDArray[Any]
+    bend: NDArray[Any]
     log_weights: Floats
     width: tuple[int, ...]
 
@@ -108,6 +112,8 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     sextet_start = starts(np.where(affine, lengths(neighbour_start) // 6 * 2 * TRIPLET, 0))
     sextet = np.zeros(int(sextet_start[-1]))
     fill_sextets(neighbour_start, coupling, sextet_start, sextet)
+    curved = pairwise & ~affine & 1
+    curve_start, curve = curves(graph, curved, neighbour_start, neighbour)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     fill_ladder(path, neighbour_start, coupling, bias, ladder)
@@ -125,6 +131,8 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
         sealed(limit),
         sealed(sextet_start),
         sealed(sextet.astype(np.float32)),
+        curve_start,
+        sealed(curve),
     )
 
 
@@ -138,11 +146,12 @@ def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats
 
 
 def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
-    most = max(FEW_VALUES, int(graph.cardinality.max(initial=1)))
+    most = int(graph.cardinality.max(initial=1))
     return Scratch(
         pattern=np.zeros(lanes, dtype=np.uint8),
         place=np.zeros(lanes, dtype=np.uint32),
         field=np.zeros(lanes, dtype=number),
+        bend=np.zeros(lanes, dtype=number),
         log_weights=np.zeros((most, lanes)),
         width=width_of(lanes),
     )
@@ -153,6 +162,7 @@ def _rounded(exact: Conditionals) -> Conditionals:
         coupling=sealed(exact.coupling.astype(np.float32)),
         bias=sealed(exact.bias.astype(np.float32)),
         ladder=sealed(exact.ladder.astype(np.float32)),
+        curve=sealed(exact.curve.astype(np.float32)),
         limit=sealed(rounded_limits(exact.limit)),
     )
 

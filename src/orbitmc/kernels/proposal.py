@@ -14,13 +14,14 @@ from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import shared
 from orbitmc.graph.conditional_tables import COUNT
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
+from orbitmc.graph.curves import local_curve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import counted_field, local_field
-from orbitmc.graph.local_weights import local_log_ratios
 from orbitmc.kernels.potential_sums import add_affected
 from orbitmc.random import accept_by_log_ratio, lanes_of
 from orbitmc.rows import (
     add_counted_rise,
+    add_curved_rise,
     add_rise,
     count_both,
     exchange_rows,
@@ -113,7 +114,7 @@ def apply_proposal(graph, prepared, memory, values, count):
     Gives false, and does nothing, when no lane would change.
     """
     if _all_pairwise(prepared, memory, count):
-        return _change_one_by_one(graph, prepared, memory, values, count)
+        return _change_one_by_one(prepared, memory, values, count)
     return _change_together(graph, memory, values, count)
 
 
@@ -157,7 +158,7 @@ def _exchange(memory, values, place):
 
 
 @shared
-def _change_one_by_one(graph, prepared, memory, values, count):
+def _change_one_by_one(prepared, memory, values, count):
     """Change pairwise variables in turn; each sees the earlier ones changed, so the sum is right.
 
     Intermediate states need not be possible in general, so all factors must be finite.
@@ -169,7 +170,7 @@ def _change_one_by_one(graph, prepared, memory, values, count):
             if prepared.affine[memory.target[place]]:
                 _add_rise(prepared, memory, values, place)
             else:
-                _add_ratios(graph, memory, values, place)
+                _add_curved_rise(prepared, memory, values, place)
             _exchange(memory, values, place)
         if place % GAINS_TOGETHER == GAINS_TOGETHER - 1:
             _add_gains(memory)
@@ -199,17 +200,12 @@ def _add_rise(prepared, memory, values, place):
 
 
 @shared
-def _add_ratios(graph, memory, values, place):
-    """Add what changing one pairwise variable changes."""
-    variable, ratios = memory.target[place], memory.scratch.log_weights
-    local_log_ratios(graph, memory.scratch, values, variable)
-    for lane in range(lanes_of(memory.scratch)):
-        new, old = memory.proposed[place, lane], values[variable, lane]
-        gain = ratios[1, lane] if new == 1 else 0.0
-        loss = ratios[1, lane] if old == 1 else 0.0
-        gain = ratios[2, lane] if new == 2 else gain
-        loss = ratios[2, lane] if old == 2 else loss
-        memory.change[lane] += gain - loss
+def _add_curved_rise(prepared, memory, values, place):
+    """Add what changing one variable with a curve changes."""
+    variable, scratch, proposed = memory.target[place], memory.scratch, memory.proposed
+    field, bend, width = scratch.field, scratch.bend, scratch.width
+    local_curve(prepared, scratch, values, variable)
+    add_curved_rise(memory.gain, field, bend, values, variable, proposed, place, width)
 
 
 @shared

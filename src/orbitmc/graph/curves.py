@@ -1,0 +1,102 @@
+"""Pairwise variables with up to three values: their log-weights as curves, with no look-up.
+
+Above value 0, the log-weight of value v is v * slope + v * v * bend. A neighbour of value w adds
+w * a + w * w * b to the slope, and likewise to the bend: three values always lie on a parabola.
+"""
+
+import numpy as np
+
+from orbitmc.arrays import Bytes, Floats, Indices, lengths, starts
+from orbitmc.compiled import compiled, shared
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.random import lanes_of
+
+OWN, EACH = 2, 4
+"""Numbers of a curve: slope and bend when all neighbours are 0, then a and b of both for each."""
+
+
+def curves(
+    graph: FactorGraph, curved: Bytes, neighbour_start: Indices, neighbour: Indices
+) -> tuple[Indices, Floats]:
+    """Where the numbers of each curve begin, and all of them; other variables have none."""
+    start = starts(np.where(curved, OWN + EACH * lengths(neighbour_start), 0))
+    numbers = np.zeros(int(start[-1]))
+    _fill_curves(graph, curved, neighbour_start, neighbour, start, numbers)
+    return start, numbers
+
+
+@compiled
+def _fill_curves(graph, curved, neighbour_start, neighbour, start, numbers):
+    slot = np.zeros(len(graph.cardinality), dtype=np.int64)
+    for variable in range(len(curved)):
+        if not curved[variable]:
+            continue
+        own = np.int64(start[variable])
+        for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
+            slot[neighbour[edge]] = own + OWN + EACH * (edge - neighbour_start[variable])
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            factor = graph.incident[edge]
+            first = np.int64(graph.scope_start[factor])
+            if np.int64(graph.scope_start[factor + 1]) - first == 1:
+                slope, bend = _curve(graph, factor, first, 0)
+                numbers[own] += slope
+                numbers[own + 1] += bend
+            else:
+                mine = first if graph.scope[first] == variable else first + 1
+                other = first + first + 1 - mine
+                there = slot[graph.scope[other]]
+                _add_pair(graph, factor, mine, other, numbers, own, there)
+
+
+@shared
+def _add_pair(graph, factor, mine, other, numbers, own, there):
+    """Put a parabola through the slopes, and one through the bends, at the neighbour's values."""
+    values = min(np.int64(graph.cardinality[graph.scope[other]]), 3)
+    stride = np.int64(graph.stride[other])
+    slope_0, bend_0 = _curve(graph, factor, mine, 0)
+    numbers[own] += slope_0
+    numbers[own + 1] += bend_0
+    slope_1, bend_1 = _curve(graph, factor, mine, stride * min(1, values - 1))
+    slope_2, bend_2 = _curve(graph, factor, mine, stride * (values - 1))
+    for part, (low, middle, high) in enumerate(
+        ((slope_0, slope_1, slope_2), (bend_0, bend_1, bend_2))
+    ):
+        square = 0.5 * (high - low) - (middle - low) if values == 3 else 0.0
+        numbers[there + 2 * part] += middle - low - square
+        numbers[there + 2 * part + 1] += square
+
+
+@shared
+def _curve(graph, factor, place, shift):
+    """Slope and bend of one variable of a factor, `shift` entries into its table."""
+    zero = np.int64(graph.table_start[graph.table_of[factor]]) + shift
+    stride, values = np.int64(graph.stride[place]), graph.cardinality[graph.scope[place]]
+    if values == 1:
+        return 0.0, 0.0
+    one = graph.table[zero + stride] - graph.table[zero]
+    if values == 2:
+        return one, 0.0
+    bend = 0.5 * (graph.table[zero + 2 * stride] - graph.table[zero]) - one
+    return one - bend, bend
+
+
+@shared
+def local_curve(conditionals, scratch, values, variable):
+    """Slope and bend of a variable that has a curve, per lane, into `field` and `bend`."""
+    field, bend, numbers = scratch.field, scratch.bend, conditionals.curve
+    place = np.uint64(conditionals.curve_start[variable])
+    for lane in range(lanes_of(scratch)):
+        field[lane] = numbers[place]
+        bend[lane] = numbers[place + np.uint64(1)]
+    place += np.uint64(OWN)
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        a, b = numbers[place], numbers[place + np.uint64(1)]
+        c, d = numbers[place + np.uint64(2)], numbers[place + np.uint64(3)]
+        for lane in range(lanes_of(scratch)):
+            near = values[neighbour, lane]
+            field[lane] += near * (a + near * b)
+            bend[lane] += near * (c + near * d)
+        place += np.uint64(EACH)
