@@ -168,6 +168,12 @@ def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[np.uin
 
 
 @generic("rng")
+def pick_below(rng: Any, bound: NDArray[Any], picked: NDArray[Any]) -> None:
+    """Draw one of 0, …, `bound[lane]` - 1 per lane; 0 if the bound is 0."""
+    raise NotImplementedError
+
+
+@generic("rng")
 def accept_by_log_ratio(rng: Any, log_ratio: Floats, accepted: Bytes) -> None:
     """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
     raise NotImplementedError
@@ -266,6 +272,14 @@ def _pick_by_weights(rng, weights, size, picked):
             target = np.float64(rng.drawn[lane]) * 2.0**-32 * weights[size - 1, lane]
             beyond = (weights[place, lane] <= target) & (weights[size - 1, lane] > 0.0)
             picked[lane] += np.uint32(beyond)
+
+
+@implementation(pick_below, Generator)
+def _pick_below(rng, bound, picked):
+    fill_random(rng.streams, rng.drawn, rng.width)
+    for lane in range(lanes_of(rng)):
+        product = np.uint64(rng.drawn[lane]) * np.uint64(bound[lane])
+        picked[lane] = product >> np.uint64(32)
 
 
 @implementation(accept_by_log_ratio, Generator)

@@ -24,7 +24,7 @@ ROW = ir.VectorType(I8, 32)
 EIGHT = ir.VectorType(I8, STREAMS)
 
 
-def _row(
+def row(
     context: Any, builder: Any, signature: Any, arguments: Any, array: int, number: int
 ) -> Any:
     """Where the row `arguments[array][arguments[number]]` begins."""
@@ -34,7 +34,7 @@ def _row(
     return builder.gep(start, [builder.mul(place, I64(lanes))])
 
 
-def _part(builder: Any, start: Any, lane: int, kind: Any) -> Any:
+def part(builder: Any, start: Any, lane: int, kind: Any) -> Any:
     return load_vector(builder, builder.gep(start, [I64(lane)]), kind)
 
 
@@ -51,11 +51,11 @@ def rows_differ_vectors(
     typing: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one = _row(context, builder, signature, arguments, 0, 1)
-        other = _row(context, builder, signature, arguments, 2, 3)
+        one = row(context, builder, signature, arguments, 0, 1)
+        other = row(context, builder, signature, arguments, 2, 3)
         found = ir.Constant(ROW, [0] * 32)
         for lane in range(0, 32 * len(signature.args[4]), 32):
-            parts = (_part(builder, row, lane, ROW) for row in (one, other))
+            parts = (part(builder, start, lane, ROW) for start in (one, other))
             found = builder.or_(found, builder.xor(*parts))
         whole = ir.IntType(256)
         return builder.icmp_unsigned("!=", builder.bitcast(found, whole), whole(0))
@@ -75,15 +75,15 @@ def keep_accepted_vectors(
     width: Any,
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        present = _row(context, builder, signature, arguments, 0, 1)
-        former = _row(context, builder, signature, arguments, 2, 3)
+        present = row(context, builder, signature, arguments, 0, 1)
+        former = row(context, builder, signature, arguments, 2, 3)
         decided, gathered = (
             array_data(context, builder, signature.args[k], arguments[k]) for k in (4, 5)
         )
         none, total = ir.Constant(ROW, [0] * 32), I64(0)
         for lane in range(0, 32 * len(signature.args[6]), 32):
             new, old, taken, before = (
-                _part(builder, start, lane, ROW) for start in (present, former, decided, gathered)
+                part(builder, start, lane, ROW) for start in (present, former, decided, gathered)
             )
             wanted = _differ(builder, taken, none)
             differs = _differ(builder, new, old)
@@ -111,12 +111,12 @@ def choose_by_coins_vectors(
     width: Any,
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target = _row(context, builder, signature, arguments, 0, 1)
-        low, high = (_row(context, builder, signature, arguments, 2, k) for k in (3, 4))
+        target = row(context, builder, signature, arguments, 0, 1)
+        low, high = (row(context, builder, signature, arguments, 2, k) for k in (3, 4))
         tosses = array_data(context, builder, signature.args[5], arguments[5])
         none = ir.Constant(ROW, [0] * 32)
         for lane in range(0, 32 * len(signature.args[6]), 32):
-            one, other, coin = (_part(builder, start, lane, ROW) for start in (low, high, tosses))
+            one, other, coin = (part(builder, start, lane, ROW) for start in (low, high, tosses))
             value = builder.select(_differ(builder, coin, none), other, one)
             store_vector(builder, value, builder.gep(target, [I64(lane)]))
         return context.get_dummy_value()
@@ -132,7 +132,7 @@ def count_both_vectors(typing: Any, one: Any, other: Any, width: Any) -> Any:
         none, total = ir.Constant(ROW, [0] * 32), I64(0)
         for lane in range(0, 32 * len(signature.args[2]), 32):
             first, second = (
-                _differ(builder, _part(builder, start, lane, ROW), none) for start in starts
+                _differ(builder, part(builder, start, lane, ROW), none) for start in starts
             )
             total = builder.add(total, _count(builder, builder.and_(first, second)))
         return total
@@ -155,10 +155,10 @@ def add_rise_vectors(
         sums, fields = (
             array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1)
         )
-        present = _row(context, builder, signature, arguments, 2, 3)
-        proposal = _row(context, builder, signature, arguments, 4, 5)
+        present = row(context, builder, signature, arguments, 2, 3)
+        proposal = row(context, builder, signature, arguments, 4, 5)
         for lane in range(0, 32 * len(signature.args[6]), STREAMS):
-            field = _part(builder, fields, lane, NUMBERS)
+            field = part(builder, fields, lane, NUMBERS)
             _add_gain(builder, sums, field, present, proposal, lane)
         return context.get_dummy_value()
 
@@ -182,12 +182,12 @@ def add_curved_rise_vectors(
         sums, fields, bends = (
             array_data(context, builder, signature.args[k], arguments[k]) for k in range(3)
         )
-        present = _row(context, builder, signature, arguments, 3, 4)
-        proposal = _row(context, builder, signature, arguments, 5, 6)
+        present = row(context, builder, signature, arguments, 3, 4)
+        proposal = row(context, builder, signature, arguments, 5, 6)
         for lane in range(0, 32 * len(signature.args[7]), STREAMS):
-            new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
+            new, old = (part(builder, start, lane, EIGHT) for start in (proposal, present))
             both = builder.uitofp(builder.add(new, old), NUMBERS)
-            field, bend = (_part(builder, start, lane, NUMBERS) for start in (fields, bends))
+            field, bend = (part(builder, start, lane, NUMBERS) for start in (fields, bends))
             _add_gain(
                 builder, sums, multiply_add(builder, both, bend, field), present, proposal, lane
             )
@@ -221,8 +221,8 @@ def add_counted_rise_vectors(
             context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (3, 4)
         )
         base, rise = (_spread(builder, arguments[k]) for k in (5, 6))
-        present = _row(context, builder, signature, arguments, 7, 8)
-        proposal = _row(context, builder, signature, arguments, 9, 10)
+        present = row(context, builder, signature, arguments, 7, 8)
+        proposal = row(context, builder, signature, arguments, 9, 10)
         states = array_data(context, builder, signature.args[7], arguments[7])
         lanes = 32 * len(signature.args[11])
         counts = [cgutils.alloca_once(builder, ROW) for _ in range(0, lanes, 32)]
@@ -231,11 +231,11 @@ def add_counted_rise_vectors(
         with cgutils.for_range(builder, builder.sub(end, begin)) as loop:
             edge = builder.add(begin, loop.index)
             number = builder.zext(builder.load(builder.gep(others, [edge])), I64)
-            row = builder.gep(states, [builder.mul(number, I64(lanes))])
+            states_row = builder.gep(states, [builder.mul(number, I64(lanes))])
             sign = builder.trunc(builder.load(builder.gep(signs, [edge])), I8)
             negative = _spread(builder, sign, 32)
             for lane, count in zip(range(0, lanes, 32), counts, strict=True):
-                agrees = builder.xor(_part(builder, row, lane, ROW), negative)
+                agrees = builder.xor(part(builder, states_row, lane, ROW), negative)
                 builder.store(builder.add(builder.load(count), agrees), count)
         for lane in range(0, lanes, STREAMS):
             order = ir.Constant(WORDS, [lane % 32 + k for k in range(STREAMS)])
@@ -259,9 +259,9 @@ def _spread(builder: Any, value: Any, count: int = STREAMS) -> Any:
 
 def _add_gain(builder: Any, sums: Any, field: Any, present: Any, proposal: Any, lane: int) -> None:
     """Add eight fields where a bit rises, subtract them where it falls."""
-    new, old = (_part(builder, start, lane, EIGHT) for start in (proposal, present))
+    new, old = (part(builder, start, lane, EIGHT) for start in (proposal, present))
     rise = builder.sitofp(builder.sub(new, old), NUMBERS)
-    before = _part(builder, sums, lane, NUMBERS)
+    before = part(builder, sums, lane, NUMBERS)
     store_vector(
         builder, multiply_add(builder, rise, field, before), builder.gep(sums, [I64(lane)])
     )
@@ -272,12 +272,27 @@ def exchange_rows_vectors(
     typing: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one = _row(context, builder, signature, arguments, 0, 1)
-        other = _row(context, builder, signature, arguments, 2, 3)
+        one = row(context, builder, signature, arguments, 0, 1)
+        other = row(context, builder, signature, arguments, 2, 3)
         for lane in range(0, 32 * len(signature.args[4]), 32):
-            first, second = (_part(builder, row, lane, ROW) for row in (one, other))
+            first, second = (part(builder, start, lane, ROW) for start in (one, other))
             store_vector(builder, second, builder.gep(one, [I64(lane)]))
             store_vector(builder, first, builder.gep(other, [I64(lane)]))
         return context.get_dummy_value()
 
     return types.void(values, variable, proposed, place, width), generate
+
+
+@intrinsic
+def copy_row_vectors(
+    typing: Any, proposed: Any, place: Any, values: Any, variable: Any, width: Any
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target = row(context, builder, signature, arguments, 0, 1)
+        source = row(context, builder, signature, arguments, 2, 3)
+        for lane in range(0, 32 * len(signature.args[4]), 32):
+            copied = part(builder, source, lane, ROW)
+            store_vector(builder, copied, builder.gep(target, [I64(lane)]))
+        return context.get_dummy_value()
+
+    return types.void(proposed, place, values, variable, width), generate

@@ -18,6 +18,7 @@ from orbitmc.row_vectors import (
     add_curved_rise_vectors,
     add_rise_vectors,
     choose_by_coins_vectors,
+    copy_row_vectors,
     count_both_vectors,
     exchange_rows_vectors,
     keep_accepted_vectors,
@@ -69,6 +70,13 @@ def choose_by_coins(
 ) -> None:
     """Propose the values of `heads` where the coin is 1, those of `tails` where it is 0."""
     proposed[place] = np.where(coins, values[heads], values[tails])
+
+
+def copy_row(
+    proposed: Bytes, place: int, values: Bytes, variable: int, width: tuple[int, ...]
+) -> None:
+    """Propose the values that a variable has."""
+    proposed[place] = values[variable]
 
 
 def count_both(one: Bytes, other: Bytes, width: tuple[int, ...]) -> int:
@@ -159,6 +167,13 @@ def _compiled_choose_by_coins(
 ) -> Any:
     return lambda proposed, place, values, tails, heads, coins, width: choose_by_coins_vectors(
         proposed, place, values, tails, heads, coins, width
+    )
+
+
+@overload(copy_row, strict=False, jit_options=INNER)
+def _compiled_copy_row(proposed: Any, place: Any, values: Any, variable: Any, width: Any) -> Any:
+    return lambda proposed, place, values, variable, width: copy_row_vectors(
+        proposed, place, values, variable, width
     )
 
 

@@ -19,6 +19,7 @@ from orbitmc.random import (
     integer,
     lane_bernoulli,
     lane_integer,
+    pick_below,
     pick_by_weights,
     toss,
 )
@@ -93,6 +94,12 @@ def _pick_by_weights(rng, weights, size, picked):
     weighed = weights[:size, 0].copy()
     weights[:size, 0] = np.cumsum(weighed)
     picked[0] = rng.choose(weighed / weighed.sum()) if weighed.any() else 0
+
+
+@implementation(pick_below, Choices)
+def _pick_below(rng, bound, picked):
+    options = max(int(bound[0]), 1)
+    picked[0] = rng.choose([1.0 / options] * options)
 
 
 @implementation(accept_by_log_ratio, Choices)

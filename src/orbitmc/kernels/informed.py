@@ -8,7 +8,9 @@ corrects for both. Any clip is right: it only shapes the proposal.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orbitmc.arrays import Floats
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
@@ -18,17 +20,31 @@ from orbitmc.graph.local_weights import local_log_weights
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.exchange import random_block
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.proposal import OUTCOMES, apply_proposal, count_null, finish
-from orbitmc.kernels.swap import (
-    SwapMemory,
-    exchange_picked,
-    load_members,
-    require_single,
-    swap_memory,
+from orbitmc.kernels.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    apply_proposal,
+    count_null,
+    finish,
+    proposal_memory,
 )
+from orbitmc.kernels.swap import exchange_picked, largest_block, load_members, require_single
 from orbitmc.random import accept_by_log_ratio, lanes_of, pick_by_weights
 
 CLIP = 3.0
+
+
+class InformedMemory(NamedTuple):
+    """A proposal, weights of the members, and the two picked in each lane.
+
+    `flips` keeps the weights while two members are picked by them.
+    """
+
+    proposal: ProposalMemory
+    weights: Floats
+    flips: Floats
+    first: NDArray[np.uint32]
+    second: NDArray[np.uint32]
 
 
 class InformedSwap(NamedTuple):
@@ -41,8 +57,15 @@ class InformedSwap(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> SwapMemory:
-        return swap_memory(self.conditionals, self.blocks, graph, lanes)
+    def memory(self, graph: FactorGraph, lanes: int) -> InformedMemory:
+        most = largest_block(self.blocks)
+        return InformedMemory(
+            proposal_memory(graph, self.conditionals, lanes, most),
+            np.zeros((most, lanes)),
+            np.zeros((most, lanes)),
+            np.zeros(lanes, dtype=np.uint32),
+            np.zeros(lanes, dtype=np.uint32),
+        )
 
 
 @implementation(steps, InformedSwap)

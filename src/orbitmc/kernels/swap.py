@@ -1,15 +1,16 @@
 """Swap two members of a block that differ: never a wasted proposal, chosen lane by lane.
 
 How many pairs differ depends only on how often each value occurs in the block, and a swap keeps
-that; so choosing uniformly among the differing pairs is a symmetric proposal.
+that; so choosing uniformly among the differing pairs is a symmetric proposal. A pair is chosen by
+the value of its first member, and by the ranks of both among the members that can be meant.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
+from orbitmc.arrays import Bytes, Floats, lengths
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
@@ -19,20 +20,31 @@ from orbitmc.kernels.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
 from orbitmc.kernels.relative import relative_to_blocks
-from orbitmc.random import lanes_of, pick_by_weights
+from orbitmc.pairs import count_holders, find_picked
+from orbitmc.random import lanes_of, pick_below, pick_by_weights
+from orbitmc.rows import copy_row
 
 
 class SwapMemory(NamedTuple):
-    """A proposal, weights of the members, and the two picked in each lane.
+    """A proposal, and how a differing pair is picked in each lane.
 
-    `flips` are weights that informed swaps keep while they pick twice.
+    `holders` counts the members that have each value, which weighs in `weights`. The first of the
+    pair has `value`, as have `alike` members; it has `rank` among them, and the second
+    `other_rank` among the `others`. `first` and `second` are their places in the block.
+    Counts take as few bytes as the largest block allows.
     """
 
     proposal: ProposalMemory
     weights: Floats
-    flips: Floats
-    first: NDArray[np.uint32]
-    second: NDArray[np.uint32]
+    value: NDArray[np.uint32]
+    shown: Bytes
+    holders: NDArray[Any]
+    alike: NDArray[Any]
+    others: NDArray[Any]
+    rank: NDArray[Any]
+    other_rank: NDArray[Any]
+    first: NDArray[Any]
+    second: NDArray[Any]
 
 
 class Swap(NamedTuple):
@@ -46,20 +58,21 @@ class Swap(NamedTuple):
         return OUTCOMES
 
     def memory(self, graph: FactorGraph, lanes: int) -> SwapMemory:
-        return swap_memory(self.conditionals, self.blocks, graph, lanes)
+        most, each = largest_block(self.blocks), int(graph.cardinality.max(initial=1))
+        number = np.min_scalar_type(most)
+        return SwapMemory(
+            proposal_memory(graph, self.conditionals, lanes, most),
+            np.zeros((each, lanes)),
+            np.zeros(lanes, dtype=np.uint32),
+            np.zeros(lanes, dtype=np.uint8),
+            np.zeros((each, lanes), dtype=number),
+            *(np.zeros(lanes, dtype=number) for _ in range(6)),
+        )
 
 
-def swap_memory(
-    prepared: Conditionals, blocks: ExchangeBlocks, graph: FactorGraph, lanes: int
-) -> SwapMemory:
-    most = int((blocks.start[1:].astype(np.int64) - blocks.start[:-1]).max(initial=0))
-    return SwapMemory(
-        proposal_memory(graph, prepared, lanes, most),
-        np.zeros((most, lanes)),
-        np.zeros((most, lanes)),
-        np.zeros(lanes, dtype=np.uint32),
-        np.zeros(lanes, dtype=np.uint32),
-    )
+def largest_block(blocks: ExchangeBlocks) -> int:
+    """How many members the largest block has."""
+    return int(lengths(blocks.start).max(initial=0))
 
 
 @implementation(steps, Swap)
@@ -69,11 +82,14 @@ def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         block = random_block(blocks, rng)
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
+        values_each = np.int64(graph.cardinality[blocks.member[first]])
         load_members(proposal, blocks.member, first, size, values)
-        _weigh_by_others(memory, size, np.int64(graph.cardinality[blocks.member[first]]))
-        pick_by_weights(rng, memory.weights, size, memory.first)
-        _weigh_differing(memory, size)
-        pick_by_weights(rng, memory.weights, size, memory.second)
+        _weigh_values(memory, size, values_each)
+        pick_by_weights(rng, memory.weights, values_each, memory.value)
+        _count_alike(memory, size, values_each)
+        pick_below(rng, memory.alike, memory.rank)
+        pick_below(rng, memory.others, memory.other_rank)
+        _find_picked(memory, size)
         exchange_picked(memory)
         settle(graph, kernel.conditionals, proposal, values, outcomes, rng, size)
 
@@ -86,34 +102,51 @@ def load_members(proposal, member, first, size, values):
     for place in range(size):
         variable = member[first + place]
         proposal.target[place] = variable
-        for lane in range(lanes_of(proposal.scratch)):
-            proposal.proposed[place, lane] = values[variable, lane]
+        copy_row(proposal.proposed, place, values, variable, proposal.scratch.width)
 
 
 @shared
-def _weigh_by_others(memory, size, values_each):
-    """Weigh each member by how many others have a different value."""
-    proposed, same = memory.proposal.proposed, memory.first
+def _weigh_values(memory, size, values_each):
+    """Weigh each value by how many ordered pairs begin with it and differ."""
+    proposal, width = memory.proposal, memory.proposal.scratch.width
     for value in range(values_each):
-        for lane in range(lanes_of(memory.proposal.scratch)):
-            same[lane] = 0
+        for lane in range(lanes_of(proposal.scratch)):
+            memory.holders[value, lane] = 0
         for place in range(size):
-            for lane in range(lanes_of(memory.proposal.scratch)):
-                same[lane] += np.uint32(proposed[place, lane] == value)
-        for place in range(size):
-            for lane in range(lanes_of(memory.proposal.scratch)):
-                if proposed[place, lane] == value:
-                    memory.weights[place, lane] = np.float64(size) - np.float64(same[lane])
+            for lane in range(lanes_of(proposal.scratch)):
+                memory.holders[value, lane] += proposal.proposed[place, lane] == value
+        for lane in range(lanes_of(proposal.scratch)):
+            holders = np.float64(memory.holders[value, lane])
+            memory.weights[value, lane] = holders * (np.float64(size) - holders)
 
 
 @shared
-def _weigh_differing(memory, size):
-    """Weigh the members that differ from the one picked first by 1, all others by 0."""
-    proposed = memory.proposal.proposed
+def _count_alike(memory, size, values_each):
+    """Count the members that have the picked value, and the others."""
+    lanes = lanes_of(memory.proposal.scratch)
+    for lane in range(lanes):
+        memory.alike[lane] = 0
+    for value in range(values_each):
+        for lane in range(lanes):
+            if memory.value[lane] == value:
+                memory.alike[lane] = memory.holders[value, lane]
+    for lane in range(lanes):
+        memory.others[lane] = size - memory.alike[lane]
+
+
+@shared
+def _find_picked(memory, size):
+    """Find the two members by their ranks; a lane without a differing pair gets equal ones."""
+    first, second, seen = memory.first, memory.second, memory.alike
+    proposal, width = memory.proposal, memory.proposal.scratch.width
+    for lane in range(lanes_of(proposal.scratch)):
+        memory.shown[lane] = memory.value[lane]
+        first[lane], second[lane], seen[lane] = 0, 0, 0
+    rank, other_rank, value = memory.rank, memory.other_rank, memory.shown
     for place in range(size):
-        for lane in range(lanes_of(memory.proposal.scratch)):
-            differs = proposed[place, lane] != proposed[memory.first[lane], lane]
-            memory.weights[place, lane] = np.float64(differs)
+        find_picked(
+            first, second, seen, rank, other_rank, value, proposal.proposed, place, width
+        )
 
 
 @shared

@@ -1,0 +1,63 @@
+"""Pick members of a block by their ranks, lane by lane, handled as whole vectors like `rows`."""
+
+from typing import Any
+
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Bytes
+from orbitmc.compiled import INNER
+from orbitmc.pair_vectors import count_holders_vectors, find_picked_vectors
+
+
+def count_holders(
+    holders: NDArray[Any], value: int, proposed: Bytes, place: int, width: tuple[int, ...]
+) -> None:
+    """Add 1 to `holders[value]` where a member has this value."""
+    holders[value] += proposed[place] == value
+
+
+def find_picked(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    seen: NDArray[Any],
+    rank: NDArray[Any],
+    other_rank: NDArray[Any],
+    value: Bytes,
+    proposed: Bytes,
+    place: int,
+    width: tuple[int, ...],
+) -> None:
+    """Note a member as the first or the second of the pair where it has the right rank.
+
+    The first is number `rank` of those that have `value`, of which `seen` came before; the second
+    is number `other_rank` of the others.
+    """
+    alike = proposed[place] == value
+    first[alike & (seen == rank)] = place
+    second[~alike & (place - seen == other_rank)] = place
+    seen += alike
+
+
+@overload(count_holders, strict=False, jit_options=INNER)
+def _compiled_count_holders(holders: Any, value: Any, proposed: Any, place: Any, width: Any) -> Any:
+    return lambda holders, value, proposed, place, width: count_holders_vectors(
+        holders, value, proposed, place, width
+    )
+
+
+@overload(find_picked, strict=False, jit_options=INNER)
+def _compiled_find_picked(
+    first: Any,
+    second: Any,
+    seen: Any,
+    rank: Any,
+    other_rank: Any,
+    value: Any,
+    proposed: Any,
+    place: Any,
+    width: Any,
+) -> Any:
+    return lambda first, second, seen, rank, other_rank, value, proposed, place, width: (
+        find_picked_vectors(first, second, seen, rank, other_rank, value, proposed, place, width)
+    )
