@@ -27,21 +27,22 @@ def _repeated(builder: Any, context: Any, value: Any, kind: Any, vector: Any) ->
 
 @intrinsic
 def count_holders_vectors(
-    typing: Any, holders: Any, value: Any, proposed: Any, place: Any, width: Any
+    typing: Any, holders: Any, number: Any, value: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counts = row(context, builder, signature, arguments, 0, 1)
-        proposal = row(context, builder, signature, arguments, 2, 3)
+        wanted = array_data(context, builder, signature.args[2], arguments[2])
+        proposal = row(context, builder, signature, arguments, 3, 4)
         kind = _numbers(signature.args[0])
-        wanted = _repeated(builder, context, arguments[1], signature.args[1], ROW)
-        for lane in range(0, 32 * len(signature.args[4]), 32):
-            alike = builder.icmp_unsigned("==", part(builder, proposal, lane, ROW), wanted)
+        for lane in range(0, 32 * len(signature.args[5]), 32):
+            values = (part(builder, start, lane, ROW) for start in (proposal, wanted))
+            alike = builder.icmp_unsigned("==", *values)
             before = part(builder, counts, lane, kind)
             after = builder.add(before, builder.zext(alike, kind))
             store_vector(builder, after, builder.gep(counts, [ir.IntType(64)(lane)]))
         return context.get_dummy_value()
 
-    return types.void(holders, value, proposed, place, width), generate
+    return types.void(holders, number, value, proposed, place, width), generate
 
 
 @intrinsic

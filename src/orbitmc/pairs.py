@@ -11,10 +11,15 @@ from orbitmc.pair_vectors import count_holders_vectors, find_picked_vectors
 
 
 def count_holders(
-    holders: NDArray[Any], value: int, proposed: Bytes, place: int, width: tuple[int, ...]
+    holders: NDArray[Any],
+    number: int,
+    value: Bytes,
+    proposed: Bytes,
+    place: int,
+    width: tuple[int, ...],
 ) -> None:
-    """Add 1 to `holders[value]` where a member has this value."""
-    holders[value] += proposed[place] == value
+    """Add 1 to `holders[number]` where a member has the lane's value."""
+    holders[number] += proposed[place] == value
 
 
 def find_picked(
@@ -40,9 +45,11 @@ def find_picked(
 
 
 @overload(count_holders, strict=False, jit_options=INNER)
-def _compiled_count_holders(holders: Any, value: Any, proposed: Any, place: Any, width: Any) -> Any:
-    return lambda holders, value, proposed, place, width: count_holders_vectors(
-        holders, value, proposed, place, width
+def _compiled_count_holders(
+    holders: Any, number: Any, value: Any, proposed: Any, place: Any, width: Any
+) -> Any:
+    return lambda holders, number, value, proposed, place, width: count_holders_vectors(
+        holders, number, value, proposed, place, width
     )
 
 

@@ -108,16 +108,26 @@ def load_members(proposal, member, first, size, values):
 @shared
 def _weigh_values(memory, size, values_each):
     """Weigh each value by how many ordered pairs begin with it and differ."""
-    proposal, width = memory.proposal, memory.proposal.scratch.width
+    _count_holders(memory, size, values_each)
     for value in range(values_each):
-        for lane in range(lanes_of(proposal.scratch)):
-            memory.holders[value, lane] = 0
-        for place in range(size):
-            for lane in range(lanes_of(proposal.scratch)):
-                memory.holders[value, lane] += proposal.proposed[place, lane] == value
-        for lane in range(lanes_of(proposal.scratch)):
+        for lane in range(lanes_of(memory.proposal.scratch)):
             holders = np.float64(memory.holders[value, lane])
             memory.weights[value, lane] = holders * (np.float64(size) - holders)
+
+
+@shared
+def _count_holders(memory, size, values_each):
+    """Count who has each value; who has no other has value 0."""
+    holders, wanted, width = memory.holders, memory.shown, memory.proposal.scratch.width
+    for lane in range(lanes_of(memory.proposal.scratch)):
+        holders[0, lane] = size
+    for value in range(1, values_each):
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            wanted[lane], holders[value, lane] = value, 0
+        for place in range(size):
+            count_holders(holders, value, wanted, memory.proposal.proposed, place, width)
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            holders[0, lane] -= holders[value, lane]
 
 
 @shared
