@@ -24,9 +24,7 @@ ROW = ir.VectorType(I8, 32)
 EIGHT = ir.VectorType(I8, STREAMS)
 
 
-def row(
-    context: Any, builder: Any, signature: Any, arguments: Any, array: int, number: int
-) -> Any:
+def row(context: Any, builder: Any, signature: Any, arguments: Any, array: int, number: int) -> Any:
     """Where the row `arguments[array][arguments[number]]` begins."""
     lanes = 32 * len(signature.args[-1])
     place = context.cast(builder, arguments[number], signature.args[number], types.uint64)
@@ -220,7 +218,7 @@ def add_counted_rise_vectors(
         begin, end = (
             context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (3, 4)
         )
-        base, rise = (_spread(builder, arguments[k]) for k in (5, 6))
+        base, rise = (spread(builder, arguments[k]) for k in (5, 6))
         present = row(context, builder, signature, arguments, 7, 8)
         proposal = row(context, builder, signature, arguments, 9, 10)
         states = array_data(context, builder, signature.args[7], arguments[7])
@@ -233,7 +231,7 @@ def add_counted_rise_vectors(
             number = builder.zext(builder.load(builder.gep(others, [edge])), I64)
             states_row = builder.gep(states, [builder.mul(number, I64(lanes))])
             sign = builder.trunc(builder.load(builder.gep(signs, [edge])), I8)
-            negative = _spread(builder, sign, 32)
+            negative = spread(builder, sign, 32)
             for lane, count in zip(range(0, lanes, 32), counts, strict=True):
                 agrees = builder.xor(part(builder, states_row, lane, ROW), negative)
                 builder.store(builder.add(builder.load(count), agrees), count)
@@ -249,7 +247,7 @@ def add_counted_rise_vectors(
     return types.void(*kinds, width), generate
 
 
-def _spread(builder: Any, value: Any, count: int = STREAMS) -> Any:
+def spread(builder: Any, value: Any, count: int = STREAMS) -> Any:
     """A vector that repeats one number."""
     kind = ir.VectorType(value.type, count)
     single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))

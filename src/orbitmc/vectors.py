@@ -31,12 +31,6 @@ def load_doubles(builder: Any, start: Any, lane: int) -> list[Any]:
     ]
 
 
-def half(builder: Any, vector: Any, number: int) -> Any:
-    """The first or the last four of eight entries."""
-    order = ir.Constant(ir.VectorType(I32, 4), list(range(4 * number, 4 * number + 4)))
-    return builder.shuffle_vector(vector, vector, order)
-
-
 def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
     """`one * other + more` of eight float32."""
     kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)

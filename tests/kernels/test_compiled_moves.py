@@ -8,10 +8,12 @@ from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.kernels.clusters import clusters
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.flips import Flips, flips
+from orbitmc.kernels.informed import informed_swap
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.relabelling import Relabelling, relabelling
 from orbitmc.kernels.replica import replica_exchange
+from orbitmc.kernels.swap import swap
 from orbitmc.kernels.tempering import tempering
 from orbitmc.kernels.windows import windows
 from orbitmc.models.potts import potts_grid
@@ -27,6 +29,7 @@ LANES, COUNT = 32, 40
 GLASS = random_ising(3, variables=12, degree=3, equal=False)
 EQUAL = random_ising(3, variables=12, degree=3, equal=True)
 LABELS = potts_grid(3, 4, 3, 0.5, np.random.default_rng(2).normal(size=(3, 4, 3))).graph
+LARGE = random_ising(4, variables=300, degree=3, equal=False)
 MIXED = random_graph(6, variables=(6, 7), zeros=0.1)
 
 
@@ -93,15 +96,40 @@ def shuffled_by_fields():
     return shuffled(GLASS, rows=3)
 
 
-def shuffled_by_ratios():
+def shuffled_by_curves():
     assert conditionals(LABELS).pairwise.all()
     return shuffled(LABELS, rows=2)
+
+
+def swapped(graph, *blocks):
+    return graph, swap(graph, conditionals(graph), exchange_blocks(blocks))
+
+
+def swapped_bits():
+    return swapped(GLASS, range(5), range(5, 12))
+
+
+def swapped_labels():
+    return swapped(LABELS, range(4), range(4, 12))
+
+
+def swapped_in_large_blocks():
+    return swapped(LARGE, range(300))
+
+
+def informed_swaps():
+    blocks = exchange_blocks([range(5), range(5, 12)])
+    return GLASS, informed_swap(GLASS, conditionals(GLASS), blocks)
 
 
 CASES = [
     shuffled_by_counts,
     shuffled_by_fields,
-    shuffled_by_ratios,
+    shuffled_by_curves,
+    swapped_bits,
+    swapped_labels,
+    swapped_in_large_blocks,
+    informed_swaps,
     turned_windows,
     clusters_of_spins,
     flips_of_spins,

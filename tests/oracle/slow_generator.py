@@ -15,6 +15,8 @@ from orbitmc.random import (
     integer,
     lane_bernoulli,
     lane_integer,
+    pick_below,
+    pick_by_weights,
     toss,
 )
 
@@ -113,6 +115,19 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
 @implementation(toss, SlowGenerator)
 def _toss(rng, coins):
     coins[:] = rng.coins()
+
+
+@implementation(pick_below, SlowGenerator)
+def _pick_below(rng, bound, picked):
+    picked[:] = (rng.draw() * bound.astype(np.int64)) >> 32
+
+
+@implementation(pick_by_weights, SlowGenerator)
+def _pick_by_weights(rng, weights, size, picked):
+    weights[:size] = np.cumsum(weights[:size], axis=0)
+    target = rng.draw() * 2.0**-32 * weights[size - 1]
+    beyond = (weights[: size - 1] <= target) & (weights[size - 1] > 0.0)
+    picked[:] = beyond.sum(axis=0)
 
 
 @implementation(accept_by_log_ratio, SlowGenerator)

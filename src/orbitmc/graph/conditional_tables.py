@@ -161,7 +161,7 @@ def _curve_error(graph, variable):
             low, high = min(low, graph.table[place]), max(high, graph.table[place])
         largest += high - low
         count += 1.0
-    return 2.0 * largest * np.sqrt(count) * 2.0**-24
+    return 0.5 * largest * np.sqrt(count) * 2.0**-24
 
 
 @shared

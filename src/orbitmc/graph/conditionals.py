@@ -28,8 +28,8 @@ from orbitmc.graph.conditional_tables import (
     TRIPLET,
     classify,
     fill_fields,
-    fill_limits,
     fill_ladder,
+    fill_limits,
     fill_sextets,
 )
 from orbitmc.graph.curves import curves
@@ -62,10 +62,11 @@ class Conditionals(NamedTuple):
     `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
     that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
     other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
-    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT neighbour counts when it is 0, or
-    the stride of a TABLE neighbour. `start` is where a variable's limits begin. `sextet` sums the
-    couplings of six neighbours at a time, by the patterns of the first and the last three. `curve`
-    has the numbers of `curves` for pairwise variables that are not affine.
+    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT
+    neighbour counts when it is 0, or the stride of a TABLE neighbour. `start` is where a
+    variable's limits begin. `sextet` sums the couplings of six neighbours at a time, by the
+    patterns of the first and the last three. `curve` has the numbers of `curves` for pairwise
+    variables that are not affine.
     """
 
     path: Bytes
@@ -112,8 +113,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     sextet_start = starts(np.where(affine, lengths(neighbour_start) // 6 * 2 * TRIPLET, 0))
     sextet = np.zeros(int(sextet_start[-1]))
     fill_sextets(neighbour_start, coupling, sextet_start, sextet)
-    curved = pairwise & ~affine & 1
-    curve_start, curve = curves(graph, curved, neighbour_start, neighbour)
+    curve_start, curve = curves(graph, pairwise > affine, neighbour_start, neighbour)
     most = int(graph.cardinality.max(initial=1))
     fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     fill_ladder(path, neighbour_start, coupling, bias, ladder)

@@ -5,8 +5,9 @@ w * a + w * w * b to the slope, and likewise to the bend: three values always li
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats, Indices, lengths, starts
+from orbitmc.arrays import Floats, Indices, lengths, starts
 from orbitmc.compiled import compiled, shared
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.random import lanes_of
@@ -16,7 +17,7 @@ OWN, EACH = 2, 4
 
 
 def curves(
-    graph: FactorGraph, curved: Bytes, neighbour_start: Indices, neighbour: Indices
+    graph: FactorGraph, curved: NDArray[np.bool_], neighbour_start: Indices, neighbour: Indices
 ) -> tuple[Indices, Floats]:
     """Where the numbers of each curve begin, and all of them; other variables have none."""
     start = starts(np.where(curved, OWN + EACH * lengths(neighbour_start), 0))

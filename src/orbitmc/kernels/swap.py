@@ -20,7 +20,7 @@ from orbitmc.kernels.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
 from orbitmc.kernels.relative import relative_to_blocks
-from orbitmc.pairs import count_holders, find_picked
+from orbitmc.picks import count_holders, find_picked
 from orbitmc.random import lanes_of, pick_below, pick_by_weights
 from orbitmc.rows import copy_row
 
@@ -28,16 +28,16 @@ from orbitmc.rows import copy_row
 class SwapMemory(NamedTuple):
     """A proposal, and how a differing pair is picked in each lane.
 
-    `holders` counts the members that have each value, which weighs in `weights`. The first of the
-    pair has `value`, as have `alike` members; it has `rank` among them, and the second
-    `other_rank` among the `others`. `first` and `second` are their places in the block.
-    Counts take as few bytes as the largest block allows.
+    `holders` counts the members that have each value, which `weights` it. The first of the pair
+    has `value` (in bytes: `wanted`), as have `alike` members, and is number `rank` of them; the
+    second is number `other_rank` of the `others`. `first` and `second` are their places in the
+    block. Counts take as few bytes as the largest block allows.
     """
 
     proposal: ProposalMemory
     weights: Floats
     value: NDArray[np.uint32]
-    shown: Bytes
+    wanted: Bytes
     holders: NDArray[Any]
     alike: NDArray[Any]
     others: NDArray[Any]
@@ -118,7 +118,7 @@ def _weigh_values(memory, size, values_each):
 @shared
 def _count_holders(memory, size, values_each):
     """Count who has each value; who has no other has value 0."""
-    holders, wanted, width = memory.holders, memory.shown, memory.proposal.scratch.width
+    holders, wanted, width = memory.holders, memory.wanted, memory.proposal.scratch.width
     for lane in range(lanes_of(memory.proposal.scratch)):
         holders[0, lane] = size
     for value in range(1, values_each):
@@ -150,13 +150,11 @@ def _find_picked(memory, size):
     first, second, seen = memory.first, memory.second, memory.alike
     proposal, width = memory.proposal, memory.proposal.scratch.width
     for lane in range(lanes_of(proposal.scratch)):
-        memory.shown[lane] = memory.value[lane]
+        memory.wanted[lane] = memory.value[lane]
         first[lane], second[lane], seen[lane] = 0, 0, 0
-    rank, other_rank, value = memory.rank, memory.other_rank, memory.shown
+    rank, other_rank, wanted = memory.rank, memory.other_rank, memory.wanted
     for place in range(size):
-        find_picked(
-            first, second, seen, rank, other_rank, value, proposal.proposed, place, width
-        )
+        find_picked(first, second, seen, rank, other_rank, wanted, proposal.proposed, place, width)
 
 
 @shared

@@ -7,19 +7,19 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes
 from orbitmc.compiled import INNER
-from orbitmc.pair_vectors import count_holders_vectors, find_picked_vectors
+from orbitmc.pick_vectors import count_holders_vectors, find_picked_vectors
 
 
 def count_holders(
     holders: NDArray[Any],
     number: int,
-    value: Bytes,
+    wanted: Bytes,
     proposed: Bytes,
     place: int,
     width: tuple[int, ...],
 ) -> None:
-    """Add 1 to `holders[number]` where a member has the lane's value."""
-    holders[number] += proposed[place] == value
+    """Add 1 to `holders[number]` where a member has the wanted value."""
+    holders[number] += proposed[place] == wanted
 
 
 def find_picked(
@@ -28,17 +28,17 @@ def find_picked(
     seen: NDArray[Any],
     rank: NDArray[Any],
     other_rank: NDArray[Any],
-    value: Bytes,
+    wanted: Bytes,
     proposed: Bytes,
     place: int,
     width: tuple[int, ...],
 ) -> None:
     """Note a member as the first or the second of the pair where it has the right rank.
 
-    The first is number `rank` of those that have `value`, of which `seen` came before; the second
-    is number `other_rank` of the others.
+    The first is number `rank` of those that have the `wanted` value, of which `seen` came
+    before; the second is number `other_rank` of the others.
     """
-    alike = proposed[place] == value
+    alike = proposed[place] == wanted
     first[alike & (seen == rank)] = place
     second[~alike & (place - seen == other_rank)] = place
     seen += alike
@@ -46,10 +46,10 @@ def find_picked(
 
 @overload(count_holders, strict=False, jit_options=INNER)
 def _compiled_count_holders(
-    holders: Any, number: Any, value: Any, proposed: Any, place: Any, width: Any
+    holders: Any, number: Any, wanted: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
-    return lambda holders, number, value, proposed, place, width: count_holders_vectors(
-        holders, number, value, proposed, place, width
+    return lambda holders, number, wanted, proposed, place, width: count_holders_vectors(
+        holders, number, wanted, proposed, place, width
     )
 
 
@@ -60,11 +60,11 @@ def _compiled_find_picked(
     seen: Any,
     rank: Any,
     other_rank: Any,
-    value: Any,
+    wanted: Any,
     proposed: Any,
     place: Any,
     width: Any,
 ) -> Any:
-    return lambda first, second, seen, rank, other_rank, value, proposed, place, width: (
-        find_picked_vectors(first, second, seen, rank, other_rank, value, proposed, place, width)
+    return lambda first, second, seen, rank, other_rank, wanted, proposed, place, width: (
+        find_picked_vectors(first, second, seen, rank, other_rank, wanted, proposed, place, width)
     )

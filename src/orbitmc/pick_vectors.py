@@ -1,4 +1,4 @@
-"""What `pairs` does, in LLVM's own vector language."""
+"""What `picks` does, in LLVM's own vector language."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from orbitmc.row_vectors import ROW, part, row
-from orbitmc.vectors import array_data, load_vector, store_vector
+from orbitmc.row_vectors import ROW, part, row, spread
+from orbitmc.vectors import I64, array_data, store_vector
 
 
 def _numbers(array: Any) -> Any:
@@ -15,19 +15,9 @@ def _numbers(array: Any) -> Any:
     return ir.VectorType(ir.IntType(array.dtype.bitwidth), 32)
 
 
-def _repeated(builder: Any, context: Any, value: Any, kind: Any, vector: Any) -> Any:
-    """A vector that repeats one integer, cut to its entries."""
-    number = context.cast(builder, value, kind, types.uint64)
-    if vector.element.width < 64:
-        number = builder.trunc(number, vector.element)
-    single = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
-    order = ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32)
-    return builder.shuffle_vector(single, single, order)
-
-
 @intrinsic
 def count_holders_vectors(
-    typing: Any, holders: Any, number: Any, value: Any, proposed: Any, place: Any, width: Any
+    typing: Any, holders: Any, number: Any, wanted: Any, proposed: Any, place: Any, width: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         counts = row(context, builder, signature, arguments, 0, 1)
@@ -39,10 +29,10 @@ def count_holders_vectors(
             alike = builder.icmp_unsigned("==", *values)
             before = part(builder, counts, lane, kind)
             after = builder.add(before, builder.zext(alike, kind))
-            store_vector(builder, after, builder.gep(counts, [ir.IntType(64)(lane)]))
+            store_vector(builder, after, builder.gep(counts, [I64(lane)]))
         return context.get_dummy_value()
 
-    return types.void(holders, number, value, proposed, place, width), generate
+    return types.void(holders, number, wanted, proposed, place, width), generate
 
 
 @intrinsic
@@ -53,18 +43,17 @@ def find_picked_vectors(
     seen: Any,
     rank: Any,
     other_rank: Any,
-    value: Any,
+    wanted: Any,
     proposed: Any,
     place: Any,
     width: Any,
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = [
-            array_data(context, builder, signature.args[k], arguments[k]) for k in range(6)
-        ]
+        data = [array_data(context, builder, signature.args[k], arguments[k]) for k in range(6)]
         proposal = row(context, builder, signature, arguments, 6, 7)
         kind = _numbers(signature.args[0])
-        here = _repeated(builder, context, arguments[7], signature.args[7], kind)
+        number = context.cast(builder, arguments[7], signature.args[7], signature.args[0].dtype)
+        here = spread(builder, number, 32)
         for lane in range(0, 32 * len(signature.args[8]), 32):
             found, other, passed, wanted, other_wanted = (
                 part(builder, data[k], lane, kind) for k in range(5)
@@ -79,8 +68,8 @@ def find_picked_vectors(
                 (1, builder.select(missed, here, other)),
                 (2, builder.add(passed, builder.zext(alike, kind))),
             ):
-                store_vector(builder, new, builder.gep(data[k], [ir.IntType(64)(lane)]))
+                store_vector(builder, new, builder.gep(data[k], [I64(lane)]))
         return context.get_dummy_value()
 
-    kinds = (first, second, seen, rank, other_rank, value, proposed, place, width)
+    kinds = (first, second, seen, rank, other_rank, wanted, proposed, place, width)
     return types.void(*kinds), generate
