@@ -1,9 +1,11 @@
 """What does a jump cost beside the Gibbs updates that touch the same factors?
 
-The table divides the time of a jump by the time of as many Gibbs updates as it has variables; 1
-means that proposing new places for values costs as much as drawing values. Both touch as many
+The table divides the time of a jump by the time of as many Gibbs updates as it looks at variables;
+1 means that proposing new places for values costs as much as drawing values. Both look at as many
 variables in a turn, so that starting compiled code weighs the same. Half of the permutations of
-two members leave both in place; such jumps count, and they are cheap.
+two members leave both in place; such jumps count, and they are cheap. A swap of differing members
+picks its pair in each lane, and so looks at the whole block. `moved` are variables that got a new
+value, in all lanes.
 """
 
 from collections.abc import Callable
@@ -19,7 +21,8 @@ from orbitmc.groups.exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.proposal import ACCEPTED, NULL, PROPOSALS
+from orbitmc.kernels.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
+from orbitmc.kernels.swap import swap
 from orbitmc.run.pack import Pack, start_pack, warm_up
 from orbitmc.symmetry.blocks import blocks
 
@@ -57,28 +60,38 @@ def seconds_per_step(
     return 1.0 / best, pack
 
 
+def jumps(graph: FactorGraph, prepared: Conditionals) -> dict[str, tuple[float, Kernel]]:
+    """Jumps by title: how many variables each looks at, and its kernel."""
+    exchanged = blocks_of(graph)
+    members = len(exchanged.member) / exchanged.blocks
+    found: dict[str, tuple[float, Kernel]] = {
+        "whole block": (members, shuffle(graph, prepared, exchanged)),
+    }
+    for title, size in (("four members", 4), ("two members", 2)):
+        found[title] = (float(size), shuffle(graph, prepared, exchanged, rows=size))
+    found["differing pair"] = (members, swap(graph, prepared, exchanged))
+    return found
+
+
 def cost_rows(name: str, graph: FactorGraph, steps: int, turns: int) -> list[list[Any]]:
     prepared = conditionals(graph)
     update, _ = seconds_per_step(graph, RandomScan(prepared), prepared, steps, turns)
-    exchanged = blocks_of(graph)
-    members = len(exchanged.member) / exchanged.blocks
     rows = []
-    for title, size in (("whole block", members), ("four members", 4), ("two members", 2)):
-        chosen = 0 if title == "whole block" else int(size)
-        kernel = shuffle(graph, prepared, exchanged, rows=chosen)
+    for title, (size, kernel) in jumps(graph, prepared).items():
         jump, pack = seconds_per_step(graph, kernel, prepared, int(steps / size) + 1, turns)
         tried = pack.outcomes[PROPOSALS] - pack.outcomes[NULL]
-        accepted = pack.outcomes[ACCEPTED] / max(tried, 1)
-        moved = LANES * size / jump / measuring.MILLION
+        moved = pack.outcomes[MOVED] / pack.outcomes[PROPOSALS] * LANES / jump
         rows.append(
             [
                 f"{name}, {title}",
                 size,
                 update * 1e9,
                 jump * 1e9,
-                moved,
+                LANES / update / measuring.MILLION,
+                LANES * size / jump / measuring.MILLION,
+                float(moved) / measuring.MILLION,
                 jump / (size * update),
-                float(accepted),
+                float(pack.outcomes[ACCEPTED] / max(tried, 1)),
             ]
         )
     return rows
@@ -99,7 +112,8 @@ def main() -> None:
         if not asked.only or name in asked.only
         for row in cost_rows(name, make().model.graph, steps, turns)
     ]
-    columns = ["jump", "variables", "update ns", "jump ns", "M variables/s", "cost", "accepted"]
+    columns = ["jump", "variables", "update ns", "jump ns", "M updates/s", "M looked at/s"]
+    columns += ["M moved/s", "cost", "accepted"]
     measuring.print_table("Jumps beside Gibbs updates of as many variables", columns, costs)
     measuring.write_results(
         asked.results,

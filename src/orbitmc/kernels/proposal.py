@@ -167,7 +167,9 @@ def _change_one_by_one(prepared, memory, values, count):
     for place in range(count):
         if _differs(memory, values, place):
             moving = True
-            if prepared.affine[memory.target[place]]:
+            if prepared.path[memory.target[place]] == COUNT:
+                _add_counted_rise(prepared, memory, values, place)
+            elif prepared.affine[memory.target[place]]:
                 _add_rise(prepared, memory, values, place)
             else:
                 _add_curved_rise(prepared, memory, values, place)
@@ -187,16 +189,20 @@ def _add_gains(memory):
 
 
 @shared
+def _add_counted_rise(prepared, memory, values, place):
+    """Add what changing one variable changes whose neighbours count alike."""
+    variable, width = memory.target[place], memory.scratch.width
+    counted, low, step = counted_field(prepared, variable)
+    gain, proposed = memory.gain, memory.proposed
+    add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
+
+
+@shared
 def _add_rise(prepared, memory, values, place):
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
-    gain, proposed, width = memory.gain, memory.proposed, scratch.width
-    if prepared.path[variable] == COUNT:
-        counted, low, step = counted_field(prepared, variable)
-        add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
-    else:
-        local_field(prepared, scratch, values, variable)
-        add_rise(gain, scratch.field, values, variable, proposed, place, width)
+    local_field(prepared, scratch, values, variable)
+    add_rise(memory.gain, scratch.field, values, variable, memory.proposed, place, scratch.width)
 
 
 @shared
