@@ -79,6 +79,12 @@ def integer(rng: Any, bound: int) -> int:
 
 
 @generic("rng")
+def two_integers(rng: Any, bound: int, other: int) -> tuple[int, int]:
+    """Draw one of 0, …, bound - 1 and one of 0, …, other - 1, the same for all lanes."""
+    raise NotImplementedError
+
+
+@generic("rng")
 def bernoulli(rng: Any, chance: float) -> bool:
     """Draw true with the given chance, the same for all lanes."""
     raise NotImplementedError
@@ -201,6 +207,14 @@ def _next(state):
 def _integer(rng, bound):
     high = _next(rng.common) >> np.uint64(32)
     return np.int64((high * np.uint64(bound)) >> np.uint64(32))
+
+
+@implementation(two_integers, Generator)
+def _two_integers(rng, bound, other):
+    drawn = _next(rng.common)
+    high, low = drawn >> np.uint64(32), drawn & np.uint64(0xFFFFFFFF)
+    first = np.int64((high * np.uint64(bound)) >> np.uint64(32))
+    return first, np.int64((low * np.uint64(other)) >> np.uint64(32))
 
 
 @implementation(bernoulli, Generator)

@@ -22,6 +22,7 @@ from orbitmc.random import (
     pick_below,
     pick_by_weights,
     toss,
+    two_integers,
 )
 from tests.oracle import brute_force
 
@@ -50,6 +51,11 @@ class Choices:
 @implementation(lane_integer, Choices)
 def _integer(rng, bound):
     return rng.choose([1.0 / bound] * bound)
+
+
+@implementation(two_integers, Choices)
+def _two_integers(rng, bound, other):
+    return _integer(rng, bound), _integer(rng, other)
 
 
 @implementation(bernoulli, Choices)

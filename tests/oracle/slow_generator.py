@@ -18,6 +18,7 @@ from orbitmc.random import (
     pick_below,
     pick_by_weights,
     toss,
+    two_integers,
 )
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
@@ -78,6 +79,12 @@ class SlowGenerator:
 @implementation(lane_integer, SlowGenerator)
 def _integer(rng, bound):
     return ((rng.next() >> 32) * int(bound)) >> 32
+
+
+@implementation(two_integers, SlowGenerator)
+def _two_integers(rng, bound, other):
+    drawn = rng.next()
+    return ((drawn >> 32) * int(bound)) >> 32, ((drawn & MASK32) * int(other)) >> 32
 
 
 @implementation(bernoulli, SlowGenerator)

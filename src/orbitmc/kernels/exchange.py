@@ -26,7 +26,7 @@ from orbitmc.kernels.proposal import (
     settle_surely,
 )
 from orbitmc.kernels.relative import relative_to_blocks
-from orbitmc.random import integer, lanes_of, toss
+from orbitmc.random import integer, lanes_of, toss, two_integers
 from orbitmc.rows import choose_by_coins
 
 ALL_ROWS = 0
@@ -84,8 +84,7 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         if width > 1:
             rows //= width
         chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
-        _choose_rows(memory, rows, chosen, rng)
-        if not _choose_goals(memory.goals, memory.origins, chosen, rng):
+        if not _choose(memory, rows, chosen, rng):
             _order_rows(memory, rows, chosen)
             count_null(memory.proposal, outcomes)
             continue
@@ -107,12 +106,35 @@ def random_block(blocks, rng):
 
 
 @shared
-def _choose_rows(memory, total, chosen, rng):
-    """Put a uniform choice of distinct rows in front."""
+def _choose(memory, total, chosen, rng):
+    """Put a uniform choice of rows in front, and draw their permutation; gives if any moves."""
     if chosen < total:
         for place in range(chosen):
-            memory.picks[place] = place + integer(rng, total - place)
+            pick, other = two_integers(rng, total - place, place + 1)
+            memory.picks[place] = place + pick
             _trade(memory.rows, np.uint64(place), np.uint64(memory.picks[place]))
+            _extend(memory.goals, place, np.uint64(other))
+    else:
+        for place in range(chosen):
+            _extend(memory.goals, place, np.uint64(integer(rng, place + 1)))
+    return _invert(memory.goals, memory.origins, chosen)
+
+
+@shared
+def _extend(goals, place, other):
+    """Put one more into a uniform permutation (Fisher & Yates)."""
+    goals[place] = goals[other]
+    goals[other] = place
+
+
+@shared
+def _invert(goals, origins, chosen):
+    """Fill `origins` with the inverse permutation; gives whether any row moves."""
+    moving = False
+    for place in range(chosen):
+        origins[np.uint64(goals[place])] = place
+        moving |= goals[place] != place
+    return moving
 
 
 @shared
@@ -126,21 +148,6 @@ def _order_rows(memory, total, chosen):
 @shared
 def _trade(rows, one, other):
     rows[one], rows[other] = rows[other], rows[one]
-
-
-@shared
-def _choose_goals(goals, origins, chosen, rng):
-    """Draw a uniform permutation (Fisher & Yates), and its inverse; gives whether any row moves."""
-    goals[0] = 0
-    for place in range(1, chosen):
-        other = np.uint64(integer(rng, place + 1))
-        goals[place] = goals[other]
-        goals[other] = place
-    moving = False
-    for place in range(chosen):
-        origins[np.uint64(goals[place])] = place
-        moving |= goals[place] != place
-    return moving
 
 
 @shared
