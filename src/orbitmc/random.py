@@ -8,7 +8,8 @@ a checkpoint is complete. Tests pass through the same door with an object that e
 outcome, and so get a kernel's exact transition matrix.
 
 Rounding: a chance is compared with a 32-bit number whose lowest bit is 0, so a draw is off by at
-most 2^-32; chances 0 and 1 are exact. Draws from log-odds are off by at most 1e-6.
+most 2^-32; chances 0 and 1 are exact. Draws from log-odds are off by at most 1e-6, and so are
+acceptances: a log-ratio above -2^-20 counts as 0, so that rounding rejects no exact symmetry.
 """
 
 from typing import Any, NamedTuple

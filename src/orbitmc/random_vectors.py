@@ -32,6 +32,7 @@ from orbitmc.vectors import (
 )
 
 ROUNDING = 1.5 * 2.0**23  # added to a small float32, leaves the nearest integer in its low bits
+NO_LOSS = 2.0**-20  # a log-ratio so near to 0 is 0 but for the rounding of float32 sums
 BITS = 31  # of a number are good for coins: the lowest is always 0
 
 
@@ -143,7 +144,7 @@ def toss_lanes(typing: Any, streams: Any, coins: Any, width: Any) -> Any:
 
 @intrinsic
 def accept_lanes(typing: Any, streams: Any, log_ratio: Any, accepted: Any, width: Any) -> Any:
-    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
+    """Do what `accept_by_log_ratio` does for all lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         log_ratios, out = (
@@ -155,7 +156,7 @@ def accept_lanes(typing: Any, streams: Any, log_ratio: Any, accepted: Any, width
                 for part in range(lane, lane + 32, STREAMS):
                     ratios = load_doubles(builder, log_ratios, part)
                     rounded = joined(builder, [_rounded(builder, ratio) for ratio in ratios])
-                    sure = builder.fcmp_ordered(">=", rounded, _numbers(0.0))
+                    sure = builder.fcmp_ordered(">=", rounded, _numbers(-NO_LOSS))
                     power = _exponential(builder, rounded)
                     chance = builder.fptosi(builder.fmul(power, _numbers(2147483520.0)), WORDS)
                     drawn = builder.lshr(_draw(builder, state), constant(1))

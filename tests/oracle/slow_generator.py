@@ -140,4 +140,4 @@ def _pick_by_weights(rng, weights, size, picked):
 @implementation(accept_by_log_ratio, SlowGenerator)
 def _accept_by_log_ratio(rng, log_ratio, accepted):
     chance = np.exp(np.minimum(log_ratio, 0.0))
-    accepted[:] = ((rng.draw() >> 1) < chance * 2147483520.0) | (log_ratio >= 0.0)
+    accepted[:] = ((rng.draw() >> 1) < chance * 2147483520.0) | (log_ratio >= -(2.0**-20))
