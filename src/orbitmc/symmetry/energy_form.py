@@ -80,19 +80,25 @@ class _Pool:
         """Split tables of one shape into terms; impossible entries become hard terms."""
         impossible = np.isneginf(tables)
         if impossible.any():
-            self._put(scopes, impossible.astype(np.float64), table_of, hard=True)
+            self._put(scopes, impossible.astype(np.float64), table_of, 0.0, hard=True)
         finite = _completed(tables, impossible)
+        noise = GAP * (1.0 + _largest(finite))
         if scopes.shape[1] > MOST_ARGUMENTS:
-            self._put(scopes, finite, table_of, hard=False)
+            self._put(scopes, finite, table_of, noise)
             return
         for axes in _subsets(scopes.shape[1]):
-            self._put(scopes[:, axes], anova_term(finite, axes), table_of, hard=False)
+            self._put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
 
-    def _put(self, scopes: Rows, tables: Floats, table_of: Rows, *, hard: bool) -> None:
-        """Keep what is not zero, with variables in their usual order."""
-        scale = 1.0 + np.abs(tables).max(initial=0.0)
-        active = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0) > GAP * scale
-        kept = active[table_of]
+    def _put(
+        self,
+        scopes: Rows,
+        tables: Floats,
+        table_of: Rows,
+        noise: Floats | float,
+        hard: bool = False,
+    ) -> None:
+        """Keep what is above the noise of its table, with variables in their usual order."""
+        kept = (_largest(tables) > noise)[table_of]
         rank = self.cardinality[scopes[kept]] * len(self.cardinality) + scopes[kept]
         orders, which = distinct_rows(np.argsort(rank, axis=1))
         for number, order in enumerate(orders):
@@ -126,6 +132,12 @@ def anova_term(tables: Floats, axes: tuple[int, ...]) -> Floats:
     for axis in range(1, term.ndim):
         term = term - term.mean(axis=axis, keepdims=True)
     return term
+
+
+def _largest(tables: Floats) -> Floats:
+    """The largest size of an entry, for each table."""
+    found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    return found
 
 
 def _subsets(arity: int) -> Iterator[tuple[int, ...]]:
