@@ -99,6 +99,15 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
         (("--method", "gibbs", "--estimator", "orbits"), "generators"),
         (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
+        (("--method", "gibbs", "--alpha", "0.5"), "alpha is for lifted and lmh, not for gibbs"),
+        (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
+        (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
+        (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),
+        (("--method", "lifted", "--moves", "{}"), "moves is for lmh, not for lifted"),
+        (("--method", "lifted", "--alpha", "7", "-e", "0=1", "-e", "1=0"), "alpha lies between"),
+        (("--method", "lmh", "-g", "(0 1)", "--rank", "3"), "no rank"),
+        (("--method", "lmh", "--moves", "{}", "--alpha", "0.5"), "no alpha"),
+        (("--method", "lmh", "--moves", "{}", "-g", "(0 1)"), "no generators"),
     ],
 )
 def test_jumps_that_make_no_sense_are_refused(words, remark):
