@@ -10,11 +10,13 @@ from orbitmc.approximate.cluster_weights import cluster_weights
 from orbitmc.approximate.equalize import one_coupling, without_fields
 from orbitmc.approximate.low_rank import low_rank
 from orbitmc.arrays import Bytes
-from orbitmc.errors import InputError
+from orbitmc.compiled import Stopwatch
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
-from orbitmc.groups.cycles import cycle_text, cycles
+from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.membership import group_order
 from orbitmc.groups.permutation_group import PermutationGroup, orbits
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import SystematicScan
@@ -93,10 +95,7 @@ class Prospects:
         names = self.model.names
         return {
             "order": None if self.order is None else str(self.order),
-            "generators": [
-                [[names[point] for point in cycle] for cycle in cycles(element)]
-                for element in self.group.generators()
-            ],
+            "generators": [cycle_words(element, names) for element in self.group.generators()],
             "orbits": [[names[point] for point in orbit] for orbit in orbits(self.group)],
             "seconds": self.seconds,
             "complete": self.complete,
@@ -118,12 +117,23 @@ def prospects(
         raise InputError(f"seconds must be above 0, not {seconds}")
     tried = _approximations(model, seconds) if approximate and model.graph.variables else ()
     if generators:
-        group = typed_group(model, generators)
-        return Prospects(model, group, None, 0.0, True, "given, not searched for", tried)
+        with Stopwatch() as counting:
+            group = typed_group(model, generators)
+            order = _order(group)
+        how = "given, not counted" if order is None else "given, counted"
+        return Prospects(model, group, order, counting.seconds, True, how, tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
     return Prospects(
         model, found.group, found.order, found.seconds, found.complete, found.how, tried
     )
+
+
+def _order(group: PermutationGroup) -> int | None:
+    """How many elements a group has, if counting them is affordable."""
+    try:
+        return group_order(group)
+    except LimitError:
+        return None
 
 
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:

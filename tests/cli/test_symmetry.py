@@ -25,6 +25,10 @@ def test_the_group_of_a_ring_in_json():
 def test_values_double_the_group():
     found = json.loads(run("symmetry", RING, "--exact-only", "--values", "--json").stdout)
     assert found["order"] == "16"
+    # an even ring also keeps its weights when all spins are turned over
+    words = {word for cycles in found["generators"] for cycle in cycles for word in cycle}
+    assert {"0=0", "0=1"} <= words
+    assert all(found["generators"])
 
 
 def test_evidence_breaks_symmetries():
@@ -36,6 +40,10 @@ def test_own_generators_are_taken_as_they_are():
     done = run("symmetry", RING, "--exact-only", "-g", "(0 1 2)")
     assert "(0 1 2)" in done.stdout
     assert "given" in done.stdout
+    typed = ("-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
+    found = json.loads(run("symmetry", RING, "--exact-only", "--json", *typed).stdout)
+    assert found["order"] == "64"  # four turns, and each of four spins may be flipped
+    assert found["generators"] == [[["0", "1", "2", "3"]], [["0=0", "0=1"]]]
 
 
 @pytest.mark.parametrize("typed", ["(0 1 1)", "(0 9)", "(0 1", "nonsense"])
