@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orbitmc.approximate import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
 
@@ -54,16 +55,32 @@ def test_generators_that_are_no_permutations_are_refused(typed):
     assert "Traceback" not in done.stderr
 
 
-def test_approximations_say_how_often_the_model_accepts(tmp_path):
+def test_approximations_say_how_often_the_model_accepts():
     found = json.loads(run("symmetry", RING, "--json").stdout)
     names = [one["name"] for one in found["approximations"]]
-    assert names[0] == "without fields"
+    assert names == [
+        "without fields",
+        "one coupling",
+        "6 weights",
+        "6 weights, rank 5",
+        "6 weights, colours",
+    ]
     for one in found["approximations"]:
         assert one["acceptance"] is None or 0 < one["acceptance"] <= 1
 
 
+def test_a_model_too_large_for_one_approximation_still_gets_an_answer(monkeypatch):
+    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 3)
+    found = json.loads(run("symmetry", RING, "--json").stdout)
+    assert found["order"] == "8"
+    remarks = {one["name"]: one["remark"] for one in found["approximations"]}
+    assert "limit is 3 variables" in remarks.pop("6 weights, rank 5")
+    assert set(remarks.values()) == {""}
+    assert "limit is 3 variables" in run("symmetry", RING).stdout
+
+
 def test_a_table_says_what_more_moved_factors_buy():
-    found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][-1]
+    found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][0]
     # opposite corners have the same neighbours: two pairs whose exchange moves nothing
     assert [cut["max_moved"] for cut in found["cuts"]] == [10, 50, 200, 1000]
     for cut in found["cuts"]:
