@@ -146,9 +146,8 @@ def prospects(
         how = "given, not counted" if order is None else "given, counted"
         return Prospects(model, group, order, counting.seconds, True, how, tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
-    return Prospects(
-        model, found.group, found.order, found.seconds, found.complete, found.how, tried
-    )
+    order = _order(found.group) if found.order is None else found.order
+    return Prospects(model, found.group, order, found.seconds, found.complete, found.how, tried)
 
 
 def _order(group: PermutationGroup) -> int | None:

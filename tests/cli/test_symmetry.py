@@ -1,10 +1,12 @@
 """`orbitmc symmetry` and the lifted methods, as people call them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from orbitmc import prospects
 from orbitmc.approximate import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
@@ -21,6 +23,18 @@ def test_the_group_of_a_ring_in_json():
     assert found["approximations"] == []
     moved = {name for cycles in found["generators"] for cycle in cycles for name in cycle}
     assert moved == {"0", "1", "2", "3"}
+
+
+def test_the_order_of_a_partial_group_is_counted_too(monkeypatch):
+    search = prospects.automorphisms
+    monkeypatch.setattr(
+        prospects,
+        "automorphisms",
+        lambda *a, **k: replace(search(*a, **k), order=None, complete=False),
+    )
+    found = json.loads(run("symmetry", RING, "--exact-only", "--json").stdout)
+    assert (found["order"], found["complete"]) == ("8", False)
+    assert "maybe not all" in run("symmetry", RING, "--exact-only").stdout
 
 
 def test_values_double_the_group():
