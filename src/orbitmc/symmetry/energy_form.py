@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats, lengths
 from orbitmc.classes import GAP, distinct_rows, float_classes, row_classes
+from orbitmc.graph.anova import anova_term, completed
 from orbitmc.graph.factor_graph import FactorGraph
 
 Rows = NDArray[np.int64]
@@ -81,7 +82,7 @@ class _Pool:
         impossible = np.isneginf(tables)
         if impossible.any():
             self._put(scopes, impossible.astype(np.float64), table_of, 0.0, hard=True)
-        finite = _completed(tables, impossible)
+        finite = completed(tables, impossible)
         noise = GAP * (1.0 + _largest(finite))
         if scopes.shape[1] > MOST_ARGUMENTS:
             self._put(scopes, finite, table_of, noise)
@@ -125,15 +126,6 @@ class _Pool:
                 yield Terms(shape, hard, scopes[active], table_of[active], tables)
 
 
-def anova_term(tables: Floats, axes: tuple[int, ...]) -> Floats:
-    """The part of each table that needs all variables of `axes`, and no others, to be known."""
-    others = tuple(axis + 1 for axis in range(tables.ndim - 1) if axis not in axes)
-    term = tables.mean(axis=others) if others else tables
-    for axis in range(1, term.ndim):
-        term = term - term.mean(axis=axis, keepdims=True)
-    return term
-
-
 def _largest(tables: Floats) -> Floats:
     """The largest size of an entry, for each table."""
     found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
@@ -143,16 +135,6 @@ def _largest(tables: Floats) -> Floats:
 def _subsets(arity: int) -> Iterator[tuple[int, ...]]:
     for size in range(1, arity + 1):
         yield from itertools.combinations(range(arity), size)
-
-
-def _completed(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
-    """Put the mean of the possible entries where entries are impossible."""
-    if not impossible.any():
-        return tables
-    axes = tuple(range(1, tables.ndim))
-    possible = np.maximum((~impossible).sum(axis=axes, keepdims=True), 1)
-    means = np.where(impossible, 0.0, tables).sum(axis=axes, keepdims=True) / possible
-    return np.where(impossible, means, tables)
 
 
 def _added_up(parts: list[tuple[Rows, Floats, Rows]], *, hard: bool) -> tuple[Rows, Floats, Rows]:
