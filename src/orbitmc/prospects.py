@@ -159,22 +159,31 @@ def _order(group: PermutationGroup) -> int | None:
 
 
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
-    prepared = conditionals(model.graph)
-    states = _some_states(model, prepared)
-    found = []
-    for name, orbits_of in APPROXIMATIONS.items():
-        try:
-            alike = orbits_of(model, seconds)
-        except LimitError as error:
-            nothing = Cut(usual_moved(model), exchange_blocks([]), 0, None)
-            found.append(Approximation(name, nothing, remark=str(error)))
-            continue
-        usual, *cuts = (
-            _cut(model, prepared, states, blocks(model.graph, alike, max_moved=most), most)
-            for most in (usual_moved(model), *MAX_MOVED)
-        )
-        found.append(Approximation(name, usual, tuple(cuts)))
-    return tuple(found)
+    try:
+        prepared = conditionals(model.graph)
+        states = _some_states(model, prepared)
+    except LimitError as error:
+        return tuple(_too_large(model, name, error) for name in APPROXIMATIONS)
+    return tuple(_approximation(model, prepared, states, name, seconds) for name in APPROXIMATIONS)
+
+
+def _approximation(
+    model: Model, prepared: Conditionals, states: Bytes, name: str, seconds: float
+) -> Approximation:
+    try:
+        alike = APPROXIMATIONS[name](model, seconds)
+    except LimitError as error:
+        return _too_large(model, name, error)
+    usual, *cuts = (
+        _cut(model, prepared, states, blocks(model.graph, alike, max_moved=most), most)
+        for most in (usual_moved(model), *MAX_MOVED)
+    )
+    return Approximation(name, usual, tuple(cuts))
+
+
+def _too_large(model: Model, name: str, error: LimitError) -> Approximation:
+    nothing = Cut(usual_moved(model), exchange_blocks([]), 0, None)
+    return Approximation(name, nothing, remark=str(error))
 
 
 def _some_states(model: Model, prepared: Conditionals) -> Bytes:

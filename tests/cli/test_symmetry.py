@@ -93,6 +93,15 @@ def test_a_model_too_large_for_one_approximation_still_gets_an_answer(monkeypatc
     assert "limit is 3 variables" in run("symmetry", RING).stdout
 
 
+def test_a_model_that_cannot_be_sampled_still_has_symmetries(tmp_path):
+    file = tmp_path / "wide.uai"
+    table = f"300 {' 1' * 300}\n"
+    file.write_text(f"MARKOV\n2\n300 300\n2\n1 0\n1 1\n{table}{table}")
+    found = json.loads(run("symmetry", file, "--json").stdout)
+    assert found["order"] == "2"
+    assert all("300 values" in one["remark"] for one in found["approximations"])
+
+
 def test_a_table_says_what_more_moved_factors_buy():
     found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][0]
     # opposite corners have the same neighbours: two pairs whose exchange moves nothing
