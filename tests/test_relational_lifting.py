@@ -133,6 +133,16 @@ def test_without_interchangeable_constants_it_is_gibbs(acquaintances):
     assert isinstance(lifting.kernel, RandomScan)
 
 
+def test_symmetries_of_the_ground_model_are_used_where_constants_differ():
+    """Everybody has other friends, but all that is unknown of them is alike."""
+    program = parse("Link(thing, thing)\nA(thing)\n1.5 A(x) v Link(x, x)\n")
+    links = "".join(f"Link(T{k}, T{k + 1})\n" for k in range(1, 4))
+    found, model, prepared = prepared_on(program, parse_database(links, program))
+    lifting = by_renaming(found, model, prepared)
+    assert "order 24 moves 4 variables" in lifting.about
+    assert len(np.unique(lifting.pools)) == 1
+
+
 def test_another_model_is_refused(acquaintances):
     _, found, _, _ = acquaintances
     _, model, prepared = prepared_on(*friends(3))

@@ -38,7 +38,7 @@ def kernel_for(
             model,
             prepared,
             alpha=alpha,
-            clusters=settings.clusters or CLUSTERS,
+            clusters=CLUSTERS if settings.clusters is None else settings.clusters,
             rank=RANK if settings.rank is None else settings.rank or None,
             max_moved=settings.max_moved,
             min_acceptance=settings.min_acceptance,

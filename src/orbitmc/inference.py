@@ -88,7 +88,7 @@ def decide(model: Model, settings: Settings) -> Decision:
     """
     if settings.method not in METHODS:
         raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
-    settings.require_generators()
+    settings.require_use()
     try:
         if settings.method in ("auto", "exact"):
             return _exact_or_sampled(model, settings)

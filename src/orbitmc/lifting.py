@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,12 +167,11 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int | None =
 
 def _in_words(found: SymmetryReport) -> str:
     moved = sum(len(orbit) for orbit in found.orbits)
-    order = f"of order {found.order:.3g}" if _is_small(found.order) else "of large order"
+    if found.order is None:
+        order = "of unknown order"
+    else:
+        order = f"of order {found.order:.3g}" if found.order < 10**300 else "of large order"
     return f"a symmetry group {order} moves {moved} variables in {len(found.orbits)} orbits"
-
-
-def _is_small(order: Any) -> bool:
-    return order is not None and order < 10**300
 
 
 def _blocks_in_words(exchanged: ExchangeBlocks, alpha: float) -> str:

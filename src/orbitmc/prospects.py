@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.approximate.cluster_weights import cluster_weights
+from orbitmc.approximate.colours import cells
 from orbitmc.approximate.equalize import one_coupling, without_fields
 from orbitmc.approximate.low_rank import low_rank
 from orbitmc.arrays import Bytes
-from orbitmc.errors import InputError
+from orbitmc.compiled import Stopwatch
+from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
-from orbitmc.groups.cycles import cycle_text, cycles
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.cycles import cycle_text, cycle_words
+from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
+from orbitmc.groups.membership import group_order
 from orbitmc.groups.permutation_group import PermutationGroup, orbits
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.gibbs import SystematicScan
@@ -24,12 +28,29 @@ from orbitmc.run.pack import start_pack, warm_up
 from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.blocks import blocks, moved
 
-APPROXIMATIONS: dict[str, Callable[[Model], Model]] = {
-    "without fields": without_fields,
-    "one coupling": one_coupling,
-    f"{CLUSTERS} weights": lambda model: cluster_weights(model, CLUSTERS),
-    f"{CLUSTERS} weights, rank {RANK}": lambda model: low_rank(
-        cluster_weights(model, CLUSTERS), RANK
+Numbers = NDArray[np.int64]
+
+ROUNDS = 1  # of colour passing, before it is stopped
+
+
+def _orbits(symmetrise: Callable[[Model], Model]) -> Callable[[Model, float], Numbers]:
+    """What finds the orbits of an approximation, in so many seconds."""
+
+    def found(model: Model, seconds: float) -> Numbers:
+        return orbit_cells(automorphisms(symmetrise(model).graph, seconds=seconds).group)
+
+    return found
+
+
+APPROXIMATIONS: dict[str, Callable[[Model, float], Numbers]] = {
+    "without fields": _orbits(without_fields),
+    "one coupling": _orbits(one_coupling),
+    f"{CLUSTERS} weights": _orbits(lambda model: cluster_weights(model, CLUSTERS)),
+    f"{CLUSTERS} weights, rank {RANK}": _orbits(
+        lambda model: low_rank(cluster_weights(model, CLUSTERS), RANK)
+    ),
+    f"{CLUSTERS} weights, colours": lambda model, seconds: cells(
+        cluster_weights(model, CLUSTERS), rounds=ROUNDS
     ),
 }
 MAX_MOVED = (10, 50, 200, 1000)  # factors that a block may move, to see what more of them buy
@@ -61,15 +82,19 @@ class Cut:
 
 @dataclass(frozen=True)
 class Approximation:
-    """What one approximation makes exchangeable: as `lmh` would cut it, and in other ways."""
+    """What one approximation makes exchangeable: as `lmh` would cut it, and in other ways.
+
+    A model that is too large for it has no blocks, and a remark.
+    """
 
     name: str
     usual: Cut
-    cuts: tuple[Cut, ...]
+    cuts: tuple[Cut, ...] = ()
+    remark: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         cuts = [cut.as_dict() for cut in self.cuts]
-        return {"name": self.name, **self.usual.as_dict(), "cuts": cuts}
+        return {"name": self.name, **self.usual.as_dict(), "cuts": cuts, "remark": self.remark}
 
 
 @dataclass(frozen=True)
@@ -93,10 +118,7 @@ class Prospects:
         names = self.model.names
         return {
             "order": None if self.order is None else str(self.order),
-            "generators": [
-                [[names[point] for point in cycle] for cycle in cycles(element)]
-                for element in self.group.generators()
-            ],
+            "generators": [cycle_words(element, names) for element in self.group.generators()],
             "orbits": [[names[point] for point in orbit] for orbit in orbits(self.group)],
             "seconds": self.seconds,
             "complete": self.complete,
@@ -118,26 +140,50 @@ def prospects(
         raise InputError(f"seconds must be above 0, not {seconds}")
     tried = _approximations(model, seconds) if approximate and model.graph.variables else ()
     if generators:
-        group = typed_group(model, generators)
-        return Prospects(model, group, None, 0.0, True, "given, not searched for", tried)
+        with Stopwatch() as counting:
+            group = typed_group(model, generators)
+            order = _order(group)
+        how = "given, not counted" if order is None else "given, counted"
+        return Prospects(model, group, order, counting.seconds, True, how, tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
-    return Prospects(
-        model, found.group, found.order, found.seconds, found.complete, found.how, tried
-    )
+    order = _order(found.group) if found.order is None else found.order
+    return Prospects(model, found.group, order, found.seconds, found.complete, found.how, tried)
+
+
+def _order(group: PermutationGroup) -> int | None:
+    """How many elements a group has, if counting them is affordable."""
+    try:
+        return group_order(group)
+    except LimitError:
+        return None
 
 
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
-    prepared = conditionals(model.graph)
-    states = _some_states(model, prepared)
-    found = []
-    for name, symmetrise in APPROXIMATIONS.items():
-        cells = orbit_cells(automorphisms(symmetrise(model).graph, seconds=seconds).group)
-        usual, *cuts = (
-            _cut(model, prepared, states, blocks(model.graph, cells, max_moved=most), most)
-            for most in (usual_moved(model), *MAX_MOVED)
-        )
-        found.append(Approximation(name, usual, tuple(cuts)))
-    return tuple(found)
+    try:
+        prepared = conditionals(model.graph)
+        states = _some_states(model, prepared)
+    except LimitError as error:
+        return tuple(_too_large(model, name, error) for name in APPROXIMATIONS)
+    return tuple(_approximation(model, prepared, states, name, seconds) for name in APPROXIMATIONS)
+
+
+def _approximation(
+    model: Model, prepared: Conditionals, states: Bytes, name: str, seconds: float
+) -> Approximation:
+    try:
+        alike = APPROXIMATIONS[name](model, seconds)
+    except LimitError as error:
+        return _too_large(model, name, error)
+    usual, *cuts = (
+        _cut(model, prepared, states, blocks(model.graph, alike, max_moved=most), most)
+        for most in (usual_moved(model), *MAX_MOVED)
+    )
+    return Approximation(name, usual, tuple(cuts))
+
+
+def _too_large(model: Model, name: str, error: LimitError) -> Approximation:
+    nothing = Cut(usual_moved(model), exchange_blocks([]), 0, None)
+    return Approximation(name, nothing, remark=str(error))
 
 
 def _some_states(model: Model, prepared: Conditionals) -> Bytes:

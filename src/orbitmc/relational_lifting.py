@@ -16,7 +16,7 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.lifting import orbital_kernels
 from orbitmc.kernels.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.renaming import renaming
-from orbitmc.lifting import SECONDS, Lifting, usual_moved
+from orbitmc.lifting import SECONDS, Lifting, by_exact_symmetries, usual_moved
 from orbitmc.logic.atom_cells import variable_cells
 from orbitmc.logic.constant_classes import Classes, constant_swaps, value_kinds
 from orbitmc.logic.grounding import Ground
@@ -38,8 +38,8 @@ def by_renaming(
     """Lifted MCMC: mix Gibbs with renamings of constants that change nothing, never rejected.
 
     `model` is the one that `ground` means. The share `alpha` of all changes of variables is by
-    Gibbs: a swap of two constants changes many at once. Without interchangeable constants it is
-    Gibbs alone.
+    Gibbs: a swap of two constants changes many at once. Without interchangeable constants the
+    ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
     base = RandomScan(prepared)
@@ -51,7 +51,7 @@ def by_renaming(
         kernels.append(renaming(model.graph, prepared, swaps, symmetric=True))
     kernels += orbital_kernels(model.graph, prepared, rest, symmetric=True)
     if not kernels:
-        return Lifting(base, "no constants are interchangeable: Gibbs alone")
+        return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds)
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
     return Lifting(kernel, about, _pools(ground, found, rest))

@@ -22,6 +22,15 @@ Estimator = Literal["chances", "values", "orbits"]
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
 
+SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
+"""What decides the blocks of lmh."""
+
+LISTENERS: Mapping[str, tuple[str, ...]] = {
+    "alpha": ("lifted", "lmh"),
+    **dict.fromkeys((*SHAPES, "moves"), ("lmh",)),
+}
+"""Which methods listen to a setting."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -56,7 +65,17 @@ class Settings:
         found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
         return {**found, "generators": list(self.generators)}
 
-    def require_generators(self) -> None:
+    def require_use(self) -> None:
+        """Refuse settings that nothing would listen to."""
+        self._require_generators()
+        for name, methods in LISTENERS.items():
+            if getattr(self, name) is not None and self.method not in ("auto", *methods):
+                raise InputError(f"{name} is for {' and '.join(methods)}, not for {self.method}")
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise InputError(f"alpha lies between 0 and 1, not at {self.alpha}")
+        self._require_one_source()
+
+    def _require_generators(self) -> None:
         """Refuse generators that nothing would use, and averages over orbits of nothing."""
         averaging = self.estimator == "orbits"
         if averaging and not self.generators:
@@ -67,6 +86,16 @@ class Settings:
             raise InputError(
                 f"generators are for the method lmh or the estimator orbits, not for {self.method}"
             )
+
+    def _require_one_source(self) -> None:
+        """Refuse jumps that are recorded, given and shaped at the same time."""
+        given = ["generators"] if self.generators else []
+        shaped = [name for name in SHAPES if getattr(self, name) is not None]
+        weighed = ["alpha"] if self.alpha is not None else []
+        if self.moves is not None and (unheard := given + shaped + weighed):
+            raise InputError(f"the recorded moves are all the jumps there are: no {unheard[0]}")
+        if given and shaped:
+            raise InputError(f"the given generators are all the jumps there are: no {shaped[0]}")
 
     @property
     def names_jumps(self) -> bool:

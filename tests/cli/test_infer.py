@@ -35,6 +35,14 @@ def test_sampling_agrees_with_the_exact_answer_within_its_errors(model):
     assert grass["low"][1] < grass["probability"][1] < grass["high"][1]
 
 
+def test_a_variable_of_one_value_is_certain(tmp_path):
+    file = tmp_path / "one.uai"
+    file.write_text("MARKOV\n2\n1 2\n1\n2 0 1\n2 1.0 3.0\n")
+    only = answer_of("infer", file, *FEW)["variables"]["0"]
+    assert (only["probability"], only["standard_error"]) == ([1], [0])
+    assert (only["ess"], only["verdict"]) == ([None], "forced")
+
+
 def test_the_same_seed_gives_the_same_answer_for_any_number_of_threads(model):
     words = ("infer", model, "--method", "gibbs", "--samples", "100", "--seed", "7", "--threads")
     one, two = answer_of(*words, "1"), answer_of(*words, "2")

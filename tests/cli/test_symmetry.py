@@ -1,10 +1,13 @@
 """`orbitmc symmetry` and the lifted methods, as people call them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from orbitmc import prospects
+from orbitmc.approximate import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
 
@@ -22,9 +25,25 @@ def test_the_group_of_a_ring_in_json():
     assert moved == {"0", "1", "2", "3"}
 
 
+def test_the_order_of_a_partial_group_is_counted_too(monkeypatch):
+    search = prospects.automorphisms
+    monkeypatch.setattr(
+        prospects,
+        "automorphisms",
+        lambda *a, **k: replace(search(*a, **k), order=None, complete=False),
+    )
+    found = json.loads(run("symmetry", RING, "--exact-only", "--json").stdout)
+    assert (found["order"], found["complete"]) == ("8", False)
+    assert "maybe not all" in run("symmetry", RING, "--exact-only").stdout
+
+
 def test_values_double_the_group():
     found = json.loads(run("symmetry", RING, "--exact-only", "--values", "--json").stdout)
     assert found["order"] == "16"
+    # an even ring also keeps its weights when all spins are turned over
+    words = {word for cycles in found["generators"] for cycle in cycles for word in cycle}
+    assert {"0=0", "0=1"} <= words
+    assert all(found["generators"])
 
 
 def test_evidence_breaks_symmetries():
@@ -36,6 +55,10 @@ def test_own_generators_are_taken_as_they_are():
     done = run("symmetry", RING, "--exact-only", "-g", "(0 1 2)")
     assert "(0 1 2)" in done.stdout
     assert "given" in done.stdout
+    typed = ("-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
+    found = json.loads(run("symmetry", RING, "--exact-only", "--json", *typed).stdout)
+    assert found["order"] == "64"  # four turns, and each of four spins may be flipped
+    assert found["generators"] == [[["0", "1", "2", "3"]], [["0=0", "0=1"]]]
 
 
 @pytest.mark.parametrize("typed", ["(0 1 1)", "(0 9)", "(0 1", "nonsense"])
@@ -46,16 +69,41 @@ def test_generators_that_are_no_permutations_are_refused(typed):
     assert "Traceback" not in done.stderr
 
 
-def test_approximations_say_how_often_the_model_accepts(tmp_path):
+def test_approximations_say_how_often_the_model_accepts():
     found = json.loads(run("symmetry", RING, "--json").stdout)
     names = [one["name"] for one in found["approximations"]]
-    assert names[0] == "without fields"
+    assert names == [
+        "without fields",
+        "one coupling",
+        "6 weights",
+        "6 weights, rank 5",
+        "6 weights, colours",
+    ]
     for one in found["approximations"]:
         assert one["acceptance"] is None or 0 < one["acceptance"] <= 1
 
 
+def test_a_model_too_large_for_one_approximation_still_gets_an_answer(monkeypatch):
+    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 3)
+    found = json.loads(run("symmetry", RING, "--json").stdout)
+    assert found["order"] == "8"
+    remarks = {one["name"]: one["remark"] for one in found["approximations"]}
+    assert "limit is 3 variables" in remarks.pop("6 weights, rank 5")
+    assert set(remarks.values()) == {""}
+    assert "limit is 3 variables" in run("symmetry", RING).stdout
+
+
+def test_a_model_that_cannot_be_sampled_still_has_symmetries(tmp_path):
+    file = tmp_path / "wide.uai"
+    table = f"300 {' 1' * 300}\n"
+    file.write_text(f"MARKOV\n2\n300 300\n2\n1 0\n1 1\n{table}{table}")
+    found = json.loads(run("symmetry", file, "--json").stdout)
+    assert found["order"] == "2"
+    assert all("300 values" in one["remark"] for one in found["approximations"])
+
+
 def test_a_table_says_what_more_moved_factors_buy():
-    found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][-1]
+    found = json.loads(run("symmetry", RING, "--json").stdout)["approximations"][0]
     # opposite corners have the same neighbours: two pairs whose exchange moves nothing
     assert [cut["max_moved"] for cut in found["cuts"]] == [10, 50, 200, 1000]
     for cut in found["cuts"]:
@@ -99,6 +147,15 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
         (("--method", "gibbs", "--estimator", "orbits"), "generators"),
         (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
+        (("--method", "gibbs", "--alpha", "0.5"), "alpha is for lifted and lmh, not for gibbs"),
+        (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
+        (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
+        (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),
+        (("--method", "lifted", "--moves", "{}"), "moves is for lmh, not for lifted"),
+        (("--method", "lifted", "--alpha", "7", "-e", "0=1", "-e", "1=0"), "alpha lies between"),
+        (("--method", "lmh", "-g", "(0 1)", "--rank", "3"), "no rank"),
+        (("--method", "lmh", "--moves", "{}", "--alpha", "0.5"), "no alpha"),
+        (("--method", "lmh", "--moves", "{}", "-g", "(0 1)"), "no generators"),
     ],
 )
 def test_jumps_that_make_no_sense_are_refused(words, remark):

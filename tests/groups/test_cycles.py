@@ -76,7 +76,8 @@ def test_malformed_cycles_are_refused(text, message):
     [
         ("(A=0 B=0)", "values of 0 go to different points"),
         ("(A=0 A=2)", "a value below 2, found A=2"),
-        ("(A B)", "no point called"),
+        ("(A B)", "expected A=value"),
+        ("(A=0 X=1)", "no point called X"),
         ("(A=x B=0)", "found A=x"),
         ("(A=0 C=0)(A=1 C=1)", "values of 2 go to different points"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.groups.permutation import permutation
-from orbitmc.groups.permutation_group import group_from_rows
+from orbitmc.groups.permutation_group import group_from_rows, permutation_group
 from orbitmc.models.chimera import chimera
 from orbitmc.models.ising import ising, ising_grid
 from orbitmc.models.potts import potts_grid
@@ -198,6 +198,22 @@ def test_the_energy_check_rejects_what_is_no_symmetry():
     wrong = group_from_rows([[1, 0, 2, 3, 4, 5, 6, 7, 8], [0, 3, 6, 1, 4, 7, 2, 5, 8]])
     assert changes_energy(graph, wrong).tolist() == [True, True]
     assert changes_energy(ising_grid(3, 3, 0.4).graph, wrong).tolist() == [True, False]
+
+
+def test_small_weights_count_beside_huge_ones():
+    builder = Builder(np.full(41, 2))
+    for variable in range(40):
+        builder.add_factor([variable], [0.0, 0.02 * variable])
+    builder.add_factor([40], [0.0, 1e9])
+    report = automorphisms(builder.build())
+    assert report.order == 1
+    assert report.complete
+
+
+def test_the_energy_check_sees_every_wrong_swap():
+    graph = ising_grid(1, 100, 0.0, np.arange(100.0)[None]).graph
+    swaps = [permutation(100, {k: k + 1, k + 1: k}) for k in range(99)]
+    assert changes_energy(graph, permutation_group(100, swaps)).all()
 
 
 def test_the_energy_check_sees_impossible_states():

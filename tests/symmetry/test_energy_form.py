@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from orbitmc.classes import float_classes
+from orbitmc.graph.anova import anova_term
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.energy_form import anova_term, energy_form
+from orbitmc.symmetry.energy_form import energy_form
 from tests.oracle.random_models import random_graph
 
 

@@ -51,7 +51,7 @@ def _of_rank(kind: Terms, rank: int) -> Terms:
     if len(members) > MOST_MEMBERS:
         raise LimitError(
             f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
-            f"entries; the limit is {MOST_MEMBERS} variables"
+            f"entries; the limit is {MOST_MEMBERS} variables (rank 0 leaves links as they are)"
         )
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats, lengths
 from orbitmc.classes import GAP, row_classes, snapped
+from orbitmc.graph.anova import anova_term, completed
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -91,7 +92,7 @@ def _parts(tables: Floats) -> Iterator[tuple[Floats, list[int], bool]]:
     impossible = np.isneginf(tables)
     if impossible.any():
         yield np.where(impossible, -np.inf, 0.0), everything, True
-    finite = _completed(tables, impossible)
+    finite = completed(tables, impossible)
     if arity > MOST_SPLIT:
         yield (
             finite - finite.mean(axis=tuple(range(1, arity + 1)), keepdims=True),
@@ -101,26 +102,7 @@ def _parts(tables: Floats) -> Iterator[tuple[Floats, list[int], bool]]:
         return
     for size in range(1, arity + 1):
         for axes in itertools.combinations(range(arity), size):
-            yield _anova(finite, axes), list(axes), False
-
-
-def _completed(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
-    """Put the mean of the possible entries where entries are impossible."""
-    if not impossible.any():
-        return tables
-    axes = tuple(range(1, tables.ndim))
-    possible = np.maximum((~impossible).sum(axis=axes, keepdims=True), 1)
-    means = np.where(impossible, 0.0, tables).sum(axis=axes, keepdims=True) / possible
-    return np.where(impossible, means, tables)
-
-
-def _anova(tables: Floats, axes: tuple[int, ...]) -> Floats:
-    """The part of each table that needs all variables of `axes`, and no others, to be known."""
-    others = tuple(axis + 1 for axis in range(tables.ndim - 1) if axis not in axes)
-    term = tables.mean(axis=others) if others else tables
-    for axis in range(1, term.ndim):
-        term = term - term.mean(axis=axis, keepdims=True)
-    return term
+            yield anova_term(finite, axes), list(axes), False
 
 
 def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:

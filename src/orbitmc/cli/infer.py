@@ -59,7 +59,8 @@ def infer(
     ] = None,
     seed: Seed = 0,
     scan: Annotated[
-        Literal["systematic", "random"], typer.Option(help="In which order to update variables.")
+        Literal["systematic", "random"],
+        typer.Option(help="In which order gibbs updates variables."),
     ] = "systematic",
     slices: Annotated[
         Literal["walk", "samplesat"],

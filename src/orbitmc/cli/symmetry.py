@@ -89,11 +89,13 @@ def _print_some(title: str, lines: list[str]) -> None:
 
 
 def _worth(one: dict[str, Any]) -> str:
+    if one.get("remark"):
+        return str(one["remark"])
     if not one["blocks"]:
         return "no symmetries that are cheap to use"
     accepted = one["acceptance"]
     chance = "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"
+    blocks = "1 block" if one["blocks"] == 1 else f"{one['blocks']} blocks"
     return (
-        f"{one['moved_variables']} variables in {one['blocks']} blocks, "
-        f"{one['moved_factors']} factors, {chance}"
+        f"{one['moved_variables']} variables in {blocks}, {one['moved_factors']} factors, {chance}"
     )

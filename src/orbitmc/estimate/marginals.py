@@ -136,8 +136,8 @@ def sampled_marginals(
     found = {}
     for variable, name in enumerate(model.names):
         if verdicts[variable] == FORCED:
-            assert domains is not None
-            found[name] = _certain(model, name, domains.of(variable).astype(float), FORCED)
+            left = np.ones(1) if domains is None else domains.of(variable).astype(float)
+            found[name] = _certain(model, name, left, FORCED)
             continue
         own = slice(spread.start[variable], spread.start[variable + 1])
         found[name] = Marginal(
@@ -176,6 +176,7 @@ def _verdicts(
         verdict[np.isin(part_of, part_of[frozen])] = SUSPECT
         verdict[frozen] = FROZEN
         verdict[remaining == 1] = FORCED
+    verdict[model.graph.cardinality == 1] = FORCED
     return verdict.tolist()
 
 

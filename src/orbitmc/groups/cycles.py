@@ -6,7 +6,7 @@ misread are written as JSON strings. Without names, points are written as their 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,19 @@ def cycles(element: Permutation) -> list[list[int]]:
 
 def cycle_text(element: Permutation, names: Sequence[str] | None = None) -> str:
     """Write a permutation as cycles; `()` is the identity."""
+    parts = [" ".join(map(_quoted, cycle)) for cycle in cycle_words(element, names)]
+    return "".join(f"({part})" for part in parts) or "()"
+
+
+def cycle_words(element: Permutation, names: Sequence[str] | None = None) -> list[list[str]]:
+    """The names in each cycle; where values change, each stands with a value: `A=0`."""
     if names is not None and len(names) != element.degree:
         raise InputError(f"{element.degree} points need as many names, got {len(names)}")
-    parts = [" ".join(_words(element, cycle, names)) for cycle in _written_cycles(element)]
-    return "".join(f"({part})" for part in parts) or "()"
+    called = names or [str(point) for point in range(element.degree)]
+    return [
+        [called[point] if value is None else f"{called[point]}={value}" for point, value in cycle]
+        for cycle in _written_cycles(element)
+    ]
 
 
 def read_cycles(
@@ -80,11 +89,8 @@ def _written_cycles(element: Permutation) -> list[Any]:
     return [[(int(owner[k]), k - int(begin[k])) for k in cycle] for cycle in found]
 
 
-def _words(element: Permutation, cycle: Any, names: Sequence[str] | None) -> Iterator[str]:
-    for point, value in cycle:
-        name = str(point) if names is None else names[point]
-        word = name if value is None else f"{name}={value}"
-        yield word if WORD.fullmatch(word) else json.dumps(word)
+def _quoted(word: str) -> str:
+    return word if WORD.fullmatch(word) else json.dumps(word)
 
 
 def _split(text: str) -> list[list[str]]:
@@ -130,7 +136,9 @@ def _point(word: str, number: dict[str, int]) -> int:
 
 
 def _pair(word: str, number: dict[str, int], pairs: Pairs) -> int:
-    name, _, value = word.rpartition("=")
+    name, told, value = word.rpartition("=")
+    if not told:
+        raise InputError(f"expected {word}=value, as everywhere in cycles of values")
     begin, end = (int(pairs.start[_point(name, number) + k]) for k in (0, 1))
     if not value.isdecimal() or int(value) >= end - begin:
         raise InputError(f"expected {name}=value with a value below {end - begin}, found {word}")

@@ -8,8 +8,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.potentials import log_potential
 from orbitmc.groups.permutation_group import PermutationGroup
 
-STATES = 4
-"""States to try: a wrong generator changes the log-weight of almost every one."""
+STATES = 16
+"""States to try: even a wrong swap of two binary variables changes only every other one."""
 
 TOLERANCE = 1e-9
 """Relative to the sum of absolute log-potentials, which bounds the rounding of their sum."""

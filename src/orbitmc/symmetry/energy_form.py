@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats, lengths
 from orbitmc.classes import GAP, distinct_rows, float_classes, row_classes
+from orbitmc.graph.anova import anova_term, completed
 from orbitmc.graph.factor_graph import FactorGraph
 
 Rows = NDArray[np.int64]
@@ -80,19 +81,25 @@ class _Pool:
         """Split tables of one shape into terms; impossible entries become hard terms."""
         impossible = np.isneginf(tables)
         if impossible.any():
-            self._put(scopes, impossible.astype(np.float64), table_of, hard=True)
-        finite = _completed(tables, impossible)
+            self._put(scopes, impossible.astype(np.float64), table_of, 0.0, hard=True)
+        finite = completed(tables, impossible)
+        noise = GAP * (1.0 + _largest(finite))
         if scopes.shape[1] > MOST_ARGUMENTS:
-            self._put(scopes, finite, table_of, hard=False)
+            self._put(scopes, finite, table_of, noise)
             return
         for axes in _subsets(scopes.shape[1]):
-            self._put(scopes[:, axes], anova_term(finite, axes), table_of, hard=False)
+            self._put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
 
-    def _put(self, scopes: Rows, tables: Floats, table_of: Rows, *, hard: bool) -> None:
-        """Keep what is not zero, with variables in their usual order."""
-        scale = 1.0 + np.abs(tables).max(initial=0.0)
-        active = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0) > GAP * scale
-        kept = active[table_of]
+    def _put(
+        self,
+        scopes: Rows,
+        tables: Floats,
+        table_of: Rows,
+        noise: Floats | float,
+        hard: bool = False,
+    ) -> None:
+        """Keep what is above the noise of its table, with variables in their usual order."""
+        kept = (_largest(tables) > noise)[table_of]
         rank = self.cardinality[scopes[kept]] * len(self.cardinality) + scopes[kept]
         orders, which = distinct_rows(np.argsort(rank, axis=1))
         for number, order in enumerate(orders):
@@ -119,28 +126,15 @@ class _Pool:
                 yield Terms(shape, hard, scopes[active], table_of[active], tables)
 
 
-def anova_term(tables: Floats, axes: tuple[int, ...]) -> Floats:
-    """The part of each table that needs all variables of `axes`, and no others, to be known."""
-    others = tuple(axis + 1 for axis in range(tables.ndim - 1) if axis not in axes)
-    term = tables.mean(axis=others) if others else tables
-    for axis in range(1, term.ndim):
-        term = term - term.mean(axis=axis, keepdims=True)
-    return term
+def _largest(tables: Floats) -> Floats:
+    """The largest size of an entry, for each table."""
+    found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    return found
 
 
 def _subsets(arity: int) -> Iterator[tuple[int, ...]]:
     for size in range(1, arity + 1):
         yield from itertools.combinations(range(arity), size)
-
-
-def _completed(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
-    """Put the mean of the possible entries where entries are impossible."""
-    if not impossible.any():
-        return tables
-    axes = tuple(range(1, tables.ndim))
-    possible = np.maximum((~impossible).sum(axis=axes, keepdims=True), 1)
-    means = np.where(impossible, 0.0, tables).sum(axis=axes, keepdims=True) / possible
-    return np.where(impossible, means, tables)
 
 
 def _added_up(parts: list[tuple[Rows, Floats, Rows]], *, hard: bool) -> tuple[Rows, Floats, Rows]:

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from orbitmc.arrays import Floats, lengths
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.symmetry.exchangeable import table_kinds
 
 Numbers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -61,7 +62,7 @@ def _joined(
 def _roles(graph: FactorGraph, factor: Numbers) -> Words:
     """A word for each argument: what its factor says, and where in it the argument stands."""
     arity = lengths(graph.scope_start)
-    content, symmetric = _tables(graph)
+    content, symmetric = table_kinds(graph), _symmetric_tables(graph)
     first = graph.scope_start[:-1].astype(np.int64)
     clause = np.arange(graph.factors) >= graph.first_clause
     last = first + arity - 1
@@ -74,18 +75,14 @@ def _roles(graph: FactorGraph, factor: Numbers) -> Words:
     return _mixed(_mixed(spot) + wanted.astype(np.uint64))
 
 
-def _tables(graph: FactorGraph) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Number tables by their content, and say which ones two variables may read either way."""
-    known: dict[bytes, int] = {}
-    count = len(graph.table_start) - 1
-    content, symmetric = np.zeros(count, np.int64), np.zeros(count, bool)
-    for number in range(count):
+def _symmetric_tables(graph: FactorGraph) -> NDArray[np.bool_]:
+    """Which tables two variables may read either way."""
+    found = np.zeros(len(graph.table_start) - 1, bool)
+    for number in range(len(found)):
         table = graph.table[graph.table_start[number] : graph.table_start[number + 1]]
-        content[number] = known.setdefault(table.tobytes(), len(known))
         side = math.isqrt(len(table))
-        square = side * side == len(table)
-        symmetric[number] = square and np.array_equal(*_both_ways(table, side))
-    return content, symmetric
+        found[number] = side * side == len(table) and np.array_equal(*_both_ways(table, side))
+    return found
 
 
 def _both_ways(table: Floats, side: int) -> tuple[Floats, Floats]:
