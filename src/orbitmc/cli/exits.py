@@ -9,6 +9,7 @@ from typing import ParamSpec
 
 import typer
 
+from orbitmc.cli.stopping import heard
 from orbitmc.errors import OrbitError
 
 BROKEN, NOT_CONVERGED, INTERRUPTED = 1, 3, 130
@@ -34,8 +35,9 @@ def say(message: str) -> None:
 
 def _exit_code(command: Callable[[], int], debug: bool) -> int:
     try:
-        code = command()
-        sys.stdout.flush()
+        with heard():
+            code = command()
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         return _reader_has_left()
