@@ -45,7 +45,7 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
         say(str(error))
         return error.exit_code
     except KeyboardInterrupt as stop:
-        say(f"interrupted {str(stop) or 'before there was anything to answer'}")
+        say(f"interrupted {str(stop) or 'before the answer was complete'}")
         return INTERRUPTED
     except MemoryError:
         say("this computer has no memory left for it; a smaller --memory says so earlier")

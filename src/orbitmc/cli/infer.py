@@ -217,7 +217,7 @@ def infer(
         say("the answer is exact, so there is no run to keep")
     if results is not None:
         write_results(answer, results)
-    return deliver(answer, json=json, output=output, quiet=quiet)
+    return deliver(answer, json=json, output=output, quiet=quiet) or session.exit_code
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
