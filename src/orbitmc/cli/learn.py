@@ -108,6 +108,7 @@ def learn(
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
     require_writable(checkpoint)
+    from orbitmc.cli.compiling import Compiling
     from orbitmc.formats.writing import write_text
     from orbitmc.learn.checkpoint import load, question
     from orbitmc.learn.learning import Settings
@@ -138,11 +139,11 @@ def learn(
     if start is not None and not quiet:
         say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
     watching = _Watching(quiet, checkpoint, asked)
-    with _stopped_by_signals():
+    with Compiling(quiet=quiet), _stopped_by_signals():
         learned = learn_weights(read, worlds, settings, start=start, watch=watching)
-    watching.keep(learned.step)
     text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
     write_text(output, text)
+    watching.keep(learned.step)
     return _end(learned, settings, output, quiet)
 
 

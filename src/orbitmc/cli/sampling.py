@@ -5,10 +5,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from orbitmc.cli.compiling import Compiling
 from orbitmc.cli.exits import say
 from orbitmc.cli.progress import Watching
 from orbitmc.cli.stopping import Stopping
-from orbitmc.compiled import cache_folder
 from orbitmc.errors import InputError
 from orbitmc.run.checkpoint import Checkpoints, save
 from orbitmc.run.sampler import Run, Watcher
@@ -32,6 +32,7 @@ class Session:
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
         self.progress, self.stopping = Watching(quiet=quiet), Stopping()
+        self.compiling = Compiling(quiet=quiet)
         self.watchers: list[Watcher] = [self.stopping, self.progress]
         if checkpoint is not None:
             self.keep = Checkpoints(checkpoint, self.question, every=every)
@@ -42,8 +43,7 @@ class Session:
         self.question.update(more)
 
     def __enter__(self) -> Self:
-        if not self.quiet and not any(cache_folder().iterdir()):
-            say("compiling for this machine, once; that takes about half a minute")
+        self.compiling.__enter__()
         self.stopping.__enter__()
         return self
 
@@ -60,6 +60,7 @@ class Session:
                 self._keep_at_last(run, self.checkpoint)
         finally:
             self.stopping.__exit__(kind, error, trace)
+            self.compiling.__exit__(kind, error, trace)
 
     def _try_to_keep(self, run: Run) -> None:
         try:

@@ -44,16 +44,18 @@ def symmetry(
     debug: Debug = False,
 ) -> int:
     """Show generators, orbits and order of the symmetry group, and what approximations add."""
+    from orbitmc.cli.compiling import Compiling
     from orbitmc.prospects import prospects
 
     asked = read_question(model, evidence, memory).model
-    found = prospects(
-        asked,
-        values=values,
-        seconds=seconds,
-        generators=read_generators(generators),
-        approximate=approximate,
-    )
+    with Compiling():
+        found = prospects(
+            asked,
+            values=values,
+            seconds=seconds,
+            generators=read_generators(generators),
+            approximate=approximate,
+        )
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
