@@ -1,5 +1,7 @@
 """Whatever goes wrong gets one line and its exit code, never a traceback."""
 
+import errno
+import json
 import os
 import subprocess
 
@@ -65,6 +67,18 @@ def test_an_unknown_verb_is_not_understood():
 @pytest.mark.parametrize("name", ["x.txt", "nowhere/x.MAR", "."])
 def test_an_answer_that_cannot_be_written_is_refused_before_it_is_sought(tmp_path, name):
     refused(2, "infer", rain(tmp_path), "-o", tmp_path / name)
+
+
+def test_an_answer_that_cannot_be_written_after_all_is_printed(tmp_path, monkeypatch):
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    model = rain(tmp_path)
+    monkeypatch.setattr("orbitmc.formats.writing._replace", full)
+    done = orbitmc("infer", model, "-o", tmp_path / "x.csv", "--quiet")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'x.csv'}: cannot write it: No space left on device" in done.stderr
+    assert set(json.loads(done.stdout)["variables"]) == {"rain", "grass", "mood"}
 
 
 def test_contradictory_evidence_has_its_own_code(tmp_path):

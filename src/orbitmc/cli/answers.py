@@ -16,14 +16,21 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
     """Give the answer to whoever asked; gives the exit code."""
     from orbitmc.report.words import remarks
 
+    unwritten = None
     if output is not None:
-        _writer(output)(answer, output)
+        try:
+            _writer(output)(answer, output)
+        except InputError as error:
+            unwritten, json = error, True
     if json or output is None:
         _print(answer, json)
     trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
     if not quiet or not trusted:
         for remark in remarks(answer):
             say(remark)
+    if unwritten is not None:
+        say(f"{unwritten}; so the answer is printed, as JSON")
+        return unwritten.exit_code
     if output is not None and not quiet:
         say(f"the answer is in {output}")
     if answer.about.interrupted:

@@ -215,9 +215,10 @@ def infer(
     answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")
+    code = deliver(answer, json=json, output=output, quiet=quiet)
     if results is not None:
         write_results(answer, results)
-    return deliver(answer, json=json, output=output, quiet=quiet) or session.exit_code
+    return code or session.exit_code
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:

@@ -21,6 +21,7 @@ from orbitmc.cli.options import (
     Quiet,
     Seed,
 )
+from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.learn.learning import Learned, Settings
@@ -161,8 +162,11 @@ class _Watching:
             say(_words(step))
             self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
         if now >= self.kept + KEPT_SECONDS:
-            self.keep(step)
             self.kept = now
+            try:
+                self.keep(step)
+            except InputError as error:
+                say(f"warning: learning is not kept: {error}; it goes on")
 
     def keep(self, step: "Step") -> None:
         from orbitmc.learn.checkpoint import save
