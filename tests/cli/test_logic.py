@@ -107,6 +107,12 @@ def test_too_many_groundings_are_a_limit(tmp_path):
     assert "8,000,000 groundings" in done.stderr
 
 
+def test_evidence_may_be_longer_than_a_file_name(files):
+    program, _ = files
+    atoms = ", ".join(f"Friends(A{k}, A{k + 1})" for k in range(99))
+    assert "Smokes(A99)" in asked(program, "-e", atoms, "-q", "Smokes", "--method", "exact")
+
+
 def test_ground_writes_a_model_that_gives_the_same_answer(files, tmp_path):
     program, facts = files
     done = orbitmc("ground", program, facts, "-q", "Smokes,Cancer", "-o", tmp_path / "ground.json")

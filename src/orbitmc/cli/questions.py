@@ -1,5 +1,6 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -120,7 +121,7 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     files: list[Path] = []
     texts: list[str] = []
     for piece in pieces:
-        if Path(piece).exists():
+        if os.path.exists(piece):
             files.append(Path(piece))
         elif "(" in piece:
             texts.append(piece)
