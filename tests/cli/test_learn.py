@@ -137,3 +137,11 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
     assert done.returncode == 2
     assert "cannot write: No space left on device; it goes on" in done.stderr
     assert output.read_text() == expected
+
+
+def test_a_database_is_never_overwritten(files):
+    program, database, _ = files
+    done = orbitmc("learn", program, database, "-o", database)
+    assert done.returncode == 2
+    assert "overwrite" in done.stderr
+    assert database.read_text() == PEOPLE

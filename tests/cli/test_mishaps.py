@@ -81,6 +81,19 @@ def test_an_answer_that_cannot_be_written_after_all_is_printed(tmp_path, monkeyp
     assert set(json.loads(done.stdout)["variables"]) == {"rain", "grass", "mood"}
 
 
+def test_what_is_read_is_never_overwritten(tmp_path):
+    model, seen = rain(tmp_path), tmp_path / "seen.json"
+    seen.write_text('{"rain": "yes"}')
+    kept = model.read_bytes()
+    assert "overwrite" in refused(2, "infer", model, "-o", model)
+    assert "overwrite" in refused(2, "infer", model, "-e", seen, "-o", seen)
+    assert "overwrite" in refused(2, "infer", model, "-e", seen, "-r", seen)
+    assert "overwrite" in refused(2, "convert", model, model)
+    assert "there already" in refused(2, "infer", model, "--checkpoint", model)
+    assert model.read_bytes() == kept
+    assert seen.read_text() == '{"rain": "yes"}'
+
+
 def test_contradictory_evidence_has_its_own_code(tmp_path):
     said = refused(4, "infer", rain(tmp_path), "-e", "rain=no", "-e", "rain=yes")
     assert "rain" in said

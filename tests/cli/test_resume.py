@@ -81,6 +81,17 @@ def test_soft_evidence_and_settings_are_remembered(tmp_path, options):
     assert answer_of("resume", run)["variables"] == first["variables"]
 
 
+def test_an_earlier_run_is_never_overwritten(tmp_path):
+    path, run = rain(tmp_path), tmp_path / "x.run"
+    words = ("infer", path, "--method", "gibbs", "--samples", "30", "--checkpoint", run)
+    assert orbitmc(*words).returncode == 0
+    kept = run.read_bytes()
+    done = orbitmc(*words)
+    assert done.returncode == 2
+    assert "`orbitmc resume`" in done.stderr
+    assert run.read_bytes() == kept
+
+
 def test_a_run_of_another_model_is_refused(tmp_path):
     path, run = grid(tmp_path), tmp_path / "x.run"
     few = ("--method", "gibbs", "--samples", "50")

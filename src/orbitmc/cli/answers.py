@@ -1,7 +1,7 @@
 """Print an answer, write it to a file, and say what to think of it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,25 @@ def require_writable(path: Path | None) -> None:
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"the folder {str(path.parent)!r} is not writable", source=str(path))
+
+
+def require_new_run(path: Path | None) -> None:
+    """Refuse to write a run over an earlier one, or over anything else."""
+    require_writable(path)
+    if path is not None and path.exists():
+        raise InputError(
+            "this file is there already: `orbitmc resume` goes on with a run that was kept, "
+            "another name begins a new one",
+            source=str(path),
+        )
+
+
+def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
+    """Refuse to write over what the same command reads."""
+    if path is not None and path.exists():
+        for source in sources:
+            if os.path.exists(source) and path.samefile(source):
+                raise InputError("this would overwrite what is read here", source=str(path))
 
 
 def require_output(path: Path | None) -> None:

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from orbitmc.cli.answers import deliver, require_output, require_writable, write_results
+from orbitmc.cli.answers import (
+    deliver,
+    require_new_run,
+    require_other,
+    require_output,
+    require_writable,
+    write_results,
+)
 from orbitmc.cli.exits import say, verb
 from orbitmc.cli.options import (
     MEMORY,
@@ -165,9 +172,11 @@ def infer(
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
     require_output(output)
-    require_writable(checkpoint)
+    require_new_run(checkpoint)
     require_writable(results)
     source = _one_of(model, program)
+    for written in (output, results):
+        require_other(written, [source, *(evidence or ())])
     settings = _settings(
         method=method,
         scan=scan,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orbitmc.cli.answers import require_writable
+from orbitmc.cli.answers import require_other, require_writable
 from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.cli.options import (
     MEMORY,
@@ -108,6 +108,7 @@ def learn(
 ) -> int:
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
+    require_other(output, databases)
     require_writable(checkpoint)
     from orbitmc.cli.compiling import Compiling
     from orbitmc.formats.writing import write_text
