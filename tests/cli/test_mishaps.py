@@ -142,6 +142,28 @@ def test_a_reader_that_leaves_early_is_no_mishap(tmp_path):
     assert done.stdout.startswith("variable")
 
 
+def in_bash(words, path):
+    line = f"{' '.join(command('infer', path))} {words}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device to write to")
+def test_a_full_device_is_no_bug(tmp_path):
+    done = in_bash(">/dev/full", rain(tmp_path))
+    assert done.returncode == 2
+    assert "cannot write the answer: No space left on device" in done.stderr
+    assert "should not happen" not in done.stderr
+
+
+def test_streams_may_be_closed(tmp_path):
+    done = in_bash(">&-", rain(tmp_path))
+    assert done.returncode == 0
+    assert "exact" in done.stderr
+    done = in_bash("2>&-", rain(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout.startswith("variable")
+
+
 def test_a_bug_asks_to_be_reported(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("of all things")

@@ -1,5 +1,6 @@
 """All verbs of the command line."""
 
+import os
 import sys
 from typing import Annotated, TextIO
 
@@ -49,9 +50,15 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
     app(prog_name="orbitmc")
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """Let what is said to a closed stream vanish, as services start programs with these."""
+    return open(os.devnull, "w") if stream is None else stream
 
 
 def _never_fail_on_letters(stream: TextIO) -> None:
