@@ -125,6 +125,11 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
             files.append(Path(piece))
         elif "(" in piece:
             texts.append(piece)
+        elif "=" in piece:
+            raise InputError(
+                "there is no such file; write an atom as in Smokes(Anna) or !Smokes(Anna)",
+                source=piece,
+            )
         else:
             files += [Path(part) for part in piece.split(",") if part]
     return files, texts
