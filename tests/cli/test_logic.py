@@ -153,3 +153,14 @@ def test_a_stopped_run_goes_on_in_atoms(files, tmp_path):
 def test_check_and_symmetry_read_programs(files):
     program, facts = files
     assert orbitmc("check", program, "-e", facts).returncode == 0
+
+
+@pytest.mark.parametrize("verb", [("check",), ("symmetry", "--exact-only")])
+def test_check_and_symmetry_look_at_what_a_query_asks_about(files, verb):
+    program, facts = files
+    words = (*verb, program, "-e", facts, "--json")
+    assert orbitmc(*words).stdout != orbitmc(*words, "-q", "Smokes").stdout
+    ground = orbitmc("ground", program, facts, "-q", "Smokes").stdout
+    if verb[0] == "check":
+        found = json.loads(orbitmc(*words, "-q", "Smokes").stdout)
+        assert ground.startswith(f"{found['variables']} variables and {found['factors']} factors")

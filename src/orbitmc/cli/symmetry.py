@@ -14,8 +14,9 @@ from orbitmc.cli.options import (
     Json,
     Memory,
     ModelFile,
+    Query,
 )
-from orbitmc.cli.questions import read_generators, read_question
+from orbitmc.cli.questions import LogicOptions, read_generators, read_question
 
 if TYPE_CHECKING:
     from orbitmc.prospects import Prospects
@@ -27,6 +28,7 @@ MOST_LINES = 20
 def symmetry(
     model: ModelFile,
     evidence: EvidenceList = None,
+    query: Query = None,
     values: Annotated[
         bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
     ] = False,
@@ -47,7 +49,7 @@ def symmetry(
     from orbitmc.cli.compiling import Compiling
     from orbitmc.prospects import prospects
 
-    asked = read_question(model, evidence, memory).model
+    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     with Compiling():
         found = prospects(
             asked,
