@@ -20,7 +20,7 @@ def check(
     json: Json = False,
     debug: Debug = False,
 ) -> int:
-    """Say what is in a model, what an answer will cost, and what looks wrong."""
+    """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.inspection import overview
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model

@@ -27,7 +27,7 @@ def convert(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Write a model in another format, with evidence built in if there is any."""
+    """Write a model in another format, with its evidence built in."""
     require_writable(output)
     require_other(output, [model, *(evidence or ())])
     from orbitmc.formats.registry import write

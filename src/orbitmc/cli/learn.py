@@ -44,7 +44,7 @@ def learn(
     databases: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DATABASE...",
+            metavar="DATABASE",
             help="What is true, each in a world of its own; what is not listed is false.",
             show_default=False,
         ),

@@ -26,6 +26,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its three columns leave too little room for words at 80 letters
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (infer, compare, symmetry, check, convert, ground, learn, resume, demo):

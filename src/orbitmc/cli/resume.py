@@ -43,7 +43,7 @@ def resume(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Go on with a run after a stop, bit for bit as if nothing had happened."""
+    """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     from orbitmc.choice import kernel_for
     from orbitmc.cli.sampling import Session

@@ -45,7 +45,10 @@ def symmetry(
     json: Json = False,
     debug: Debug = False,
 ) -> int:
-    """Show generators, orbits and order of the symmetry group, and what approximations add."""
+    """Show the symmetries of a model, and what approximations add.
+
+    Generators, orbits and order of its group come first.
+    """
     from orbitmc.cli.compiling import Compiling
     from orbitmc.prospects import prospects
 
