@@ -41,6 +41,17 @@ if TYPE_CHECKING:
     from orbitmc.settings import Settings
 
 
+JUMPING = {
+    "alpha": ("auto", "lifted", "lmh"),
+    "clusters": ("auto", "lmh"),
+    "rank": ("auto", "lmh"),
+    "max_moved": ("auto", "lmh"),
+    "min_acceptance": ("auto", "lmh"),
+    "moves": ("auto", "lmh"),
+}
+"""Options that say how to jump, and the methods that would listen."""
+
+
 @verb
 def infer(
     model: OptionalModelFile = None,
@@ -240,6 +251,12 @@ def _settings(**options: Any) -> "Settings":
     ends = ("samples", "seconds", "standard_error")
     if sum(options[end] is not None for end in ends) > 1:
         raise InputError("give only one of --seconds, --samples and --error")
+    for name, methods in JUMPING.items():
+        if options[name] is not None and options["method"] not in methods:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"{option} is for {' and '.join(methods[1:])}, not {options['method']}"
+            )
     from orbitmc.random import LANE_UNIT
     from orbitmc.settings import Settings
 
