@@ -50,3 +50,8 @@ class LimitError(OrbitError):
     """A limit (memory, time, size) that the question would exceed; says the predicted figure."""
 
     exit_code = 5
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: when it comes inside compiled code, that wraps it."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)

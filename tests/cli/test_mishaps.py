@@ -191,6 +191,16 @@ def test_a_bug_asks_to_be_reported(monkeypatch):
     assert "Traceback" in orbitmc("check", "x.uai", "--debug").stderr
 
 
+def test_ctrl_c_inside_compiled_code_is_no_bug(monkeypatch):
+    def interrupted(*_, **__):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("orbitmc.formats.registry.read", interrupted)
+    done = orbitmc("check", "x.uai")
+    assert done.returncode == 130
+    assert "should not happen" not in done.stderr
+
+
 def test_letters_that_a_terminal_lacks_do_no_harm(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     words = ("infer", rain(tmp_path), "--method", "gibbs", "--samples", "9")

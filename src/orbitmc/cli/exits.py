@@ -11,7 +11,7 @@ from typing import ParamSpec
 import typer
 
 from orbitmc.cli.stopping import heard
-from orbitmc.errors import OrbitError
+from orbitmc.errors import OrbitError, is_interrupt
 
 BROKEN, UNWRITTEN, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -53,13 +53,17 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
         say(f"cannot write the answer: {error.strerror}")
         return UNWRITTEN
     except KeyboardInterrupt as stop:
-        say(f"interrupted {str(stop) or 'before the answer was complete'}")
-        return INTERRUPTED
+        return _interrupted(str(stop))
     except MemoryError:
         say("this computer has no memory left for it; a smaller --memory says so earlier")
         return 5
     except Exception as error:
-        return _bug(error, debug)
+        return _interrupted() if is_interrupt(error) else _bug(error, debug)
+
+
+def _interrupted(when: str = "") -> int:
+    say(f"interrupted {when or 'before the answer was complete'}")
+    return INTERRUPTED
 
 
 def _bug(error: Exception, debug: bool) -> int:
