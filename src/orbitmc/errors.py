@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+MOST_LINES = 20
+
 
 class OrbitError(Exception):
     """The only error that bad input, contradictions or limits may raise."""
@@ -25,7 +27,7 @@ class InputError(OrbitError):
 
 
 class ManyInputError(InputError):
-    """Everything that is wrong with the input, a line each.
+    """Everything that is wrong with the input, a line each; of very many, the first ones.
 
     >>> print(ManyInputError([InputError("no weight", source="a.mln", line=2)]))
     a.mln:2: no weight
@@ -33,7 +35,9 @@ class ManyInputError(InputError):
 
     def __init__(self, errors: Iterable[InputError]) -> None:
         self.errors = tuple(errors)
-        super().__init__("\n".join(map(str, self.errors)))
+        lines = [str(error) for error in self.errors[:MOST_LINES]]
+        more = len(self.errors) - len(lines)
+        super().__init__("\n".join([*lines, f"… and {more:,} more like these"] if more else lines))
 
 
 class ContradictionError(OrbitError):
@@ -46,3 +50,8 @@ class LimitError(OrbitError):
     """A limit (memory, time, size) that the question would exceed; says the predicted figure."""
 
     exit_code = 5
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: when it comes inside compiled code, that wraps it."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)

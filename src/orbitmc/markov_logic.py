@@ -142,6 +142,8 @@ def logic(
 
 def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
     patterns = tuple(Pattern(name, None) for name, atoms in found.atoms.items() if atoms.variables)
+    if not found.atoms:
+        raise InputError("the program declares no predicate: nothing can be asked about")
     if not patterns:
         raise InputError("evidence decides every atom: nothing is left to ask about")
     return patterns

@@ -112,7 +112,7 @@ def _require_fit(ground: Ground, model: Model) -> None:
 def _steps(alpha: float, swaps: ConstantSwaps) -> float:
     """The share of steps that gives the base chain its share of changes."""
     if not 0 < alpha < 1:
-        raise InputError(f"the weight of a mixture lies between 0 and 1, not at {alpha}")
+        raise InputError(f"the weight of a mixture (alpha) lies between 0 and 1, not at {alpha}")
     each = max(1.0, swaps.mean_moved)
     return alpha * each / (alpha * each + 1 - alpha)
 

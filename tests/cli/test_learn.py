@@ -2,6 +2,7 @@
 
 import pytest
 
+from orbitmc.errors import InputError
 from orbitmc.learn.learning import Settings, learn
 from orbitmc.logic.evidence import parse_database
 from orbitmc.logic.parser import parse, read_program
@@ -119,3 +120,28 @@ def test_an_interruption_keeps_what_was_found(files, tmp_path, monkeypatch):
     found, expected = read_program(output), read_program(whole)
     for one, other in zip(found.rules, expected.rules, strict=True):
         assert one.weight == pytest.approx(other.weight, abs=1e-5)
+
+
+def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
+    program, database, output = files
+    assert orbitmc("learn", program, database, "-o", output).returncode == 0
+    expected = output.read_text()
+    output.unlink()
+
+    def full(path, step, asked):
+        raise InputError("cannot write: No space left on device", source=str(path))
+
+    monkeypatch.setattr("orbitmc.learn.checkpoint.save", full)
+    monkeypatch.setattr("orbitmc.cli.learn.KEPT_SECONDS", 0.0)
+    done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
+    assert done.returncode == 2
+    assert "cannot write: No space left on device; it goes on" in done.stderr
+    assert output.read_text() == expected
+
+
+def test_a_database_is_never_overwritten(files):
+    program, database, _ = files
+    done = orbitmc("learn", program, database, "-o", database)
+    assert done.returncode == 2
+    assert "overwrite" in done.stderr
+    assert database.read_text() == PEOPLE

@@ -70,8 +70,10 @@ def test_mistakes_are_named_all_at_once(tmp_path):
     ("words", "said"),
     [
         (("-q", "Smoks"), "did you mean 'Smokes'"),
-        (("-q", "Smokes(Anna,Bob)"), "Smokes has 1 arguments"),
+        (("-q", "Smokes(Anna,Bob)"), "takes 1 argument"),
+        (("-q", "Friends(Anna)"), "takes 2 arguments"),
         (("-q", "Smokes(Zoe)"), "no person"),
+        (("-e", "Smokes=true"), "write an atom as in Smokes(Anna)"),
         (("-e", "nobody.db"), "no such file"),
         (("--open", "Smoke"), "did you mean 'Smokes'"),
     ],
@@ -81,6 +83,22 @@ def test_wrong_questions_are_refused_kindly(files, words, said):
     done = orbitmc("infer", program, "-e", facts, *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_an_empty_program_is_told_from_one_that_evidence_decides(tmp_path):
+    (tmp_path / "empty.mln").write_text("// nothing yet\n")
+    done = orbitmc("infer", tmp_path / "empty.mln")
+    assert done.returncode == 2
+    assert "declares no predicate" in done.stderr
+
+
+def test_a_wrong_file_does_not_flood_the_screen(files, tmp_path):
+    program, _ = files
+    (tmp_path / "wrong.db").write_text("".join(f"what{k}(is, this)\n" for k in range(1000)))
+    done = orbitmc("infer", program, "-e", tmp_path / "wrong.db")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 21
+    assert "980 more" in done.stderr
 
 
 def test_a_query_for_a_plain_model_is_refused(tmp_path):
@@ -107,6 +125,12 @@ def test_too_many_groundings_are_a_limit(tmp_path):
     assert "8,000,000 groundings" in done.stderr
 
 
+def test_evidence_may_be_longer_than_a_file_name(files):
+    program, _ = files
+    atoms = ", ".join(f"Friends(A{k}, A{k + 1})" for k in range(99))
+    assert "Smokes(A99)" in asked(program, "-e", atoms, "-q", "Smokes", "--method", "exact")
+
+
 def test_ground_writes_a_model_that_gives_the_same_answer(files, tmp_path):
     program, facts = files
     done = orbitmc("ground", program, facts, "-q", "Smokes,Cancer", "-o", tmp_path / "ground.json")
@@ -129,3 +153,14 @@ def test_a_stopped_run_goes_on_in_atoms(files, tmp_path):
 def test_check_and_symmetry_read_programs(files):
     program, facts = files
     assert orbitmc("check", program, "-e", facts).returncode == 0
+
+
+@pytest.mark.parametrize("verb", [("check",), ("symmetry", "--exact-only")])
+def test_check_and_symmetry_look_at_what_a_query_asks_about(files, verb):
+    program, facts = files
+    words = (*verb, program, "-e", facts, "--json")
+    assert orbitmc(*words).stdout != orbitmc(*words, "-q", "Smokes").stdout
+    ground = orbitmc("ground", program, facts, "-q", "Smokes").stdout
+    if verb[0] == "check":
+        found = json.loads(orbitmc(*words, "-q", "Smokes").stdout)
+        assert ground.startswith(f"{found['variables']} variables and {found['factors']} factors")

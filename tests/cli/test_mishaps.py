@@ -1,5 +1,7 @@
 """Whatever goes wrong gets one line and its exit code, never a traceback."""
 
+import errno
+import json
 import os
 import subprocess
 
@@ -58,6 +60,21 @@ def test_options_that_make_no_sense_are_not_understood(tmp_path, words):
     refused(2, "infer", rain(tmp_path), *words)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--clusters", "3", "--method", "gibbs"),
+        ("--rank", "3", "--method", "lifted"),
+        ("--alpha", "0.5", "--method", "mcsat"),
+        ("--max-moved", "9", "--method", "exact"),
+    ],
+)
+def test_jumps_for_a_method_that_would_not_make_them_are_refused(tmp_path, words):
+    said = refused(2, "infer", rain(tmp_path), *words)
+    assert f"{words[0]} is for " in said
+    assert said.endswith(f"not {words[-1]}")
+
+
 def test_an_unknown_verb_is_not_understood():
     refused(2, "inferr", "x")
 
@@ -65,6 +82,31 @@ def test_an_unknown_verb_is_not_understood():
 @pytest.mark.parametrize("name", ["x.txt", "nowhere/x.MAR", "."])
 def test_an_answer_that_cannot_be_written_is_refused_before_it_is_sought(tmp_path, name):
     refused(2, "infer", rain(tmp_path), "-o", tmp_path / name)
+
+
+def test_an_answer_that_cannot_be_written_after_all_is_printed(tmp_path, monkeypatch):
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    model = rain(tmp_path)
+    monkeypatch.setattr("orbitmc.formats.writing._replace", full)
+    done = orbitmc("infer", model, "-o", tmp_path / "x.csv", "--quiet")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'x.csv'}: cannot write it: No space left on device" in done.stderr
+    assert set(json.loads(done.stdout)["variables"]) == {"rain", "grass", "mood"}
+
+
+def test_what_is_read_is_never_overwritten(tmp_path):
+    model, seen = rain(tmp_path), tmp_path / "seen.json"
+    seen.write_text('{"rain": "yes"}')
+    kept = model.read_bytes()
+    assert "overwrite" in refused(2, "infer", model, "-o", model)
+    assert "overwrite" in refused(2, "infer", model, "-e", seen, "-o", seen)
+    assert "overwrite" in refused(2, "infer", model, "-e", seen, "-r", seen)
+    assert "overwrite" in refused(2, "convert", model, model)
+    assert "there already" in refused(2, "infer", model, "--checkpoint", model)
+    assert model.read_bytes() == kept
+    assert seen.read_text() == '{"rain": "yes"}'
 
 
 def test_contradictory_evidence_has_its_own_code(tmp_path):
@@ -115,6 +157,28 @@ def test_a_reader_that_leaves_early_is_no_mishap(tmp_path):
     assert done.stdout.startswith("variable")
 
 
+def in_bash(words, path):
+    line = f"{' '.join(command('infer', path))} {words}"
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device to write to")
+def test_a_full_device_is_no_bug(tmp_path):
+    done = in_bash(">/dev/full", rain(tmp_path))
+    assert done.returncode == 2
+    assert "cannot write the answer: No space left on device" in done.stderr
+    assert "should not happen" not in done.stderr
+
+
+def test_streams_may_be_closed(tmp_path):
+    done = in_bash(">&-", rain(tmp_path))
+    assert done.returncode == 0
+    assert "exact" in done.stderr
+    done = in_bash("2>&-", rain(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout.startswith("variable")
+
+
 def test_a_bug_asks_to_be_reported(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("of all things")
@@ -125,6 +189,16 @@ def test_a_bug_asks_to_be_reported(monkeypatch):
     assert "this should not happen: RuntimeError: of all things" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Traceback" in orbitmc("check", "x.uai", "--debug").stderr
+
+
+def test_ctrl_c_inside_compiled_code_is_no_bug(monkeypatch):
+    def interrupted(*_, **__):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr("orbitmc.formats.registry.read", interrupted)
+    done = orbitmc("check", "x.uai")
+    assert done.returncode == 130
+    assert "should not happen" not in done.stderr
 
 
 def test_letters_that_a_terminal_lacks_do_no_harm(tmp_path):

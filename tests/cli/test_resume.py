@@ -1,5 +1,6 @@
 """A run that was stopped goes on as if nothing had happened, however it was stopped."""
 
+import contextlib
 import json
 import random
 import shutil
@@ -9,6 +10,9 @@ import time
 import pytest
 
 import orbitmc as om
+from orbitmc.errors import InputError
+from orbitmc.run import checkpoint
+from orbitmc.run.checkpoint import Checkpoints
 from tests.cli.commands import answer_of, grid, orbitmc, rain, start
 
 LONG = ("--method", "gibbs", "--samples", "12000", "--seed", "3", "--threads", "1")
@@ -77,6 +81,17 @@ def test_soft_evidence_and_settings_are_remembered(tmp_path, options):
     assert answer_of("resume", run)["variables"] == first["variables"]
 
 
+def test_an_earlier_run_is_never_overwritten(tmp_path):
+    path, run = rain(tmp_path), tmp_path / "x.run"
+    words = ("infer", path, "--method", "gibbs", "--samples", "30", "--checkpoint", run)
+    assert orbitmc(*words).returncode == 0
+    kept = run.read_bytes()
+    done = orbitmc(*words)
+    assert done.returncode == 2
+    assert "`orbitmc resume`" in done.stderr
+    assert run.read_bytes() == kept
+
+
 def test_a_run_of_another_model_is_refused(tmp_path):
     path, run = grid(tmp_path), tmp_path / "x.run"
     few = ("--method", "gibbs", "--samples", "50")
@@ -135,3 +150,46 @@ def test_ctrl_c_in_the_warm_up_gives_a_first_glimpse(tmp_path):
     assert process.returncode == 130
     assert "s0_0" in printed
     assert "interrupted in the warm-up" in said
+
+
+def no_room(path, pieces):
+    raise InputError("cannot write: No space left on device", source=str(path))
+
+
+def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch):
+    path, run = rain(tmp_path), tmp_path / "x.run"
+    few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
+    undisturbed = answer_of("infer", path, *few)
+    monkeypatch.setattr("orbitmc.run.checkpoint.write_atomically", no_room)
+    keep = ("--checkpoint", run, "--checkpoint-every", "0")
+    done = orbitmc("infer", path, *few, *keep, "--json")
+    assert done.returncode == 2
+    assert f"the run is not kept: {run}: cannot write: No space left on device" in done.stderr
+    assert json.loads(done.stdout)["variables"] == undisturbed["variables"]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_not_tried_again_at_once(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(
+        "orbitmc.run.checkpoint.save", lambda *_: tried.append(1) or no_room("x", [])
+    )
+    keep = Checkpoints(tmp_path / "x.run", {}, every=0.0)
+    keep.every = None
+    for _ in range(3):
+        with contextlib.suppress(InputError):
+            keep(None)
+    assert len(tried) == 1
+
+
+def test_ctrl_c_while_the_run_is_being_kept_loses_nothing(tmp_path, monkeypatch):
+    saved = checkpoint.save
+
+    def slowly(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        saved(*arguments)
+
+    path, run = rain(tmp_path), tmp_path / "x.run"
+    few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
+    monkeypatch.setattr("orbitmc.cli.sampling.save", slowly)
+    first = answer_of("infer", path, *few, "--checkpoint", run)
+    assert answer_of("resume", run)["variables"] == first["variables"]

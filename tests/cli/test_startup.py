@@ -45,11 +45,27 @@ def test_help_takes_less_than_a_third_of_a_second():
     assert min(spent) < 0.3
 
 
-def test_every_verb_has_help():
-    for verb in ("infer", "check", "convert", "resume", "demo"):
-        done = orbitmc(verb, "--help")
-        assert done.returncode == 0
-        assert verb in done.stdout
+VERBS = ["infer", "compare", "symmetry", "check", "convert", "ground", "learn", "resume", "demo"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_that_fits_a_terminal(verb, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = orbitmc(verb, "--help")
+    assert done.returncode == 0
+    assert verb in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "…" not in done.stdout  # nothing is cut
+    assert "<auto|exact|gibbs|mcsat|lifted|lmh>" in done.stdout or verb != "infer"
+
+
+def test_the_list_of_verbs_says_whole_sentences(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = orbitmc("--help").stdout.splitlines()
+    begun = lines.index("Commands:") + 1
+    said = lines[begun : begun + len(VERBS)]
+    assert [line.split()[0] for line in said] == VERBS
+    assert all(line.endswith(".") and not line.endswith("...") for line in said)
 
 
 def test_the_version_is_said():

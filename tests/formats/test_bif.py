@@ -80,6 +80,8 @@ def test_comments_in_quotes_are_names(bif):
 
 
 WRONG = {
+    "": "1:1: expected network, variable or probability, found the end of the file",
+    " // nothing\n": "2:1: expected network, variable or probability, found the end of the file",
     "nonsense {": "1:1: expected network, variable or probability, found 'nonsense'",
     "{": "1:1: expected network, variable or probability, found '{'",
     "network x {\n": "2:1: expected property or '}', found the end of the file",

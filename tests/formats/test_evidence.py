@@ -127,7 +127,11 @@ def test_typed_evidence_is_split_where_the_names_of_the_model_say():
     ("typed", "message"),
     [
         ("rian=yes", "unknown variable 'rian' in 'rian=yes'; did you mean 'rain'?"),
-        ("rain=yess", "unknown value 'yess' of variable 'rain'; did you mean 'yes'?"),
+        (
+            "rain=yess",
+            "unknown value 'yess' of variable 'rain'; its values are yes, no; did you mean 'yes'?",
+        ),
+        ("rain", "which value has 'rain'? say rain=VALUE"),
         ("rain=2", "unknown value '2' of variable 'rain'; its values are yes, no"),
         ("=", "unknown variable '' in '='"),
         ("no/such/file.evid", "no/such/file.evid: there is no such file"),

@@ -93,7 +93,7 @@ def test_impossible_evidence_names_the_factor():
     ("evidence", "message"),
     [
         ({"HRPB": "LOW"}, "unknown variable 'HRPB'; did you mean 'HRBP'"),
-        ({"HRBP": "HIHG"}, "unknown value 'HIHG' of variable 'HRBP'; did you mean 'HIGH'"),
+        ({"HRBP": "HIHG"}, "values are LOW, NORMAL, HIGH; did you mean 'HIGH'?"),
         ({"hrbp": "LOW"}, "did you mean 'HRBP'"),
         ({"HRBP": 7}, "its values are LOW, NORMAL, HIGH"),
         ({"HRBP": [0.2, 0.8]}, "needs 3 weights, got 2"),

@@ -127,7 +127,16 @@ def test_a_round_depends_on_the_step_before_it_and_nothing_else(monkeypatch):
     assert (again[-1].weights == steps[-1].weights).all()
 
 
-def test_an_interruption_gives_the_weights_found_so_far():
+def plainly():
+    raise KeyboardInterrupt
+
+
+def inside_compiled_code():
+    raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+
+@pytest.mark.parametrize("press", [plainly, inside_compiled_code])
+def test_an_interruption_gives_the_weights_found_so_far(press):
     program = parse(PAGES, learning=True)
     databases = [parse_database(FIRST_PAGES, program)]
     settings = Settings(query=frozenset({"Topic"}), iterations=2)
@@ -135,7 +144,7 @@ def test_an_interruption_gives_the_weights_found_so_far():
 
     def interrupt(step):
         seen.append(step)
-        raise KeyboardInterrupt
+        press()
 
     learned = learn(program, databases, settings, watch=interrupt)
     assert learned.interrupted

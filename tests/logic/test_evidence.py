@@ -170,6 +170,6 @@ def test_merged_databases():
     }
     assert both.constants == {"p": ("A", "B")}
     (warning,) = both.warnings
-    assert warning.startswith("1 atoms of X")
+    assert warning.startswith("1 atom of X with")
     assert merged([first]) is first
     assert merged([]).facts == {}

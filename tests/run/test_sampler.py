@@ -1,5 +1,6 @@
 """Runs repeat themselves, keep to their schedule, and know what they cannot reach."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -160,6 +161,18 @@ def test_a_glimpse_looks_at_chains_that_have_recorded_nothing():
     assert np.isfinite(seen.statistics().probability).all()
     assert found.recorded == 0
     assert [pack.values.tobytes() for pack in found.packs] == before
+
+
+def test_a_glimpse_compiles_nothing_anew():
+    graph = random_graph(8, variables=(5, 6))
+
+    def stop(found):
+        found.interrupted = True
+
+    found = run(graph, Schedule(samples=1000, warm_up=1_000_000), watchers=[stop], packs=1)
+    for own, seen in zip(found.packs, glimpse(found).packs, strict=True):
+        for name in vars(own):
+            assert numba.typeof(getattr(own, name)) == numba.typeof(getattr(seen, name)), name
 
 
 def test_a_run_can_go_on():

@@ -49,9 +49,10 @@ def test_bliss_gets_what_our_search_leaves(monkeypatch):
     assert group_order(report.group) == 8 * 24**8
 
 
-def test_bliss_is_stopped_by_the_clock():
+@pytest.mark.parametrize("seconds", [0.01, 1.0])  # before it has read the question, and after
+def test_bliss_is_stopped_by_the_clock(seconds):
     graph = ising(np.zeros(20_000), regular_edges(20_000, 4, 1), 0.3).graph
-    assert asked(graph, seconds=1.0) is None
+    assert asked(graph, seconds=seconds) is None
 
 
 def test_bliss_is_stopped_by_its_memory():

@@ -1,7 +1,7 @@
 """Print an answer, write it to a file, and say what to think of it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,21 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
     """Give the answer to whoever asked; gives the exit code."""
     from orbitmc.report.words import remarks
 
+    unwritten = None
     if output is not None:
-        _writer(output)(answer, output)
+        try:
+            _writer(output)(answer, output)
+        except InputError as error:
+            unwritten, json = error, True
     if json or output is None:
         _print(answer, json)
     trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
     if not quiet or not trusted:
         for remark in remarks(answer):
             say(remark)
+    if unwritten is not None:
+        say(f"{unwritten}; so the answer is printed, as JSON")
+        return unwritten.exit_code
     if output is not None and not quiet:
         say(f"the answer is in {output}")
     if answer.about.interrupted:
@@ -41,6 +48,25 @@ def require_writable(path: Path | None) -> None:
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"the folder {str(path.parent)!r} is not writable", source=str(path))
+
+
+def require_new_run(path: Path | None) -> None:
+    """Refuse to write a run over an earlier one, or over anything else."""
+    require_writable(path)
+    if path is not None and path.exists():
+        raise InputError(
+            "this file is there already: `orbitmc resume` goes on with a run that was kept, "
+            "another name begins a new one",
+            source=str(path),
+        )
+
+
+def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
+    """Refuse to write over what the same command reads."""
+    if path is not None and path.exists():
+        for source in sources:
+            if os.path.exists(source) and path.samefile(source):
+                raise InputError("this would overwrite what is read here", source=str(path))
 
 
 def require_output(path: Path | None) -> None:

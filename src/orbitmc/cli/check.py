@@ -4,8 +4,8 @@ import json as json_module
 from typing import TYPE_CHECKING
 
 from orbitmc.cli.exits import verb
-from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile
-from orbitmc.cli.questions import read_question
+from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile, Query
+from orbitmc.cli.questions import LogicOptions, read_question
 
 if TYPE_CHECKING:
     from orbitmc.inspection import Overview
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 def check(
     model: ModelFile,
     evidence: EvidenceList = None,
+    query: Query = None,
     memory: Memory = MEMORY,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
-    """Say what is in a model, what an answer will cost, and what looks wrong."""
+    """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.inspection import overview
 
-    asked = read_question(model, evidence, memory).model
+    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     found = overview(asked, memory=memory)
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))

@@ -55,6 +55,7 @@ def compare(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     _require(names, seconds, output)
     from orbitmc.album import Album
+    from orbitmc.cli.compiling import Compiling
     from orbitmc.contest import contest
     from orbitmc.entrants import by_method, ready
     from orbitmc.truth import truth_of
@@ -62,9 +63,10 @@ def compare(
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     entrants = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = truth_seconds or TRUTH_SHARE * seconds
-    truth = truth_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
-    _tell(f"the truth: {truth.how}", quiet)
-    racing = [ready(entrant) for entrant in entrants]
+    with Compiling(quiet=quiet):
+        truth = truth_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
+        _tell(f"the truth: {truth.how}", quiet)
+        racing = [ready(entrant) for entrant in entrants]
     for one in racing:
         _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
     album, interrupted = Album(output, "comparison"), False

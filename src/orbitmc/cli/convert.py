@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from orbitmc.cli.answers import require_writable
+from orbitmc.cli.answers import require_other, require_writable
 from orbitmc.cli.exits import say, verb
 from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Quiet
 from orbitmc.cli.questions import read_question
@@ -27,8 +27,9 @@ def convert(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Write a model in another format, with evidence built in if there is any."""
+    """Write a model in another format, with its evidence built in."""
     require_writable(output)
+    require_other(output, [model, *(evidence or ())])
     from orbitmc.formats.registry import write
 
     asked = read_question(model, evidence, memory).model

@@ -22,7 +22,7 @@ def demo(
     threads: Threads = None,
     debug: Debug = False,
 ) -> int:
-    """Sample a built-in model, and show the true answer beside the estimate."""
+    """Sample a built-in model, the true answer beside the estimate."""
     say(f"a {SIDE} by {SIDE} grid of spins with random fields (the first run compiles for a while)")
     from orbitmc.inference import marginals
     from orbitmc.report.words import doing, verdict

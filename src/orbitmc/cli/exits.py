@@ -1,5 +1,6 @@
 """How a command ends: an exit code for every outcome, one line for every mishap."""
 
+import errno
 import functools
 import os
 import sys
@@ -9,9 +10,11 @@ from typing import ParamSpec
 
 import typer
 
-from orbitmc.errors import OrbitError
+from orbitmc.cli.stopping import heard
+from orbitmc.errors import OrbitError, is_interrupt
 
-BROKEN, NOT_CONVERGED, INTERRUPTED = 1, 3, 130
+BROKEN, UNWRITTEN, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 P = ParamSpec("P")
 
@@ -34,29 +37,48 @@ def say(message: str) -> None:
 
 def _exit_code(command: Callable[[], int], debug: bool) -> int:
     try:
-        code = command()
-        sys.stdout.flush()
+        with heard():
+            code = command()
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         return _reader_has_left()
     except OrbitError as error:
         say(str(error))
         return error.exit_code
+    except OSError as error:
+        if error.errno not in FULL:
+            return _bug(error, debug)
+        _nothing_more_can_be_written()
+        say(f"cannot write the answer: {error.strerror}")
+        return UNWRITTEN
     except KeyboardInterrupt as stop:
-        say(f"interrupted {str(stop) or 'before there was anything to answer'}")
-        return INTERRUPTED
+        return _interrupted(str(stop))
     except MemoryError:
         say("this computer has no memory left for it; a smaller --memory says so earlier")
         return 5
     except Exception as error:
-        if debug:
-            traceback.print_exc()
-        say(f"this should not happen: {type(error).__name__}: {error}".split("\n")[0])
-        say("please report it, with what `--debug` prints after the same command")
-        return BROKEN
+        return _interrupted() if is_interrupt(error) else _bug(error, debug)
+
+
+def _interrupted(when: str = "") -> int:
+    say(f"interrupted {when or 'before the answer was complete'}")
+    return INTERRUPTED
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    say(f"this should not happen: {type(error).__name__}: {error}".split("\n")[0])
+    say("please report it, with what `--debug` prints after the same command")
+    return BROKEN
 
 
 def _reader_has_left() -> int:
-    """`| head` has seen enough: that is no mishap, and nothing more can be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """`| head` has seen enough: that is no mishap."""
+    _nothing_more_can_be_written()
     return 0
+
+
+def _nothing_more_can_be_written() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

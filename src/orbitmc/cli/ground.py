@@ -32,7 +32,7 @@ def ground(
     ],
     databases: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATABASE]...", help="Evidence: .db.", show_default=False),
+        typer.Argument(metavar="DATABASE", help="Evidence: .db.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,
@@ -55,7 +55,7 @@ def ground(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Replace a program's formulas by their groundings, and write the model that results."""
+    """Write the plain model that a program's groundings make."""
     require_writable(output)
     if not is_logic(program):
         raise InputError("a program has the suffix .mln", source=str(program))

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from orbitmc.cli.answers import deliver, require_output, require_writable, write_results
+from orbitmc.cli.answers import (
+    deliver,
+    require_new_run,
+    require_other,
+    require_output,
+    require_writable,
+    write_results,
+)
 from orbitmc.cli.exits import say, verb
 from orbitmc.cli.options import (
     MEMORY,
@@ -166,9 +173,11 @@ def infer(
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
     require_output(output)
-    require_writable(checkpoint)
+    require_new_run(checkpoint)
     require_writable(results)
     source = _one_of(model, program)
+    for written in (output, results):
+        require_other(written, [source, *(evidence or ())])
     settings = _settings(
         method=method,
         scan=scan,
@@ -216,9 +225,10 @@ def infer(
     answer = asked.in_words(found)
     if checkpoint is not None and answer.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to keep")
+    code = deliver(answer, json=json, output=output, quiet=quiet)
     if results is not None:
         write_results(answer, results)
-    return deliver(answer, json=json, output=output, quiet=quiet)
+    return code or session.exit_code
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
@@ -238,4 +248,5 @@ def _settings(**options: Any) -> "Settings":
         raise InputError(f"--lanes must be a multiple of {LANE_UNIT}")
     settings = Settings(**options)
     settings.schedule()  # refuses what makes no sense before anything is read
+    settings.require_use()
     return settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orbitmc.cli.answers import require_writable
+from orbitmc.cli.answers import require_other, require_writable
 from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.cli.options import (
     MEMORY,
@@ -21,6 +21,7 @@ from orbitmc.cli.options import (
     Quiet,
     Seed,
 )
+from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.learn.learning import Learned, Settings
@@ -43,7 +44,7 @@ def learn(
     databases: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DATABASE...",
+            metavar="DATABASE",
             help="What is true, each in a world of its own; what is not listed is false.",
             show_default=False,
         ),
@@ -107,7 +108,9 @@ def learn(
 ) -> int:
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
+    require_other(output, databases)
     require_writable(checkpoint)
+    from orbitmc.cli.compiling import Compiling
     from orbitmc.formats.writing import write_text
     from orbitmc.learn.checkpoint import load, question
     from orbitmc.learn.learning import Settings
@@ -138,11 +141,11 @@ def learn(
     if start is not None and not quiet:
         say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
     watching = _Watching(quiet, checkpoint, asked)
-    with _stopped_by_signals():
+    with Compiling(quiet=quiet), _stopped_by_signals():
         learned = learn_weights(read, worlds, settings, start=start, watch=watching)
-    watching.keep(learned.step)
     text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
     write_text(output, text)
+    watching.keep(learned.step)
     return _end(learned, settings, output, quiet)
 
 
@@ -160,8 +163,11 @@ class _Watching:
             say(_words(step))
             self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
         if now >= self.kept + KEPT_SECONDS:
-            self.keep(step)
             self.kept = now
+            try:
+                self.keep(step)
+            except InputError as error:
+                say(f"warning: learning is not kept: {error}; it goes on")
 
     def keep(self, step: "Step") -> None:
         from orbitmc.learn.checkpoint import save

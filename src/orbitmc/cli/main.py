@@ -1,5 +1,6 @@
 """All verbs of the command line."""
 
+import os
 import sys
 from typing import Annotated, TextIO
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its three columns leave too little room for words at 80 letters
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (infer, compare, symmetry, check, convert, ground, learn, resume, demo):
@@ -49,9 +51,15 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
     app(prog_name="orbitmc")
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """Let what is said to a closed stream vanish, as services start programs with these."""
+    return open(os.devnull, "w") if stream is None else stream
 
 
 def _never_fail_on_letters(stream: TextIO) -> None:

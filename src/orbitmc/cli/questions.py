@@ -1,5 +1,6 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -120,10 +121,15 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     files: list[Path] = []
     texts: list[str] = []
     for piece in pieces:
-        if Path(piece).exists():
+        if os.path.exists(piece):
             files.append(Path(piece))
         elif "(" in piece:
             texts.append(piece)
+        elif "=" in piece:
+            raise InputError(
+                "there is no such file; write an atom as in Smokes(Anna) or !Smokes(Anna)",
+                source=piece,
+            )
         else:
             files += [Path(part) for part in piece.split(",") if part]
     return files, texts

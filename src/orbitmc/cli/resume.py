@@ -43,7 +43,7 @@ def resume(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Go on with a run after a stop, bit for bit as if nothing had happened."""
+    """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     from orbitmc.choice import kernel_for
     from orbitmc.cli.sampling import Session
@@ -64,7 +64,8 @@ def resume(
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
         found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
-    return deliver(again.in_words(found), json=json, output=output, quiet=quiet)
+    code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
+    return code or session.exit_code
 
 
 def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":

@@ -5,16 +5,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from orbitmc.cli.compiling import Compiling
 from orbitmc.cli.exits import say
 from orbitmc.cli.progress import Watching
 from orbitmc.cli.stopping import Stopping
-from orbitmc.compiled import cache_folder
+from orbitmc.errors import InputError
 from orbitmc.run.checkpoint import Checkpoints, save
-from orbitmc.run.sampler import Watcher
+from orbitmc.run.sampler import Run, Watcher
 
 
 class Session:
-    """Watches a run; whatever ends it, the last state is kept when a file was named."""
+    """Watches a run; whatever ends it, the last state is kept when a file was named.
+
+    A file that cannot be written, say on a full disk, costs neither the run nor its answer;
+    `exit_code` then says so.
+    """
+
+    exit_code = 0
 
     def __init__(
         self,
@@ -25,17 +32,18 @@ class Session:
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
         self.progress, self.stopping = Watching(quiet=quiet), Stopping()
+        self.compiling = Compiling(quiet=quiet)
         self.watchers: list[Watcher] = [self.stopping, self.progress]
         if checkpoint is not None:
-            self.watchers.append(Checkpoints(checkpoint, self.question, every=every))
+            self.keep = Checkpoints(checkpoint, self.question, every=every)
+            self.watchers.append(self._try_to_keep)
 
     def remember(self, **more: Any) -> None:
         """Add to what a checkpoint says of the question."""
         self.question.update(more)
 
     def __enter__(self) -> Self:
-        if not self.quiet and not any(cache_folder().iterdir()):
-            say("compiling for this machine, once; that takes about half a minute")
+        self.compiling.__enter__()
         self.stopping.__enter__()
         return self
 
@@ -46,9 +54,26 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.progress.display.close()
-        self.stopping.__exit__(kind, error, trace)
         run = self.stopping.run
-        if run is not None and self.checkpoint is not None:
-            save(run, self.checkpoint, self.question)
-            if run.interrupted or not self.quiet:
-                say(f"the run is kept in {self.checkpoint}; `orbitmc resume` goes on with it")
+        try:
+            if run is not None and self.checkpoint is not None:
+                self._keep_at_last(run, self.checkpoint)
+        finally:
+            self.stopping.__exit__(kind, error, trace)
+            self.compiling.__exit__(kind, error, trace)
+
+    def _try_to_keep(self, run: Run) -> None:
+        try:
+            self.keep(run)
+        except InputError as error:
+            say(f"warning: the run is not kept: {error}; it goes on")
+
+    def _keep_at_last(self, run: Run, path: Path) -> None:
+        try:
+            save(run, path, self.question)
+        except InputError as error:
+            say(f"the run is not kept: {error}")
+            self.exit_code = error.exit_code
+            return
+        if run.interrupted or not self.quiet:
+            say(f"the run is kept in {path}; `orbitmc resume` goes on with it")

@@ -1,7 +1,10 @@
 """Ctrl-C: the first one ends a run early and keeps its answer, the second ends the program."""
 
 import signal
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,6 +12,34 @@ if TYPE_CHECKING:
     from orbitmc.run.sampler import Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
+AGAIN_SECONDS = 0.05
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Hear Ctrl-C also where Python drops exceptions, as in what a compiler calls back.
+
+    What was dropped there is asked for again, a little later.
+    """
+    before, asking = sys.unraisablehook, list[threading.Timer]()
+
+    def ask_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            before(dropped)
+            return
+        main = threading.main_thread().ident or 0
+        later = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
+        later.daemon = True
+        later.start()
+        asking.append(later)
+
+    sys.unraisablehook = ask_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        for later in asking:
+            later.cancel()
 
 
 class Stopping:

@@ -14,8 +14,9 @@ from orbitmc.cli.options import (
     Json,
     Memory,
     ModelFile,
+    Query,
 )
-from orbitmc.cli.questions import read_generators, read_question
+from orbitmc.cli.questions import LogicOptions, read_generators, read_question
 
 if TYPE_CHECKING:
     from orbitmc.prospects import Prospects
@@ -27,6 +28,7 @@ MOST_LINES = 20
 def symmetry(
     model: ModelFile,
     evidence: EvidenceList = None,
+    query: Query = None,
     values: Annotated[
         bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
     ] = False,
@@ -43,17 +45,22 @@ def symmetry(
     json: Json = False,
     debug: Debug = False,
 ) -> int:
-    """Show generators, orbits and order of the symmetry group, and what approximations add."""
+    """Show the symmetries of a model, and what approximations add.
+
+    Generators, orbits and order of its group come first.
+    """
+    from orbitmc.cli.compiling import Compiling
     from orbitmc.prospects import prospects
 
-    asked = read_question(model, evidence, memory).model
-    found = prospects(
-        asked,
-        values=values,
-        seconds=seconds,
-        generators=read_generators(generators),
-        approximate=approximate,
-    )
+    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
+    with Compiling():
+        found = prospects(
+            asked,
+            values=values,
+            seconds=seconds,
+            generators=read_generators(generators),
+            approximate=approximate,
+        )
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:

@@ -53,6 +53,8 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
     scanner, network = Scanner(text), Network()
+    if scanner.ended():
+        scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
     while not scanner.ended():
         at = scanner.at
         word = scanner.name("network, variable or probability").lower()

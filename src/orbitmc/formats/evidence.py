@@ -29,7 +29,7 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
         raise InputError(f"{str(source)!r} can be read in {len(typed)} ways; use a JSON file")
     if typed:
         return typed[0]
-    if "=" in str(source) and not _exists(source):
+    if ("=" in str(source) or str(source) in domains) and not _exists(source):
         raise _mistyped(str(source), domains)
     return evidence_in(read_text(source, memory=memory), domains, memory)
 
@@ -91,7 +91,9 @@ def _numbers(value: str, values: Sequence[str]) -> bool:
 
 
 def _mistyped(typed: str, domains: Domains) -> InputError:
-    variable, _, value = (part.strip() for part in typed.partition("="))
+    variable, equals, value = (part.strip() for part in typed.partition("="))
+    if variable in domains and not equals:
+        return InputError(f"which value has {quoted(variable)}? say {variable}=VALUE")
     if variable not in domains:
         near = suggestion(variable, domains)
         return InputError(f"unknown variable {quoted(variable)} in {quoted(typed)}{near}")

@@ -40,8 +40,8 @@ def value_number(name: str, value: str | int, values: Sequence[str]) -> int:
     if isinstance(value, int) and 0 <= value < len(values):
         return value
     raise InputError(
-        f"unknown value {value!r} of variable {name!r}{suggestion(str(value), values)}; "
-        f"its values are {', '.join(values)}"
+        f"unknown value {value!r} of variable {name!r}; its values are {', '.join(values)}"
+        f"{suggestion(str(value), values)}"
     )
 
 

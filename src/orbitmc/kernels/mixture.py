@@ -54,7 +54,7 @@ def mixture_steps(graph, kernel, memory, values, outcomes, rng, count):
 def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:
     """Mix two kernels; the first gets the given share of the steps."""
     if not 0 < weight < 1:
-        raise InputError(f"the weight of a mixture lies between 0 and 1, not at {weight}")
+        raise InputError(f"the weight of a mixture (alpha) lies between 0 and 1, not at {weight}")
     return Mixture(first, second, weight, len(first.outcomes))
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from orbitmc.arrays import Floats
 from orbitmc.compiled import Stopwatch
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, is_interrupt
 from orbitmc.learn.chains import Chains
 from orbitmc.learn.changes import changes, joined
 from orbitmc.learn.discriminative import ITERATIONS as NOISY_ITERATIONS
@@ -155,6 +155,8 @@ def learn(
             step = found
             if watch is not None:
                 watch(step)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         interrupted = True
     return Learned(task.ground, step, seconds, interrupted)

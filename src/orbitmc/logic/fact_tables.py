@@ -70,8 +70,8 @@ def merged(databases: Sequence[Database]) -> Database:
         facts[name], changed = _merged_facts(parts)
         if changed:
             warnings.append(
-                f"{changed} atoms of {name} have different values in different databases; the "
-                "last one counts"
+                f"{changed} {'atom' if changed == 1 else 'atoms'} of {name} with different values "
+                "in different databases; the last one counts"
             )
     constants: dict[str, dict[str, None]] = {}
     for database in databases:

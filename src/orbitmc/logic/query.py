@@ -73,7 +73,8 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     words = [WORD.fullmatch(part) for part in SEPARATOR.split(inside)]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
-        raise InputError(f"{name} has {arity} arguments, not {inside!r}")
+        counted = "1 argument" if arity == 1 else f"{arity} arguments"
+        raise InputError(f"the query gives {name} {inside!r}, but it takes {counted}")
     return Pattern(name, tuple(_argument(word[1], word[2]) for word in words if word))
 
 

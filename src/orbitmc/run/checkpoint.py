@@ -51,10 +51,12 @@ class Checkpoints:
     def __call__(self, run: Run) -> None:
         if time.perf_counter() >= self.due:
             begun = time.perf_counter()
-            save(run, self.path, self.question)
-            now = time.perf_counter()
-            usual = max(SECONDS_BETWEEN, (now - begun) / COST)
-            self.due = now + (usual if self.every is None else self.every)
+            try:
+                save(run, self.path, self.question)
+            finally:
+                now = time.perf_counter()
+                usual = max(SECONDS_BETWEEN, (now - begun) / COST)
+                self.due = now + (usual if self.every is None else self.every)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """A pack: chains advanced in lock-step, with all that they need to go on."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,6 +101,23 @@ def check_lanes(graph: FactorGraph, lanes: int) -> None:
             f"a variable has {most} values; sampling handles up to {MOST_VALUES}, "
             "the exact method has no such limit"
         )
+
+
+def copied(pack: Pack) -> Pack:
+    """Give a pack that goes its own way from here.
+
+    What is sealed is shared: a copy would lose the seal, and be compiled for once more.
+    """
+    sealed = _sealed_in((pack.memory, pack.tally, pack.scratch))
+    return deepcopy(pack, {id(array): array for array in sealed})
+
+
+def _sealed_in(holder: Any) -> Iterator[NDArray[Any]]:
+    if isinstance(holder, np.ndarray) and not holder.flags.writeable:
+        yield holder
+    elif isinstance(holder, tuple):
+        for part in holder:
+            yield from _sealed_in(part)
 
 
 def advance(

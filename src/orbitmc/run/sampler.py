@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -20,7 +19,7 @@ from orbitmc.graph.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.pack import Pack, advance, start_pack, warm_up
+from orbitmc.run.pack import Pack, advance, copied, start_pack, warm_up
 from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.snapshots import Snapshot, next_snapshot, snapshot
 
@@ -160,7 +159,7 @@ def glimpse(run: Run, *, samples: int = 4) -> Run:
 
     For runs that were interrupted in their warm-up: a rough answer instead of none.
     """
-    seen = replace(run, packs=deepcopy(run.packs))
+    seen = replace(run, packs=tuple(copied(pack) for pack in run.packs))
     for pack in seen.packs:
         advance(
             run.graph,

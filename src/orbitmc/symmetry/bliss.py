@@ -104,20 +104,19 @@ def _ask(edges: Ints, colors: Ints, *, seconds: float, memory: int) -> list[Ints
     question = io.BytesIO()
     for array in (np.array([memory, max(int(seconds) + 1, 1)]), edges, colors):
         np.save(question, array, allow_pickle=False)
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )
     try:
-        answer, _ = child.communicate(question.getvalue(), timeout=seconds)
+        child = subprocess.run(
+            [sys.executable, str(CHILD)],
+            input=question.getvalue(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            timeout=seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
         return None
     if child.returncode != 0:
         return None
-    received = io.BytesIO(answer)
+    received = io.BytesIO(child.stdout)
     return [np.load(received, allow_pickle=False) for _ in range(3)]
