@@ -60,21 +60,6 @@ def test_options_that_make_no_sense_are_not_understood(tmp_path, words):
     refused(2, "infer", rain(tmp_path), *words)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--clusters", "3", "--method", "gibbs"),
-        ("--rank", "3", "--method", "lifted"),
-        ("--alpha", "0.5", "--method", "mcsat"),
-        ("--max-moved", "9", "--method", "exact"),
-    ],
-)
-def test_jumps_for_a_method_that_would_not_make_them_are_refused(tmp_path, words):
-    said = refused(2, "infer", rain(tmp_path), *words)
-    assert f"{words[0]} is for " in said
-    assert said.endswith(f"not {words[-1]}")
-
-
 def test_an_unknown_verb_is_not_understood():
     refused(2, "inferr", "x")
 
