@@ -14,11 +14,12 @@ from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
 
-GOOD, FAIR, FEW, UNMIXED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
+GOOD, FAIR, FEW, UNMIXED, TIED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
     "good",
     "fair",
     "too few samples",
     "not mixed",
+    "tied to not mixed",
     "frozen",
     "tied to frozen",
     "forced",
@@ -169,10 +170,11 @@ def _verdicts(
     verdict[worst_r_hat <= FAIR_R_HAT] = FEW
     verdict[(worst_r_hat <= FAIR_R_HAT) & (worst_ess >= FAIR_ESS)] = FAIR
     verdict[(worst_r_hat <= GOOD_R_HAT) & (worst_ess >= GOOD_ESS)] = GOOD
+    part_of, unmixed = components(model.graph), verdict == UNMIXED
+    verdict[np.isin(part_of, part_of[unmixed]) & np.isin(verdict, (GOOD, FAIR))] = TIED
     if domains is not None:
         remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
         frozen = (statistics.open_lanes < statistics.lanes) & (remaining > 1)
-        part_of = components(model.graph)
         verdict[np.isin(part_of, part_of[frozen])] = SUSPECT
         verdict[frozen] = FROZEN
         verdict[remaining == 1] = FORCED

@@ -13,6 +13,7 @@ from orbitmc.estimate.marginals import (
     GOOD_ESS,
     GOOD_R_HAT,
     SUSPECT,
+    TIED,
     UNMIXED,
     Marginals,
 )
@@ -67,8 +68,8 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         )
     if found.get(UNMIXED):
         return (
-            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}); "
-            "run longer, or try --method exact"
+            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}) and "
+            f"{found.get(TIED, 0):,} more tied to them; run longer, or try --method exact"
         )
     if found.get(FEW):
         return (
