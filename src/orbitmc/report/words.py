@@ -68,7 +68,7 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         )
     if found.get(UNMIXED):
         return (
-            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}) and "
+            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}), "
             f"{found.get(TIED, 0):,} more tied to them; run longer, or try --method exact"
         )
     if found.get(FEW):
