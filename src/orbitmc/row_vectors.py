@@ -184,7 +184,8 @@ def add_curved_rise_vectors(
         proposal = row(context, builder, signature, arguments, 5, 6)
         for lane in range(0, 32 * len(signature.args[7]), STREAMS):
             new, old = (part(builder, start, lane, EIGHT) for start in (proposal, present))
-            both = builder.uitofp(builder.add(new, old), NUMBERS)
+            twice_middle = ir.Constant(EIGHT, [2] * STREAMS)
+            both = builder.sitofp(builder.sub(builder.add(new, old), twice_middle), NUMBERS)
             field, bend = (part(builder, start, lane, NUMBERS) for start in (fields, bends))
             _add_gain(
                 builder, sums, multiply_add(builder, both, bend, field), present, proposal, lane

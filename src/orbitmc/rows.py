@@ -108,8 +108,11 @@ def add_curved_rise(
     place: int,
     width: tuple[int, ...],
 ) -> None:
-    """Add how much v * field + v * v * bend grows from the present to the proposed value v."""
-    new, old = proposed[place].astype(np.int8), values[variable].astype(np.int8)
+    """Add how much v * field + v * v * bend grows from the present to the proposed value.
+
+    The v of a value is counted from the middle one: -1, 0, 1.
+    """
+    new, old = proposed[place].astype(np.int8) - 1, values[variable].astype(np.int8) - 1
     gain += (new - old) * (field + (new + old) * bend)
 
 

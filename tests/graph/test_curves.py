@@ -34,10 +34,11 @@ def errors_of(graph, prepared):
             local_curve(prepared, memory, values, variable)
             base = list(state)
             base[variable] = 0
+            slope, bend = float(memory.field[0]), float(memory.bend[0])
             for value in range(graph.cardinality[variable]):
                 changed = [*base[:variable], value, *base[variable + 1 :]]
                 truth = brute_force.log_weight(graph, changed) - brute_force.log_weight(graph, base)
-                found = value * (float(memory.field[0]) + value * float(memory.bend[0]))
+                found = value * (slope + (value - 2) * bend)  # above value 0, which is at -1
                 errors.append(abs(found - truth))
     return np.array(errors)
 

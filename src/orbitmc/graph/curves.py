@@ -1,7 +1,8 @@
 """Pairwise variables with up to three values: their log-weights as curves, with no look-up.
 
-Above value 0, the log-weight of value v is v * slope + v * v * bend. A neighbour of value w adds
-w * a + w * w * b to the slope, and likewise to the bend: three values always lie on a parabola.
+Values are counted from the middle one here: -1, 0, 1. The log-weight of value v is v * slope +
+v * v * bend, up to a number that is the same for all. A neighbour of value w adds w * a + w * w * b
+to the slope, and likewise to the bend: three values always lie on a parabola.
 """
 
 import numpy as np
@@ -14,6 +15,8 @@ from orbitmc.random import lanes_of
 
 OWN, EACH = 2, 4
 """Numbers of a curve: slope and bend when all neighbours are 0, then a and b of both for each."""
+
+MIDDLE = np.float32(1.0)
 
 
 def curves(
@@ -52,33 +55,35 @@ def _fill_curves(graph, curved, neighbour_start, neighbour, start, numbers):
 @shared
 def _add_pair(graph, factor, mine, other, numbers, own, there):
     """Put a parabola through the slopes, and one through the bends, at the neighbour's values."""
-    values = min(np.int64(graph.cardinality[graph.scope[other]]), 3)
+    values = np.int64(graph.cardinality[graph.scope[other]])
     stride = np.int64(graph.stride[other])
     slope_0, bend_0 = _curve(graph, factor, mine, 0)
-    numbers[own] += slope_0
-    numbers[own + 1] += bend_0
     slope_1, bend_1 = _curve(graph, factor, mine, stride * min(1, values - 1))
     slope_2, bend_2 = _curve(graph, factor, mine, stride * (values - 1))
-    for part, (low, middle, high) in enumerate(
-        ((slope_0, slope_1, slope_2), (bend_0, bend_1, bend_2))
-    ):
-        square = 0.5 * (high - low) - (middle - low) if values == 3 else 0.0
-        numbers[there + 2 * part] += middle - low - square
-        numbers[there + 2 * part + 1] += square
+    numbers[own] += slope_1
+    numbers[own + 1] += bend_1
+    for part, at in enumerate(((slope_0, slope_1, slope_2), (bend_0, bend_1, bend_2))):
+        a, b = _parabola(at[0], at[1], at[2], values)
+        numbers[there + 2 * part] += a
+        numbers[there + 2 * part + 1] += b
 
 
 @shared
 def _curve(graph, factor, place, shift):
     """Slope and bend of one variable of a factor, `shift` entries into its table."""
-    zero = np.int64(graph.table_start[graph.table_of[factor]]) + shift
-    stride, values = np.int64(graph.stride[place]), graph.cardinality[graph.scope[place]]
-    if values == 1:
-        return 0.0, 0.0
-    one = graph.table[zero + stride] - graph.table[zero]
-    if values == 2:
-        return one, 0.0
-    bend = 0.5 * (graph.table[zero + 2 * stride] - graph.table[zero]) - one
-    return one - bend, bend
+    first = np.int64(graph.table_start[graph.table_of[factor]]) + shift
+    values = np.int64(graph.cardinality[graph.scope[place]])
+    stride, table = np.int64(graph.stride[place]), graph.table
+    middle, last = first + stride * min(1, values - 1), first + stride * (values - 1)
+    return _parabola(table[first], table[middle], table[last], values)
+
+
+@shared
+def _parabola(low, middle, high, values):
+    """Slope and bend through up to three numbers, at -1, 0 and 1; without a third, a line."""
+    if values < 3:
+        return middle - low, 0.0
+    return 0.5 * (high - low), 0.5 * (high - middle) - 0.5 * (middle - low)
 
 
 @shared
@@ -97,7 +102,7 @@ def local_curve(conditionals, scratch, values, variable):
         a, b = numbers[place], numbers[place + np.uint64(1)]
         c, d = numbers[place + np.uint64(2)], numbers[place + np.uint64(3)]
         for lane in range(lanes_of(scratch)):
-            near = values[neighbour, lane]
+            near = np.float32(values[neighbour, lane]) - MIDDLE
             field[lane] += near * (a + near * b)
             bend[lane] += near * (c + near * d)
         place += np.uint64(EACH)
