@@ -17,10 +17,12 @@ from webkb_data import learned_model, universities
 from orbitmc import Model, random_chimera
 from orbitmc.workshop import (
     ExchangeBlocks,
+    Links,
     SystematicScan,
     automorphisms,
     blocks,
     conditionals,
+    links,
     manifest_text,
     moved,
     one_coupling,
@@ -82,9 +84,12 @@ def acceptance(model: Model, exchanged: ExchangeBlocks) -> float | None:
     return seen["accepted"] / real if real else None
 
 
-def line(name: str, model: Model, title: str, orbits: np.ndarray, limit: int) -> list[object]:
-    found = blocks(model.graph, orbits, max_moved=limit)
-    factors = sum(len(moved(model.graph, found.rows(b))) for b in range(found.blocks))
+def line(
+    name: str, model: Model, known: Links, title: str, orbits: np.ndarray, limit: int
+) -> list[object]:
+    found = blocks(model.graph, orbits, max_moved=limit, connections=known)
+    rows = (found.rows(block) for block in range(found.blocks))
+    factors = sum(len(moved(model.graph, row, connections=known)) for row in rows)
     variables = len(found.member)
     ratio = f"{variables / factors:.3f}" if factors else ""
     accepted = acceptance(model, found) if found.blocks else None
@@ -97,7 +102,8 @@ def main() -> None:
     lines: list[list[object]] = []
     for name, model, title, approximate in models(asked):
         orbits = orbit_cells(automorphisms(approximate(model).graph).group)
-        lines += [line(name, model, title, orbits, limit) for limit in LIMITS]
+        known = links(model.graph)
+        lines += [line(name, model, known, title, orbits, limit) for limit in LIMITS]
         note(f"{name}: {lines[-1][3:]}")
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerows([COLUMNS, *lines])

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.approximate import low_rank as low_rank_links
 from orbitmc.approximate.cluster_weights import cluster_weights
+from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.groups.exchange_blocks import exchange_blocks
@@ -90,10 +92,25 @@ def test_without_symmetry_lifted_is_gibbs():
     assert graph.variables == model.graph.variables
 
 
+def test_a_model_too_large_for_a_boolean_rank_keeps_its_links_and_says_so(monkeypatch):
+    model = ising_grid(3, 3, 0.2, np.linspace(-0.3, 0.3, 9).reshape(3, 3))
+    asked = {"method": "lmh", "clusters": 6, "samples": 20, "seed": 1}
+    usual, unchanged = marginals(model, **asked), marginals(model, **asked, rank=0)
+    monkeypatch.setattr(low_rank_links, "MOST_MEMBERS", 8)
+    large = marginals(model, **asked)
+    said = "links keep their Boolean rank, 9 variables are too many for less; "
+    assert said + unchanged.about.reason.split("; ", 1)[1] in large.about.reason
+    assert said not in usual.about.reason
+    for name, marginal in large.items():
+        assert np.array_equal(marginal.probability, unchanged[name].probability)
+    with pytest.raises(LimitError, match="limit is 8 variables"):
+        marginals(model, **asked, rank=5)
+
+
 def test_approximate_symmetries_give_blocks_and_the_right_answer():
     fields = np.random.default_rng(6).uniform(-0.3, 0.3, (5, 5))
     model = ising_grid(5, 5, 0.2, fields)
-    lifting = by_approximate_symmetries(model, conditionals(model.graph), clusters=1, rank=None)
+    lifting = by_approximate_symmetries(model, conditionals(model.graph), clusters=1, rank=0)
     assert "blocks" in lifting.about
     found = marginals(model, method="lmh", clusters=1, rank=None, samples=400, seed=3)
     exact = dict(zip(model.names, eliminate(model.graph).marginals, strict=True))
@@ -146,7 +163,7 @@ def test_a_wanted_acceptance_keeps_unlike_variables_apart():
     fields = np.random.default_rng(8).normal(0.0, 2.0, (6, 6))
     model = ising_grid(6, 6, 0.01, fields)
     free, tight = (
-        approximate_blocks(model, clusters=1, rank=None, max_moved=200, min_acceptance=share)
+        approximate_blocks(model, clusters=1, rank=0, max_moved=200, min_acceptance=share)
         for share in (None, 0.8)
     )
     assert max(len(tight.rows(block)) for block in range(tight.blocks)) < len(free.rows(0))

@@ -8,7 +8,6 @@ from orbitmc.kernels.mc_sat import WAYS, mc_sat
 from orbitmc.kernels.mixture import PAPER_WEIGHT
 from orbitmc.lifting import (
     CLUSTERS,
-    RANK,
     Lifting,
     by_approximate_symmetries,
     by_exact_symmetries,
@@ -39,7 +38,7 @@ def kernel_for(
             prepared,
             alpha=alpha,
             clusters=CLUSTERS if settings.clusters is None else settings.clusters,
-            rank=RANK if settings.rank is None else settings.rank or None,
+            rank=settings.rank,
             max_moved=settings.max_moved,
             min_acceptance=settings.min_acceptance,
         )

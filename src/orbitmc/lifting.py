@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc.approximate.cluster_weights import cluster_weights
 from orbitmc.approximate.low_rank import low_rank
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.model import Model
@@ -73,37 +73,31 @@ def by_approximate_symmetries(
     *,
     alpha: float = PAPER_WEIGHT,
     clusters: int = CLUSTERS,
-    rank: int | None = RANK,
+    rank: int | None = None,
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     seconds: float = SECONDS,
 ) -> Lifting:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
 
-    The approximation only proposes; acceptance is by the model itself.
+    The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
+    is the paper's, or 0 (links stay as they are) where the model is too large for that.
     """
     base = RandomScan(prepared)
-    exchanged = approximate_blocks(
-        model,
-        clusters=clusters,
-        rank=rank,
-        max_moved=max_moved,
-        min_acceptance=min_acceptance,
-        seconds=seconds,
-    )
+    symmetric, remark = _symmetrised(model, clusters, rank)
+    exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
     if not exchanged.blocks:
-        return Lifting(
-            base, "the approximation has no symmetries that are cheap to use: Gibbs alone"
-        )
+        words = "the approximation has no symmetries that are cheap to use: Gibbs alone"
+        return Lifting(base, remark + words)
     kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
-    return Lifting(kernel, _blocks_in_words(exchanged, alpha))
+    return Lifting(kernel, remark + _blocks_in_words(exchanged, alpha))
 
 
 def approximate_blocks(
     model: Model,
     *,
     clusters: int = CLUSTERS,
-    rank: int | None = RANK,
+    rank: int | None = None,
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     seconds: float = SECONDS,
@@ -112,8 +106,30 @@ def approximate_blocks(
 
     `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
     """
-    osa = over_symmetric(model, clusters=clusters, rank=rank)
-    found = automorphisms(osa.graph, seconds=seconds)
+    symmetric, _ = _symmetrised(model, clusters, rank)
+    return _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+
+
+def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
+    """The paper's approximation, and a remark if the model is too large for all of it."""
+    if rank is not None:
+        return over_symmetric(model, clusters=clusters, rank=rank), ""
+    clustered = cluster_weights(model, clusters)
+    try:
+        return low_rank(clustered, RANK), ""
+    except LimitError:
+        many = model.graph.variables
+        return clustered, f"links keep their Boolean rank, {many} variables are too many for less; "
+
+
+def _cheap_blocks(
+    model: Model,
+    symmetric: Model,
+    max_moved: int | None,
+    min_acceptance: float | None,
+    seconds: float,
+) -> ExchangeBlocks:
+    found = automorphisms(symmetric.graph, seconds=seconds)
     most = max_moved if max_moved is not None else usual_moved(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
     return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)
@@ -159,10 +175,13 @@ def typed_group(model: Model, generators: Sequence[str]) -> PermutationGroup:
     return given_generators(model.graph, typed)
 
 
-def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int | None = RANK) -> Model:
-    """The paper's approximation: few different weights, and links of low Boolean rank."""
+def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) -> Model:
+    """The paper's approximation: few different weights, and links of low Boolean rank.
+
+    Rank 0 leaves links as they are.
+    """
     clustered = cluster_weights(model, clusters)
-    return low_rank(clustered, rank) if rank is not None else clustered
+    return low_rank(clustered, rank) if rank else clustered
 
 
 def _in_words(found: SymmetryReport) -> str:

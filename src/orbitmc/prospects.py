@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from orbitmc.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.run.pack import start_pack, warm_up
 from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.blocks import blocks, moved
+from orbitmc.symmetry.exchangeable import Links, links
 
 Numbers = NDArray[np.int64]
 
@@ -55,6 +56,15 @@ APPROXIMATIONS: dict[str, Callable[[Model, float], Numbers]] = {
 }
 MAX_MOVED = (10, 50, 200, 1000)  # factors that a block may move, to see what more of them buy
 SWEEPS, JUMPS, LANES = 50, 400, 64
+
+
+class Trials(NamedTuple):
+    """What cuts are tried on: a model, and some of its states."""
+
+    model: Model
+    prepared: Conditionals
+    states: Bytes
+    connections: Links
 
 
 @dataclass(frozen=True)
@@ -164,20 +174,17 @@ def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
         states = _some_states(model, prepared)
     except LimitError as error:
         return tuple(_too_large(model, name, error) for name in APPROXIMATIONS)
-    return tuple(_approximation(model, prepared, states, name, seconds) for name in APPROXIMATIONS)
+    trials = Trials(model, prepared, states, links(model.graph))
+    return tuple(_approximation(trials, name, seconds) for name in APPROXIMATIONS)
 
 
-def _approximation(
-    model: Model, prepared: Conditionals, states: Bytes, name: str, seconds: float
-) -> Approximation:
+def _approximation(trials: Trials, name: str, seconds: float) -> Approximation:
+    model = trials.model
     try:
         alike = APPROXIMATIONS[name](model, seconds)
     except LimitError as error:
         return _too_large(model, name, error)
-    usual, *cuts = (
-        _cut(model, prepared, states, blocks(model.graph, alike, max_moved=most), most)
-        for most in (usual_moved(model), *MAX_MOVED)
-    )
+    usual, *cuts = (_cut(trials, alike, most) for most in (usual_moved(model), *MAX_MOVED))
     return Approximation(name, usual, tuple(cuts))
 
 
@@ -193,21 +200,21 @@ def _some_states(model: Model, prepared: Conditionals) -> Bytes:
     return pack.values
 
 
-def _cut(
-    model: Model, prepared: Conditionals, states: Bytes, exchanged: ExchangeBlocks, most: int
-) -> Cut:
-    factors = [len(moved(model.graph, exchanged.rows(b))) for b in range(exchanged.blocks)]
-    accepted = _acceptance(model, prepared, states, exchanged) if exchanged.blocks else None
-    return Cut(most, exchanged, sum(factors), accepted)
+def _cut(trials: Trials, alike: Numbers, most: int) -> Cut:
+    graph, connections = trials.model.graph, trials.connections
+    exchanged = blocks(graph, alike, max_moved=most, connections=connections)
+    rows = (exchanged.rows(block) for block in range(exchanged.blocks))
+    factors = sum(len(moved(graph, row, connections=connections)) for row in rows)
+    accepted = _acceptance(trials, exchanged) if exchanged.blocks else None
+    return Cut(most, exchanged, factors, accepted)
 
 
-def _acceptance(
-    model: Model, prepared: Conditionals, states: Bytes, exchanged: ExchangeBlocks
-) -> float | None:
+def _acceptance(trials: Trials, exchanged: ExchangeBlocks) -> float | None:
     """Share of shuffles that the model accepts, null ones aside."""
-    jump = shuffle(model.graph, prepared, exchanged)
-    pack = start_pack(model.graph, jump, seed=0, number=0, lanes=LANES)
-    np.copyto(pack.values, states)
-    warm_up(model.graph, jump, prepared, pack, samples=1, spacing=JUMPS)
+    graph = trials.model.graph
+    jump = shuffle(graph, trials.prepared, exchanged)
+    pack = start_pack(graph, jump, seed=0, number=0, lanes=LANES)
+    np.copyto(pack.values, trials.states)
+    warm_up(graph, jump, trials.prepared, pack, samples=1, spacing=JUMPS)
     tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
     return int(pack.outcomes[ACCEPTED]) / tried if tried else None

@@ -26,10 +26,11 @@ SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
 """What decides the blocks of lmh."""
 
 LISTENERS: Mapping[str, tuple[str, ...]] = {
+    "scan": ("gibbs",),
     "alpha": ("lifted", "lmh"),
     **dict.fromkeys((*SHAPES, "moves"), ("lmh",)),
 }
-"""Which methods listen to a setting."""
+"""Which methods listen to a setting; `auto` may end up with any of them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Settings:
     """How to answer; what is not set has a default that suits most models."""
 
     method: Method = "auto"
-    scan: Scan = "systematic"
+    scan: Scan | None = None
     slices: Slices = "walk"
     estimator: Estimator = "chances"
     samples: int | None = None

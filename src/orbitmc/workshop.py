@@ -40,6 +40,7 @@ from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.run.snapshots import next_snapshot
 from orbitmc.symmetry.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.blocks import blocks, moved
+from orbitmc.symmetry.exchangeable import Links, links
 from orbitmc.truth import Truth, truth_of
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "Kernel",
     "LearningSettings",
     "Lifting",
+    "Links",
     "Pack",
     "PermutationGroup",
     "Point",
@@ -84,6 +86,7 @@ __all__ = [
     "grid_edges",
     "learn",
     "lifted",
+    "links",
     "manifest_text",
     "model_of",
     "moved",

@@ -55,6 +55,11 @@ def test_other_ways_to_sample_agree_too(model, options):
     assert abs(grass["probability"][1] - 0.24) < 4 * grass["standard_error"][1]
 
 
+@pytest.mark.parametrize("scan", ["random", "systematic"])
+def test_auto_takes_a_scan_because_it_may_end_up_with_gibbs(model, scan):
+    assert answer_of("infer", model, "--scan", scan)["method"] == "exact"
+
+
 def test_evidence_comes_inline_and_from_files_and_adds_up(model, tmp_path):
     seen = tmp_path / "seen.json"
     seen.write_text('{"rain": {"no": 1, "yes": 4}}')

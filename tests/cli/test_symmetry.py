@@ -148,6 +148,8 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "gibbs", "--estimator", "orbits"), "generators"),
         (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
         (("--method", "gibbs", "--alpha", "0.5"), "alpha is for lifted and lmh, not for gibbs"),
+        (("--method", "lmh", "--scan", "random"), "scan is for gibbs, not for lmh"),
+        (("--method", "exact", "--scan", "systematic"), "scan is for gibbs, not for exact"),
         (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
         (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
         (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),

@@ -11,6 +11,8 @@ from orbitmc.logic.assembly import model_of
 from orbitmc.logic.grounding import ground
 from orbitmc.models.chimera import random_chimera
 from orbitmc.models.friends import friends
+from orbitmc.models.ising import ising_grid
+from orbitmc.tune import exchange_families
 from orbitmc.tune.arm import guessed_acceptance
 from orbitmc.tune.exchange_families import shuffle_families, swap_families
 from orbitmc.tune.families import CONTENDERS, FAMILIES
@@ -35,6 +37,19 @@ def triples():
     builder.add_factor([0, 1, 2], rng.normal(size=(2, 3, 3)))
     builder.add_factor([2, 3], rng.normal(size=(3, 2)))
     return named(builder)
+
+
+def test_what_depends_on_what_is_found_once_for_all_sizes(monkeypatch):
+    asked = []
+    find = exchange_families.links
+    monkeypatch.setattr(
+        exchange_families, "links", lambda graph: asked.append(graph) or find(graph)
+    )
+    model = ising_grid(4, 4, 0.2, np.linspace(-0.1, 0.1, 16).reshape(4, 4))
+    sizes = [*swap_families().values(), *shuffle_families().values()]
+    assert all(family.guess(model) is not None for family in sizes)
+    assert len(asked) == 1
+    assert asked[0] is model.graph
 
 
 @pytest.mark.parametrize(

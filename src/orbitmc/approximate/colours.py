@@ -17,6 +17,7 @@ from orbitmc.classes import row_classes, snapped
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.hashes import mixed
 
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
@@ -145,30 +146,22 @@ def _joined(parts: list[tuple[Numbers, Numbers, Hashes]]) -> Messages:
 def _labels(rows: NDArray[np.float64], salt: int) -> Hashes:
     """A hash of each row of numbers; those of different salt differ."""
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # minus zero becomes zero
-    total = np.full(len(rows), _mixed(np.array([salt + 1], np.uint64))[0])
+    total = np.full(len(rows), mixed(np.array([salt + 1], np.uint64))[0])
     for column in bits.T:
-        total = _mixed(total + _mixed(column))
+        total = mixed(total + mixed(column))
     return total
 
 
 def _pass(messages: Messages, colours: Numbers) -> Hashes:
     """One round: factors hear their variables, variables hear their factors."""
-    role = _mixed(messages.role.astype(np.uint64) + np.uint64(1))
-    said = _mixed(_mixed(colours.astype(np.uint64))[messages.variable] + role)
+    role = mixed(messages.role.astype(np.uint64) + np.uint64(1))
+    said = mixed(mixed(colours.astype(np.uint64))[messages.variable] + role)
     heard = messages.kind.copy()
     np.add.at(heard, messages.factor, said)
-    told = _mixed(_mixed(heard)[messages.factor] + role)
-    fresh = _mixed(colours.astype(np.uint64))
+    told = mixed(mixed(heard)[messages.factor] + role)
+    fresh = mixed(colours.astype(np.uint64))
     np.add.at(fresh, messages.variable, told)
-    return _mixed(fresh)
-
-
-def _mixed(words: Hashes) -> Hashes:
-    """Scramble words so that sums of them say which words were added (splitmix64)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    return np.asarray(mixed(fresh))
 
 
 def _numbered(colours: NDArray[np.int64] | Hashes) -> Numbers:

@@ -66,9 +66,9 @@ def infer(
     ] = None,
     seed: Seed = 0,
     scan: Annotated[
-        Literal["systematic", "random"],
-        typer.Option(help="In which order gibbs updates variables."),
-    ] = "systematic",
+        Literal["systematic", "random"] | None,
+        typer.Option(help="In which order gibbs updates variables.", show_default="systematic"),
+    ] = None,
     slices: Annotated[
         Literal["walk", "samplesat"],
         typer.Option(

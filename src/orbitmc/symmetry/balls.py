@@ -8,8 +8,8 @@ import numpy as np
 
 from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled, shared
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
-from orbitmc.symmetry.partition import mixed
 
 
 def ball_cells(graph: ColoredGraph, cells: Ints, *, reach: int) -> Ints:

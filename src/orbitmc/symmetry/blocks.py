@@ -14,9 +14,10 @@ from orbitmc.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.exchange_blocks import ExchangeBlocks, blocks_from_arrays
-from orbitmc.symmetry.exchangeable import Links, find_moved, links
+from orbitmc.symmetry.exchangeable import NO_JOINT, Links, links
 from orbitmc.symmetry.fields import fields
-from orbitmc.symmetry.greedy_blocks import Candidates, memory_for, search
+from orbitmc.symmetry.greedy_blocks import search
+from orbitmc.symmetry.greedy_memory import Candidates, memory_for
 
 Numbers = NDArray[np.int64]
 
@@ -34,6 +35,7 @@ def blocks(
     max_moved: int = 200,
     budget: float | None = None,
     slack: float = SLACK,
+    connections: Links | None = None,
 ) -> ExchangeBlocks:
     """Cut orbits into disjoint blocks with many members for each factor they move.
 
@@ -43,7 +45,8 @@ def blocks(
     while its ratio is within `slack` of the best (0 insists on the best). With a `budget`, a
     uniform shuffle of a block changes the log-odds of its members by a sum of squares of at most
     that on average (`ACCEPTANCE_BUDGET` is a good one). Variables that cannot be moved cheaply are
-    in no block. The same question has the same answer.
+    in no block. Those who ask often give the `connections`, which are `links(graph)`. The same
+    question has the same answer.
     """
     numbers = _checked_orbits(graph, orbits)
     if max_moved < 0:
@@ -52,12 +55,12 @@ def blocks(
         raise InputError(f"the acceptance budget must be 0 or more, got {budget}")
     if not 0 <= slack < 1:
         raise InputError(f"the slack is a share from 0 to below 1, got {slack}")
-    connections = links(graph)
-    candidates = _candidates(graph, connections, numbers)
-    memory = memory_for(connections, candidates, int(graph.cardinality.max(initial=1)))
+    known = links(graph) if connections is None else connections
+    candidates = _candidates(graph, known, numbers)
+    memory = memory_for(known, candidates, int(graph.cardinality.max(initial=1)))
     member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
     limit = np.inf if budget is None else float(budget)
-    found = search(connections, candidates, memory, int(max_moved), limit, slack, member, ends)
+    found = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
     start = np.concatenate([[0], ends[:found]])
     return blocks_from_arrays(indices(start), indices(np.ones(found)), indices(member[: start[-1]]))
 
@@ -111,21 +114,45 @@ def _candidates(graph: FactorGraph, connections: Links, orbits: Numbers) -> Cand
     )
 
 
-def moved(graph: FactorGraph, members: ArrayLike) -> Indices:
+def moved(graph: FactorGraph, members: ArrayLike, *, connections: Links | None = None) -> Indices:
     """The factors that some permutation of the members changes, computed from scratch.
 
     Factors of one or two variables that permutations only trade for each other are not moved: if
-    all members have the same field, or the same coupling to the same neighbour, nothing changes.
-    `len(members) / len(moved(graph, members))` is what `blocks` makes large.
+    all members have the same field, or the same coupling to the same neighbour, or the same one to
+    each other, nothing changes. `len(members) / len(moved(graph, members))` is what `blocks` makes
+    large. Those who ask often give the `connections`, which are `links(graph)`.
     """
     block = np.unique(np.asarray(members, dtype=np.int64))
     if len(block) and (block[0] < 0 or block[-1] >= graph.variables):
         raise InputError(f"the variables are 0 to {graph.variables - 1}, got {block.tolist()}")
-    touched = [
-        graph.incident[graph.incident_start[variable] : graph.incident_start[variable + 1]]
-        for variable in block
-    ]
-    around = np.unique(np.concatenate([np.zeros(0, np.uint32), *touched]))
-    changed = np.zeros(len(around), dtype=np.bool_)
-    find_moved(graph, block, around, changed)
-    return sealed(around[changed])
+    known = links(graph) if connections is None else connections
+    begin, end = known.variable_start[block], known.variable_start[block + 1]
+    mine = np.concatenate(
+        [np.zeros(0, np.int64), *(np.arange(*one) for one in zip(begin, end, strict=True))]
+    )
+    around, which, members_in = np.unique(
+        known.factor[mine], return_inverse=True, return_counts=True
+    )
+    kept = _is_kept(known, mine, which, members_in == len(block))
+    kept[which[_number_of_equals(known.bond[mine]) == len(block)]] = True
+    inner = np.flatnonzero((members_in == 2) & (known.joint[around] != NO_JOINT))
+    pairs = len(block) * (len(block) - 1) // 2
+    kept[inner[_number_of_equals(known.joint[around[inner]]) == pairs]] = True
+    return sealed(around[~kept])
+
+
+def _is_kept(
+    known: Links, mine: Numbers, which: Numbers, whole: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which factors around a block depend on the `whole` of it, on all members alike."""
+    classes = known.own[mine]
+    lowest, highest = np.full(len(whole), classes.max(initial=0)), np.full(len(whole), -1)
+    np.minimum.at(lowest, which, classes)
+    np.maximum.at(highest, which, classes)
+    return np.asarray(whole & (lowest == highest))
+
+
+def _number_of_equals(numbers: Numbers) -> Numbers:
+    """How often each number occurs."""
+    _, which, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    return np.asarray(count[which.reshape(-1)])

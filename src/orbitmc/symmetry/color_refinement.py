@@ -9,10 +9,11 @@ from orbitmc.arrays import sealed
 from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.energy_form import energy_form
-from orbitmc.symmetry.partition import memory, mixed
+from orbitmc.symmetry.partition import memory
 from orbitmc.symmetry.refinement import refine_colors
 
 

@@ -14,6 +14,12 @@ Numbers = NDArray[np.int64]
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""
 
+NO_THIRD = -1
+"""Instead of the third variable of a bond that has none."""
+
+NO_JOINT = -1
+"""The joint of a factor that does not join two variables alike."""
+
 CLOSE = 1e-9
 """Log-potentials that differ by less, relative to one plus their size, are equal."""
 
@@ -29,7 +35,8 @@ class Links(NamedTuple):
     `factor[variable_start[v]:variable_start[v + 1]]`, `own[...]` is its class in them, and
     `bond[...]` what they are to it: variables of equal bonds have a factor each with equal tables
     and the same third variable, if any. Bond `b` is held by the variables
-    `holder[holder_start[b]:holder_start[b + 1]]`.
+    `holder[holder_start[b]:holder_start[b + 1]]`. Factors of equal `joint` join two variables each
+    in the same way, whichever comes first, and no two of them join the same two; others have none.
     """
 
     factor_start: Indices
@@ -41,6 +48,7 @@ class Links(NamedTuple):
     bond: Numbers
     holder_start: Indices
     holder: Indices
+    joint: Numbers
 
 
 def links(graph: FactorGraph) -> Links:
@@ -53,7 +61,11 @@ def links(graph: FactorGraph) -> Links:
     variable, alike = sealed(graph.scope[kept]), sealed(classes[kept])
     variable_start, factor = incidence(graph.variables, factor_start, variable)
     order = np.argsort(variable, kind="stable")
-    bond = _bonds(graph, factor_start, variable, alike)[order]
+    kinds = 2 * table_kinds(graph)[graph.table_of] + (
+        np.arange(graph.factors) >= graph.first_clause
+    )
+    bond = _bonds(kinds, factor_start, variable, alike)[order]
+    joint = _joints(kinds, factor_start, variable, alike)
     holder_start, holder = incidence(int(bond.max(initial=-1)) + 1, variable_start, indices(bond))
     return Links(
         factor_start,
@@ -65,22 +77,38 @@ def links(graph: FactorGraph) -> Links:
         sealed(bond),
         holder_start,
         holder,
+        sealed(joint),
     )
 
 
-def _bonds(graph: FactorGraph, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
-    """Number what each factor is to each of its variables; with three or more, nobody's equal."""
+def _bonds(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
+    """Number what each factor is to each of its variables; with three or more, nobody's equal.
+
+    `kinds` says how factors are stored and what is in them.
+    """
     arity = lengths(factor_start)
     factor = np.repeat(np.arange(len(arity)), arity)
     pair = np.flatnonzero(arity[factor] == 2)
     other = pair + np.where(pair == factor_start[factor[pair]], 1, -1)
-    third, its = np.full(len(variable), graph.variables), np.full(len(variable), IGNORED)
+    third, its = np.full(len(variable), NO_THIRD), np.full(len(variable), IGNORED)
     third[pair], its[pair] = variable[other], alike[other]
     large = np.flatnonzero(arity[factor] > 2)
-    third[large] = graph.variables + 1 + large
-    clause = (factor >= graph.first_clause).astype(np.int64)
-    traits = (table_kinds(graph)[graph.table_of[factor]], clause, alike, its, third)
+    third[large] = NO_THIRD - 1 - large
+    traits = (kinds[factor], alike, its, third)
     return _numbered([*traits, _turn(_numbered([*traits, variable.astype(np.int64)]))])
+
+
+def _joints(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
+    """Number the ways in which factors join two variables alike."""
+    found = np.full(len(kinds), NO_JOINT)
+    pair = np.flatnonzero(lengths(factor_start) == 2)
+    first = factor_start[pair].astype(np.int64)
+    same = alike[first] == alike[first + 1]
+    pair, first = pair[same], first[same]
+    ends = np.sort(np.stack([variable[first], variable[first + 1]]), axis=0).astype(np.int64)
+    traits = (kinds[pair], alike[first])
+    found[pair] = _numbered([*traits, _turn(_numbered([*traits, *ends]))])
+    return found
 
 
 def table_kinds(graph: FactorGraph) -> Numbers:
@@ -211,77 +239,3 @@ def _equal(one, two):
     if one == two:
         return True
     return one != -np.inf and two != -np.inf and abs(one - two) <= CLOSE * (1 + abs(one))
-
-
-@compiled
-def find_moved(graph, block, factors, changed):
-    """Mark the factors that some permutation of a sorted block changes, and no other replaces."""
-    for number in range(len(factors)):
-        changed[number] = len(block) > 1 and not _invariant(graph, factors[number], block)
-
-
-@shared
-def _invariant(graph, factor, block):
-    """Whether permutations of the members leave a factor as it is, or trade it for equal ones.
-
-    So it is if the factor ignores all members, if it depends on all of them in the same way, or
-    if it depends on a single one and all others have a factor just like it.
-    """
-    first, last = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[factor + 1])
-    found, leader, alike = 0, np.int64(-1), True
-    for edge in range(first, last):
-        variable = np.int64(graph.scope[edge])
-        place = np.searchsorted(block, variable)
-        if place == len(block) or block[place] != variable or not matters(graph, factor, edge):
-            continue
-        if leader < 0:
-            leader = edge
-        found += 1
-        alike = alike and exchangeable(graph, factor, leader, edge)
-    if found == 1:
-        return _everybody_has(graph, factor, leader, block)
-    return found == 0 or (found == len(block) and alike)
-
-
-@shared
-def _everybody_has(graph, factor, edge, block):
-    """Whether each member has a factor that is to it what this one is to the variable at `edge`."""
-    for place in range(len(block)):
-        member, found = block[place], False
-        for link in range(graph.incident_start[member], graph.incident_start[member + 1]):
-            found = found or _same_bond(graph, factor, edge, graph.incident[link], member)
-        if not found:
-            return False
-    return True
-
-
-@shared
-def _same_bond(graph, factor, edge, other, member):
-    """Whether `other` is `factor` with `member` instead of the variable at `edge`, and small."""
-    first, start = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[other])
-    arity = np.int64(graph.scope_start[factor + 1]) - first
-    both_clauses = (factor >= graph.first_clause) == (other >= graph.first_clause)
-    if not both_clauses or not _same_table(graph, factor, other):
-        return False
-    if arity > 2 or np.int64(graph.scope_start[other + 1]) - start != arity:
-        return False
-    own = start if np.int64(graph.scope[start]) == member else start + arity - 1
-    if own - start != edge - first and not exchangeable(graph, factor, first, first + 1):
-        return False
-    if factor >= graph.first_clause and graph.satisfying[own] != graph.satisfying[edge]:
-        return False
-    if arity == 1:
-        return True
-    third, its = 2 * first + 1 - edge, 2 * start + 1 - own
-    alike = factor < graph.first_clause or graph.satisfying[third] == graph.satisfying[its]
-    return alike and graph.scope[third] == graph.scope[its]
-
-
-@shared
-def _same_table(graph, factor, other):
-    start, last = table_bounds(graph, factor)
-    begin, end = table_bounds(graph, other)
-    same = last - start == end - begin
-    for entry in range(last - start if same else 0):
-        same = same and _equal(graph.table[start + entry], graph.table[begin + entry])
-    return same

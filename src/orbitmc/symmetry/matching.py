@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.compiled import compiled, shared
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.colored_graph import Ints
-from orbitmc.symmetry.partition import Keys, mixed
+from orbitmc.symmetry.partition import Keys
 from orbitmc.symmetry.preservation import arc_print
 
 CELLS = 1 << 40

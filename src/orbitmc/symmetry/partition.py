@@ -79,15 +79,6 @@ def partition(colors: Ints) -> Partition:
 
 
 @shared
-def mixed(number):
-    """Scatter an integer over 64 bits (the finaliser of splitmix64)."""
-    bits = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@shared
 def enqueue(memory, cell):
     if not memory.is_waiting[cell]:
         memory.is_waiting[cell] = True

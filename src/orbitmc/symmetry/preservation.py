@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.compiled import compiled, shared
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
-from orbitmc.symmetry.partition import Keys, mixed
+from orbitmc.symmetry.partition import Keys
 
 
 class Checker(NamedTuple):

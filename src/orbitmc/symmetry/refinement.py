@@ -3,6 +3,7 @@
 import numpy as np
 
 from orbitmc.compiled import compiled, shared
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints
 from orbitmc.symmetry.partition import (
     Memory,
@@ -10,7 +11,6 @@ from orbitmc.symmetry.partition import (
     cut,
     dequeue,
     enqueue,
-    mixed,
     partition,
     swap,
 )

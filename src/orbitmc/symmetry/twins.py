@@ -10,9 +10,9 @@ import numpy as np
 from orbitmc.classes import row_classes
 from orbitmc.compiled import compiled, shared
 from orbitmc.groups.orbits import connected
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.color_refinement import numbered
 from orbitmc.symmetry.colored_graph import ColoredGraph, Ints, tails
-from orbitmc.symmetry.partition import mixed
 from orbitmc.symmetry.preservation import arc_print, checker, preserves
 
 SELF, OTHER = 1 << 41, 1 << 42

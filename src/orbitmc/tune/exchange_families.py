@@ -18,6 +18,7 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.one_hot import one_hot
 from orbitmc.kernels.swap import swap
 from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks
+from orbitmc.symmetry.exchangeable import Links, links
 from orbitmc.tune.family import Family, Propose, remembered
 from orbitmc.tune.groups import exclusive_groups
 from orbitmc.tune.twins import twins
@@ -112,7 +113,18 @@ def _rows(model: Model) -> list[Numbers]:
 @remembered
 def _alike(model: Model, max_moved: int) -> ExchangeBlocks:
     """Blocks of variables that are nearly alike once weights are clustered."""
-    return blocks(model.graph, _near(model), max_moved=max_moved, budget=ACCEPTANCE_BUDGET)
+    return blocks(
+        model.graph,
+        _near(model),
+        max_moved=max_moved,
+        budget=ACCEPTANCE_BUDGET,
+        connections=_connections(model),
+    )
+
+
+@remembered
+def _connections(model: Model) -> Links:
+    return links(model.graph)
 
 
 @remembered

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from orbitmc.arrays import Floats, lengths
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.hashes import mixed
 from orbitmc.symmetry.exchangeable import table_kinds
 
 Numbers = NDArray[np.int64]
@@ -29,11 +30,11 @@ def twins(graph: FactorGraph) -> list[Numbers]:
     factor = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
     variable = graph.scope.astype(np.int64)
     role = _roles(graph, factor)
-    name = _mixed(np.arange(graph.variables, dtype=np.uint64))
-    argument = _mixed(role ^ name[variable])
+    name = mixed(np.arange(graph.variables, dtype=np.uint64))
+    argument = mixed(role ^ name[variable])
     whole = np.zeros(graph.factors, dtype=np.uint64)
     np.add.at(whole, factor, argument)
-    view = _mixed((whole[factor] - argument) ^ role)
+    view = mixed((whole[factor] - argument) ^ role)
     outlook = graph.cardinality.astype(np.uint64)
     np.add.at(outlook, variable, view)
     order = np.argsort(outlook, kind="stable")
@@ -71,8 +72,8 @@ def _roles(graph: FactorGraph, factor: Numbers) -> Words:
     kind = 2 * content[graph.table_of] + clause
     place = np.where(turns[factor], 0, np.arange(len(factor)) - first[factor])
     wanted = np.where(clause[factor], graph.satisfying, 0).astype(np.int64)
-    spot = _mixed(kind[factor].astype(np.uint64)) + place.astype(np.uint64)
-    return _mixed(_mixed(spot) + wanted.astype(np.uint64))
+    spot = mixed(kind[factor].astype(np.uint64)) + place.astype(np.uint64)
+    return np.asarray(mixed(mixed(spot) + wanted.astype(np.uint64)))
 
 
 def _symmetric_tables(graph: FactorGraph) -> NDArray[np.bool_]:
@@ -87,11 +88,3 @@ def _symmetric_tables(graph: FactorGraph) -> NDArray[np.bool_]:
 
 def _both_ways(table: Floats, side: int) -> tuple[Floats, Floats]:
     return table.reshape(side, side), table.reshape(side, side).T
-
-
-def _mixed(words: Words) -> Words:
-    """Words that look random, equal where the given ones are (splitmix64)."""
-    mixed = words + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
