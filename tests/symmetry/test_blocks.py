@@ -18,8 +18,8 @@ from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph
 
 GREEDY_GAP, MEAN_GAP = 2.0, 1.25
-"""Brute force over all subsets found at most this many times more members per moved factor, and on
-average; nothing moved counts as one."""
+"""Brute force over all subsets found at most this many times more members per moved factor on these
+models, and on average; nothing moved counts as one."""
 
 
 def random_structured(seed, variables=8):
