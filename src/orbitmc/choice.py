@@ -43,8 +43,9 @@ def kernel_for(
             min_acceptance=settings.min_acceptance,
         )
     if settings.method == "mcsat":
-        if settings.slices not in WAYS:
-            raise InputError(f"unknown slices {settings.slices!r}; there are {', '.join(WAYS)}")
-        return Lifting(mc_sat(model.graph, large=WAYS[settings.slices]), "")
+        slices = settings.slices or "walk"
+        if slices not in WAYS:
+            raise InputError(f"unknown slices {slices!r}; there are {', '.join(WAYS)}")
+        return Lifting(mc_sat(model.graph, large=WAYS[slices]), "")
     kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
     return Lifting(kernel, "")

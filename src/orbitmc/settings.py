@@ -27,6 +27,7 @@ SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
 
 LISTENERS: Mapping[str, tuple[str, ...]] = {
     "scan": ("gibbs",),
+    "slices": ("mcsat",),
     "alpha": ("lifted", "lmh"),
     **dict.fromkeys((*SHAPES, "moves"), ("lmh",)),
 }
@@ -39,7 +40,7 @@ class Settings:
 
     method: Method = "auto"
     scan: Scan | None = None
-    slices: Slices = "walk"
+    slices: Slices | None = None
     estimator: Estimator = "chances"
     samples: int | None = None
     seconds: float | None = None

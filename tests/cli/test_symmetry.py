@@ -150,6 +150,7 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "gibbs", "--alpha", "0.5"), "alpha is for lifted and lmh, not for gibbs"),
         (("--method", "lmh", "--scan", "random"), "scan is for gibbs, not for lmh"),
         (("--method", "exact", "--scan", "systematic"), "scan is for gibbs, not for exact"),
+        (("--method", "lmh", "--slices", "walk"), "slices is for mcsat, not for lmh"),
         (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
         (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
         (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),

@@ -70,11 +70,12 @@ def infer(
         typer.Option(help="In which order gibbs updates variables.", show_default="systematic"),
     ] = None,
     slices: Annotated[
-        Literal["walk", "samplesat"],
+        Literal["walk", "samplesat"] | None,
         typer.Option(
-            help="How mcsat draws what is too large to count: walk is exact, samplesat is not."
+            help="How mcsat draws what is too large to count: walk is exact, samplesat is not.",
+            show_default="walk",
         ),
-    ] = "walk",
+    ] = None,
     estimator: Annotated[
         Literal["chances", "values", "orbits"],
         typer.Option(
