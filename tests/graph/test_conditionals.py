@@ -5,7 +5,6 @@ import pytest
 
 from orbitmc.compiled import compiled
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditional_tables import BITS, COUNT, FACTORS, FIELD, TABLE
 from orbitmc.graph.conditionals import (
     add_limits,
     conditionals,
@@ -13,6 +12,7 @@ from orbitmc.graph.conditionals import (
     has_limits,
     scratch,
 )
+from orbitmc.graph.paths import BITS, COUNT, FACTORS, FIELD, TABLE
 from orbitmc.vectors import exponential, logistic
 from tests.kernels.catalogue import on_path
 from tests.oracle import brute_force

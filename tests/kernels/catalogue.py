@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.arrays import indices, sealed, starts
-from orbitmc.graph.conditional_tables import FACTORS, FIELD
 from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.graph.paths import FACTORS, FIELD
 from orbitmc.groups.constant_swaps import ConstantSwaps
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images

@@ -20,18 +20,7 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats, Indices, lengths, sealed, starts
 from orbitmc.compiled import shared
-from orbitmc.graph.conditional_tables import (
-    BITS,
-    COUNT,
-    FIELD,
-    TABLE,
-    TRIPLET,
-    classify,
-    fill_fields,
-    fill_ladder,
-    fill_limits,
-    fill_sextets,
-)
+from orbitmc.graph.conditional_tables import fill_ladder, fill_limits
 from orbitmc.graph.curves import curves
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import (
@@ -41,6 +30,8 @@ from orbitmc.graph.local_fields import (
     places_of_limits,
 )
 from orbitmc.graph.local_weights import local_log_weights
+from orbitmc.graph.pair_couplings import TRIPLET, fill_fields, fill_sextets
+from orbitmc.graph.paths import BITS, COUNT, FIELD, TABLE, classify
 from orbitmc.random import (
     choose_by_log_weights,
     choose_by_table,

@@ -6,7 +6,8 @@ import numpy as np
 from numba.extending import overload
 
 from orbitmc.compiled import INNER, shared
-from orbitmc.graph.conditional_tables import COUNT, SEXTETS_TOGETHER, TRIPLET
+from orbitmc.graph.pair_couplings import TRIPLET
+from orbitmc.graph.paths import COUNT, SEXTETS_TOGETHER
 from orbitmc.random import lanes_of
 from orbitmc.vectors import HAS_AVX2, add_sextet
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats, lengths, sealed, starts
-from orbitmc.graph.conditional_tables import FIELD, TRIPLET, fill_sextets
 from orbitmc.graph.conditionals import Conditionals, fields_in_double
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.pair_couplings import TRIPLET, fill_sextets
+from orbitmc.graph.paths import FIELD
 
 Numbers = NDArray[np.int64]
 

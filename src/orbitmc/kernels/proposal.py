@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import shared
-from orbitmc.graph.conditional_tables import COUNT
 from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.curves import local_curve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.local_fields import counted_field, local_field
+from orbitmc.graph.paths import COUNT
 from orbitmc.kernels.potential_sums import add_affected
 from orbitmc.random import accept_by_log_ratio, lanes_of
 from orbitmc.rows import (
