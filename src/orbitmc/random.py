@@ -166,7 +166,7 @@ def toss(rng: Any, coins: Bytes) -> None:
 
 
 @generic("rng")
-def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[np.uint32]) -> None:
+def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[Any]) -> None:
     """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
 
     Overwrites the weights by their sums up to each place.

@@ -168,10 +168,11 @@ def _verdicts(
     worst_ess = np.minimum.reduceat(ess, start[:-1])
     verdict = np.full(len(model.names), UNMIXED, dtype=object)
     verdict[worst_r_hat <= FAIR_R_HAT] = FEW
-    verdict[(worst_r_hat <= FAIR_R_HAT) & (worst_ess >= FAIR_ESS)] = FAIR
+    fair = (worst_r_hat <= FAIR_R_HAT) & (worst_ess >= FAIR_ESS)
+    verdict[fair] = FAIR
     verdict[(worst_r_hat <= GOOD_R_HAT) & (worst_ess >= GOOD_ESS)] = GOOD
-    part_of, unmixed = components(model.graph), verdict == UNMIXED
-    verdict[np.isin(part_of, part_of[unmixed]) & np.isin(verdict, (GOOD, FAIR))] = TIED
+    part_of = components(model.graph)
+    verdict[fair & np.isin(part_of, part_of[verdict == UNMIXED])] = TIED
     if domains is not None:
         remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
         frozen = (statistics.open_lanes < statistics.lanes) & (remaining > 1)

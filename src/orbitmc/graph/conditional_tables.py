@@ -9,7 +9,7 @@ from orbitmc.graph.potentials import log_potential
 
 @compiled
 def fill_limits(
-    graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most_values
+    graph, path, neighbour_start, neighbour, coupling, ladder, role, start, limit, most_values
 ):
     """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
     values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
@@ -18,7 +18,8 @@ def fill_limits(
         first = np.int64(neighbour_start[variable])
         last = np.int64(neighbour_start[variable + 1])
         if path[variable] == COUNT:
-            _fill_counts(first, last, coupling, bias[variable], role, start[variable], limit)
+            low, step = ladder[variable, 0], ladder[variable, 1]
+            _fill_counts(first, last, coupling, low, step, role, start[variable], limit)
         elif path[variable] == BITS or path[variable] == TABLE:
             others = neighbour[first:last]
             size = np.int64(graph.cardinality[variable])
@@ -30,12 +31,9 @@ def fill_limits(
 
 
 @shared
-def _fill_counts(first, last, coupling, bias, role, start, limit):
-    low, step = bias, 0.0
+def _fill_counts(first, last, coupling, low, step, role, start, limit):
     for edge in range(first, last):
         role[edge] = coupling[edge] < 0.0
-        low += min(coupling[edge], 0.0)
-        step = abs(coupling[edge])
     for count in range(MOST_COUNTED + 1):
         limit[start + count] = 1.0 / (1.0 + np.exp(-(low + step * min(count, last - first))))
 

@@ -106,8 +106,8 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     fill_sextets(neighbour_start, coupling, sextet_start, sextet)
     curve_start, curve = curves(graph, pairwise > affine, neighbour_start, neighbour)
     most = int(graph.cardinality.max(initial=1))
-    fill_limits(graph, path, neighbour_start, neighbour, coupling, bias, role, start, limit, most)
     fill_ladder(path, neighbour_start, coupling, bias, ladder)
+    fill_limits(graph, path, neighbour_start, neighbour, coupling, ladder, role, start, limit, most)
     return Conditionals(
         sealed(path),
         sealed(affine),

@@ -122,13 +122,21 @@ def _is_affine(graph, variable, neighbours):
             return False
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
-        if graph.scope_start[factor + 1] - graph.scope_start[factor] > 2:
+        if not _is_finite_pair(graph, factor):
             return False
-        number = graph.table_of[factor]
-        for place in range(graph.table_start[number], graph.table_start[number + 1]):
-            if graph.table[place] == -np.inf:
-                return False
     return _field_error(graph, variable) <= FIELD_ERROR
+
+
+@shared
+def _is_finite_pair(graph, factor):
+    """Whether a factor has at most two variables, and no zeros."""
+    if graph.scope_start[factor + 1] - graph.scope_start[factor] > 2:
+        return False
+    number = graph.table_of[factor]
+    for place in range(graph.table_start[number], graph.table_start[number + 1]):
+        if graph.table[place] == -np.inf:
+            return False
+    return True
 
 
 @shared
@@ -136,15 +144,10 @@ def _is_pairwise(graph, variable):
     """Whether all factors are finite tables of one or two variables with few values."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
-        first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
-        if factor >= graph.first_clause or last - first > 2:
+        if factor >= graph.first_clause or not _is_finite_pair(graph, factor):
             return False
-        for place in range(first, last):
+        for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
             if graph.cardinality[graph.scope[place]] > FEW_VALUES:
-                return False
-        number = graph.table_of[factor]
-        for place in range(graph.table_start[number], graph.table_start[number + 1]):
-            if graph.table[place] == -np.inf:
                 return False
     return _curve_error(graph, variable) <= FIELD_ERROR
 

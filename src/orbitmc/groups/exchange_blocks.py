@@ -28,6 +28,11 @@ class ExchangeBlocks(NamedTuple):
     def blocks(self) -> int:
         return len(self.width)
 
+    @property
+    def largest(self) -> int:
+        """How many members the largest block has."""
+        return int(lengths(self.start).max(initial=0))
+
     def rows(self, block: int) -> Indices:
         """The matrix of one block."""
         part = self.member[self.start[block] : self.start[block + 1]]

@@ -62,8 +62,7 @@ class Shuffle(NamedTuple):
         return OUTCOMES
 
     def memory(self, graph: FactorGraph, lanes: int) -> ShuffleMemory:
-        sizes = self.blocks.start[1:].astype(np.int64) - self.blocks.start[:-1]
-        most = int(sizes.max(initial=0))
+        most = self.blocks.largest
         return ShuffleMemory(
             proposal_memory(graph, self.conditionals, lanes, most),
             np.arange(most, dtype=np.int64),

@@ -28,7 +28,7 @@ from orbitmc.kernels.proposal import (
     finish,
     proposal_memory,
 )
-from orbitmc.kernels.swap import exchange_picked, largest_block, load_members, require_single
+from orbitmc.kernels.swap import exchange_picked, load_members, require_single
 from orbitmc.random import accept_by_log_ratio, lanes_of, pick_by_weights
 
 CLIP = 3.0
@@ -58,7 +58,7 @@ class InformedSwap(NamedTuple):
         return OUTCOMES
 
     def memory(self, graph: FactorGraph, lanes: int) -> InformedMemory:
-        most = largest_block(self.blocks)
+        most = self.blocks.largest
         return InformedMemory(
             proposal_memory(graph, self.conditionals, lanes, most),
             np.zeros((most, lanes)),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats, lengths
+from orbitmc.arrays import Bytes, Floats
 from orbitmc.compiled import implementation, shared
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals import Conditionals
@@ -29,14 +29,13 @@ class SwapMemory(NamedTuple):
     """A proposal, and how a differing pair is picked in each lane.
 
     `holders` counts the members that have each value, which `weights` it. The first of the pair
-    has `value` (in bytes: `wanted`), as have `alike` members, and is number `rank` of them; the
+    has the `wanted` value, as have `alike` members, and is number `rank` of them; the
     second is number `other_rank` of the `others`. `first` and `second` are their places in the
     block. Counts take as few bytes as the largest block allows.
     """
 
     proposal: ProposalMemory
     weights: Floats
-    value: NDArray[np.uint32]
     wanted: Bytes
     holders: NDArray[Any]
     alike: NDArray[Any]
@@ -58,21 +57,15 @@ class Swap(NamedTuple):
         return OUTCOMES
 
     def memory(self, graph: FactorGraph, lanes: int) -> SwapMemory:
-        most, each = largest_block(self.blocks), int(graph.cardinality.max(initial=1))
+        most, each = self.blocks.largest, int(graph.cardinality.max(initial=1))
         number = np.min_scalar_type(most)
         return SwapMemory(
             proposal_memory(graph, self.conditionals, lanes, most),
             np.zeros((each, lanes)),
-            np.zeros(lanes, dtype=np.uint32),
             np.zeros(lanes, dtype=np.uint8),
             np.zeros((each, lanes), dtype=number),
             *(np.zeros(lanes, dtype=number) for _ in range(6)),
         )
-
-
-def largest_block(blocks: ExchangeBlocks) -> int:
-    """How many members the largest block has."""
-    return int(lengths(blocks.start).max(initial=0))
 
 
 @implementation(steps, Swap)
@@ -85,7 +78,7 @@ def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         values_each = np.int64(graph.cardinality[blocks.member[first]])
         load_members(proposal, blocks.member, first, size, values)
         _weigh_values(memory, size, values_each)
-        pick_by_weights(rng, memory.weights, values_each, memory.value)
+        pick_by_weights(rng, memory.weights, values_each, memory.wanted)
         _count_alike(memory, size, values_each)
         pick_below(rng, memory.alike, memory.rank)
         pick_below(rng, memory.others, memory.other_rank)
@@ -138,7 +131,7 @@ def _count_alike(memory, size, values_each):
         memory.alike[lane] = 0
     for value in range(values_each):
         for lane in range(lanes):
-            if memory.value[lane] == value:
+            if memory.wanted[lane] == value:
                 memory.alike[lane] = memory.holders[value, lane]
     for lane in range(lanes):
         memory.others[lane] = size - memory.alike[lane]
@@ -150,7 +143,6 @@ def _find_picked(memory, size):
     first, second, seen = memory.first, memory.second, memory.alike
     proposal, width = memory.proposal, memory.proposal.scratch.width
     for lane in range(lanes_of(proposal.scratch)):
-        memory.wanted[lane] = memory.value[lane]
         first[lane], second[lane], seen[lane] = 0, 0, 0
     rank, other_rank, wanted = memory.rank, memory.other_rank, memory.wanted
     for place in range(size):
