@@ -117,6 +117,13 @@ def test_the_worst_verdict_is_the_one_that_is_said(verdicts, words):
     assert verdict(answer).startswith(words)
 
 
+def test_tied_variables_are_counted_where_there_are_any():
+    mixed = {f"v{k}": marginal(0.5, one) for k, one in enumerate([UNMIXED, TIED, TIED])}
+    assert ") and 2 more tied to them; run longer" in verdict(sampled(**mixed))
+    assert "tied" not in verdict(sampled(v=marginal(0.5, UNMIXED)))
+    assert "tied" not in verdict(sampled(v=marginal(0.5, FROZEN)))
+
+
 def test_remarks_tell_what_was_done_why_and_what_to_fear():
     about = About("gibbs", "why not", 2.0, 7, 100, 256, 10**9, warnings=("mind the gap",))
     said = remarks(Marginals({"rain": marginal(0.5)}, about))

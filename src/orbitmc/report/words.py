@@ -62,14 +62,14 @@ def verdict(answer: Marginals) -> str:
 def _state(answer: Marginals, found: dict[str, int]) -> str:
     if found.get(FROZEN):
         return (
-            f"not converged: {_variables(found[FROZEN])} frozen and "
-            f"{found.get(SUSPECT, 0)} more tied to them; try --method exact"
+            f"not converged: {_variables(found[FROZEN])} frozen"
+            f"{_more(found.get(SUSPECT, 0))}; try --method exact"
             + ("" if answer.about.method == "mcsat" else " or mcsat")
         )
     if found.get(UNMIXED):
         return (
-            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)}), "
-            f"{found.get(TIED, 0):,} more tied to them; run longer, or try --method exact"
+            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
+            f"{_more(found.get(TIED, 0))}; run longer, or try --method exact"
         )
     if found.get(FEW):
         return (
@@ -91,6 +91,10 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
 
 def _variables(count: int) -> str:
     return "1 variable is" if count == 1 else f"{count:,} variables are"
+
+
+def _more(tied: int) -> str:
+    return f" and {tied:,} more tied to them" if tied else ""
 
 
 def _extremes(answer: Marginals) -> str:
