@@ -6,23 +6,29 @@ implementation while compiling, which costs nothing at run time.
 """
 
 import functools
-import hashlib
 import inspect
-import os
-import tempfile
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import numba
 from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
+from orbitmc.machine.lean import compiler_classes
+from orbitmc.machine.store import MachineCode
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-INNER = {"error_model": "numpy", "_nrt": False, "forceinline": True, "fastmath": {"contract"}}
+COMPILERS = compiler_classes()
+INNER = {
+    "error_model": "numpy",
+    "_nrt": False,
+    "forceinline": True,
+    "fastmath": {"contract"},
+    "pipeline_class": COMPILERS.inner,
+}
 """Options of functions that run inside compiled loops.
 
 They never allocate, so they need no reference counts (whose atomic updates would cost more than
@@ -30,14 +36,33 @@ the work), and they are inlined, because passing a tuple of arrays costs one sto
 """
 
 
+IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
+"""What every generic function does for each type."""
+
+
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
-    try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_DIR = before
+    dispatcher = numba.njit(nogil=True, error_model="numpy", pipeline_class=COMPILERS.outer)(
+        function
+    )
+    if dispatcher is not function:  # they are the same where Numba is switched off
+        dispatcher._cache = MachineCode(function, modules_of)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def modules_of(signature: Any) -> set[str]:
+    """The modules of the types in a signature, and of all that generic functions do for them."""
+    classes = {found for kind in signature for found in _classes_in(kind)}
+    bodies = {table[chosen] for table in IMPLEMENTATIONS for chosen in classes & table.keys()}
+    return {thing.__module__ for thing in classes | bodies}
+
+
+def _classes_in(kind: Any) -> Iterator[type]:
+    """The NamedTuple classes that a type of Numba's is made of."""
+    if isinstance(kind, numba.types.BaseTuple):
+        yield from filter(None, [getattr(kind, "instance_class", None)])
+        for part in kind:
+            yield from _classes_in(part)
 
 
 def shared(function: F) -> F:
@@ -54,6 +79,7 @@ def generic(by: str) -> Callable[[F], F]:
     def decorate(stub: F) -> F:
         position = list(inspect.signature(stub).parameters).index(by)
         implementations: dict[type, Callable[..., Any]] = {}
+        IMPLEMENTATIONS.append(implementations)
 
         @functools.wraps(stub)
         def dispatch(*arguments: Any) -> Any:
@@ -126,37 +152,3 @@ class WorkClock(Listener):  # type: ignore[misc]
             self._depth -= 1
             if self._depth == 0:
                 self._compiling += time.thread_time() - self._since
-
-
-@functools.cache
-def cache_folder() -> Path:
-    """A folder for machine code that belongs to exactly these sources.
-
-    Numba looks only at the file of the outermost function when it decides whether cached code is
-    still valid, so the folder is named after a hash of all sources.
-    """
-    name = f"numba-{hash_of_sources(Path(__file__).parent)}"
-    for base in _writable_places():
-        try:
-            (base / name).mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(base / name, os.W_OK):
-            return base / name
-    return Path(tempfile.mkdtemp(prefix="orbitmc-"))
-
-
-def hash_of_sources(folder: Path) -> str:
-    """A short hash of every Python file below a folder, names included."""
-    digest = hashlib.sha256()
-    for source in sorted(folder.rglob("*.py")):
-        digest.update(source.relative_to(folder).as_posix().encode())
-        digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _writable_places() -> list[Path]:
-    asked = os.environ.get("NUMBA_CACHE_DIR")
-    usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    places = [Path(usual) / "orbitmc", Path(tempfile.gettempdir()) / f"orbitmc-{os.getuid()}"]
-    return [Path(asked), *places] if asked else places

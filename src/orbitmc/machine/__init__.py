@@ -1,0 +1,1 @@
+"""How Python becomes machine code, and where machine code is kept."""

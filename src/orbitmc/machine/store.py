@@ -1,0 +1,160 @@
+"""Machine code on disk: one file per function and signature, named after all it depends on.
+
+A file is written whole or not at all, so many processes may share the folder. Files are pickles:
+they are read only from a folder that belongs to the user and that nobody else may write to.
+"""
+
+import functools
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from orbitmc.machine.sources import digest_of
+
+MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
+DAY = 86_400.0
+
+
+class MachineCode(_Cache):  # type: ignore[misc]
+    """What Numba asks for machine code, and hands new machine code to.
+
+    `modules_of(signature)` names the modules that the code for a signature is made of, besides
+    that of the function.
+    """
+
+    def __init__(self, function: Any, modules_of: Callable[[Any], set[str]]) -> None:
+        self._function, self._modules_of = function, modules_of
+        self._enabled = function.__closure__ is None
+
+    @property
+    def cache_path(self) -> str:
+        return str(folder())
+
+    def enable(self) -> None:
+        self._enabled = self._function.__closure__ is None
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Forget nothing: a file is valid as long as its name is asked for."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Give the compiled function of a signature, if it is there."""
+        target_context.refresh()
+        file = self._file(signature, target_context.codegen())
+        payload = read(file) if file is not None else None
+        return payload and CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep a compiled function; where that cannot be, the next process compiles again."""
+        file = self._file(signature, result.codegen)
+        if file is not None and not result.lifted and not result.library.has_dynamic_globals:
+            write(file, dumps(result._reduce()))
+
+    def _file(self, signature: Any, codegen: Any) -> Path | None:
+        """Where the code of a signature is kept; nowhere if its sources are not known."""
+        if not self._enabled:
+            return None
+        sources = digest_of({self._function.__module__, *self._modules_of(signature)})
+        if sources is None:
+            return None
+        code = self._function.__code__
+        about = (*_versions(), *codegen.magic_tuple(), sources, code.co_firstlineno, str(signature))
+        name = hashlib.sha256(repr(about).encode()).hexdigest()[:32]
+        return folder() / f"{self._function.__module__}.{self._function.__qualname__}-{name}"
+
+
+def _versions() -> tuple[object, ...]:
+    config = numba.config
+    options = (config.OPT, config.BOUNDSCHECK, config.DEBUG_TYPEINFER)
+    return numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, *options
+
+
+def read(file: Path) -> bytes | None:
+    """Give what was written to a file, if it is whole and nobody else can have changed it."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as opened:
+        if not _is_private(os.fstat(handle)):
+            return None
+        checksum, payload = opened.read(32), opened.read()
+        if time.time() - os.fstat(handle).st_mtime > DAY:
+            os.utime(handle)
+    return payload if hashlib.sha256(payload).digest() == checksum else None
+
+
+def write(file: Path, payload: bytes) -> None:
+    """Put a file into its place at once; a full or unwritable disk costs only time later."""
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent)
+        try:
+            with os.fdopen(handle, "wb") as opened:
+                opened.write(hashlib.sha256(payload).digest() + payload)
+            os.replace(name, file)
+        except OSError:
+            os.unlink(name)
+            return
+        _make_room(file.parent)
+    except OSError:
+        return
+
+
+@functools.cache
+def _make_room(place: Path) -> None:
+    """Remove what was not used for longest, once per process, until the rest is small enough."""
+    files = sorted(place.iterdir(), key=lambda file: -file.stat().st_mtime)
+    total = 0
+    for file in files:
+        total += file.stat().st_size
+        if total > MOST_BYTES:
+            file.unlink(missing_ok=True)
+
+
+@functools.cache
+def folder() -> Path:
+    """A folder that belongs to the user alone; if there is none, one that ends with the process."""
+    for place in _places():
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            known = place.lstat()
+        except OSError:
+            continue
+        if stat.S_ISDIR(known.st_mode) and _is_private(known) and os.access(place, os.W_OK):
+            return place
+    return Path(_passing_folder().name)
+
+
+@functools.cache
+def _passing_folder() -> Any:
+    return tempfile.TemporaryDirectory(prefix="orbitmc-")
+
+
+def _is_private(known: os.stat_result) -> bool:
+    others_write = known.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return known.st_uid == os.getuid() and not others_write
+
+
+def _places() -> Iterator[Path]:
+    asked = os.environ.get("NUMBA_CACHE_DIR")
+    if asked:
+        yield Path(asked) / "orbitmc"
+    usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if os.path.isabs(usual):
+        yield Path(usual) / "orbitmc" / "machine-code"
+    yield Path(tempfile.gettempdir()) / f"orbitmc-{os.getuid()}"

@@ -1,0 +1,145 @@
+"""The store of machine code: right, private, whole, bounded, and safe for many processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orbitmc.machine import store
+
+KERNEL = """
+from typing import NamedTuple
+from orbitmc.compiled import implementation
+from orbitmc.kernels.kernel import steps
+
+class Stamp(NamedTuple):
+    number: int
+    outcomes = ("stamps",)
+
+    def memory(self, graph, lanes):
+        return ()
+
+@implementation(steps, Stamp)
+def _stamp(graph, kernel, memory, values, outcomes, rng, count):
+    values[0, 0] = {number}
+    outcomes[0] += count
+"""
+ASK = """
+import numpy as np, orbitmc as om
+from own_kernel import Stamp
+from orbitmc.run.pack import start_pack, walk
+graph = om.read({model!r}).graph
+kernel = Stamp(1)
+pack = start_pack(graph, kernel, seed=1, number=0, lanes=32)
+walk(graph, kernel, pack, 1)
+print(pack.values[0, 0])
+"""
+SPRINKLER = Path(__file__).parents[2] / "examples" / "sprinkler.bif"
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    """A fresh folder of machine code for this process."""
+    place = tmp_path / "store"
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(store, "folder", lambda: place)
+    store._make_room.cache_clear()
+    yield place
+    store._make_room.cache_clear()
+
+
+def test_an_edited_kernel_of_ones_own_takes_effect_at_once(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    script = tmp_path / "ask.py"
+    script.write_text(ASK.format(model=str(SPRINKLER)))
+    for number in (3, 4, 3):
+        (tmp_path / "own_kernel.py").write_text(KERNEL.format(number=number))
+        command = [sys.executable, str(script)]
+        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert said.stdout.split() == [str(number)]
+
+
+def test_what_was_written_is_read_again(empty_folder):
+    store.write(empty_folder / "code", b"machine code")
+    assert store.read(empty_folder / "code") == b"machine code"
+    assert store.read(empty_folder / "other") is None
+    assert [file.name for file in empty_folder.iterdir()] == ["code"]
+
+
+@pytest.mark.parametrize("cut", [0, 10, 32, 40])
+def test_a_file_that_is_not_whole_is_not_read(empty_folder, cut):
+    file = empty_folder / "code"
+    store.write(file, b"machine code")
+    file.write_bytes(file.read_bytes()[:cut])
+    assert store.read(file) is None
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_can_write_is_not_read(empty_folder, mode):
+    file = empty_folder / "code"
+    store.write(file, b"machine code")
+    file.chmod(mode)
+    assert store.read(file) is None
+
+
+def test_a_link_to_a_file_is_not_read(empty_folder, tmp_path):
+    store.write(tmp_path / "elsewhere", b"machine code")
+    (empty_folder / "code").symlink_to(tmp_path / "elsewhere")
+    assert store.read(empty_folder / "code") is None
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Where a process would keep machine code: first the asked folder, last a temporary one."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "asked"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "usual"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    store.folder.cache_clear()
+    yield tmp_path
+    store.folder.cache_clear()
+
+
+def test_the_folder_is_made_for_the_user_alone(places):
+    assert store.folder() == places / "asked" / "orbitmc"
+    assert store.folder().stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_can_write_is_not_used(places, mode):
+    asked = places / "asked" / "orbitmc"
+    asked.mkdir(parents=True)
+    asked.chmod(mode)
+    assert store.folder() == places / "usual" / "orbitmc" / "machine-code"
+
+
+def test_a_folder_of_somebody_else_is_not_used(places, monkeypatch):
+    (places / "asked" / "orbitmc").mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    used = store.folder()
+    assert used.parent == places
+    assert used.name.startswith("orbitmc-")
+    assert used not in {places / "asked" / "orbitmc", places / "orbitmc-54321"}
+
+
+def test_a_link_is_no_folder(places):
+    (places / "elsewhere").mkdir(mode=0o700)
+    (places / "asked").mkdir()
+    (places / "asked" / "orbitmc").symlink_to(places / "elsewhere")
+    assert store.folder() == places / "usual" / "orbitmc" / "machine-code"
+
+
+def test_what_was_not_used_for_longest_makes_room(empty_folder, monkeypatch):
+    monkeypatch.setattr(store, "MOST_BYTES", 250)
+    for age, name in enumerate(["new", "older", "oldest"]):
+        file = empty_folder / name
+        file.write_bytes(bytes(100))
+        os.utime(file, (1e9 - age, 1e9 - age))
+    store.write(empty_folder / "code", b"x")
+    assert sorted(file.name for file in empty_folder.iterdir()) == ["code", "new", "older"]
+
+
+def test_an_unwritable_folder_costs_only_time(tmp_path):
+    store.write(tmp_path / "missing" / "code", b"machine code")
+    assert not (tmp_path / "missing").exists()
