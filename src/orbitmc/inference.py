@@ -11,6 +11,7 @@ from orbitmc.compiled import Stopwatch
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import (
     FROZEN,
+    MISSED,
     UNMIXED,
     About,
     Marginals,
@@ -32,6 +33,7 @@ from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.lifting import Lifting, typed_group
 from orbitmc.logic.grounding import Ground
+from orbitmc.run.missing import missed_by
 from orbitmc.run.sampler import Run, Watcher, glimpse, sample
 from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
 from orbitmc.text import in_words
@@ -211,9 +213,11 @@ def answer(
         moves=settings.moves,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
     )
-    found = sampled_marginals(model, _statistics(run, lifting), domains, about)
+    known = _statistics(run, lifting)
+    missed = missed_by(run, known)
+    found = sampled_marginals(model, known, domains, about, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
-    said = (early if hasty else ()) + _warnings(found)
+    said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found)
     if about.outcomes.get(BY_SAMPLE_SAT):
         said += (f"{slices}; slices by walk are exact",)
     return replace(found, about=replace(about, warnings=said))
@@ -226,6 +230,23 @@ def _statistics(run: Run, lifting: Lifting) -> Statistics:
         return known
     reached = surely_reached(run.graph, run.kernel)
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
+
+
+def _missed(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
+    """Name the state that must be probable and that no chain has been in."""
+    names = [name for name in model.names if found[name].verdict == MISSED]
+    if not names or run.heaviest is None:
+        return ()
+    state = [
+        f"{name}={model.values[place][run.heaviest[place]]}"
+        for place, name in enumerate(model.names)
+        if found[name].verdict == MISSED
+    ]
+    return (
+        f"a mode was missed: if these numbers were right, the state {_some(state)} would be "
+        f"probable, but none of the {run.chains} chains is there; the numbers of the "
+        f"{len(names)} variables connected to it are wrong",
+    )
 
 
 def price(plan: Plan) -> str:

@@ -173,8 +173,8 @@ def _meaning_in_words(meaning: Meaning, place: str, count: int) -> str:
 
 
 def _known(holds: bool) -> Marginal:
-    p, nothing = np.array([float(holds)]), np.zeros(1)
-    return Marginal(("true",), p, nothing, p, p, np.array([np.inf]), np.ones(1), OBSERVED)
+    p, nothing, never = np.array([float(holds)]), np.zeros(1), np.zeros(1, dtype=np.bool_)
+    return Marginal(("true",), p, nothing, p, p, np.array([np.inf]), np.ones(1), OBSERVED, never)
 
 
 def _of_value(own: Marginal, value: int) -> Marginal:
@@ -188,4 +188,5 @@ def _of_value(own: Marginal, value: int) -> Marginal:
         high=own.high[place],
         ess=own.ess[place],
         r_hat=own.r_hat[place],
+        rare=own.rare[place],
     )

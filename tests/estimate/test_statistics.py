@@ -2,8 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.special import fdtrc
 
-from orbitmc.estimate.statistics import effective_size, interval, statistics, values_of
+from orbitmc.estimate.persistence import _mean_squares, persistence
+from orbitmc.estimate.statistics import (
+    effective_size,
+    interval,
+    is_rare,
+    states_seen,
+    statistics,
+    values_of,
+)
 from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, capacity
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.kernels.gibbs import RandomScan, SystematicScan
@@ -54,6 +63,46 @@ def test_a_common_drift_has_a_large_r_hat():
     assert found.r_hat[0] > 1.1
 
 
+def test_a_minority_of_stuck_lanes_is_seen_though_r_hat_is_small():
+    """Six of 256 lanes sit in another mode."""
+    rng = np.random.default_rng(5)
+    series = (rng.random((4, 400, LANES)) < 0.5).astype(float)
+    for pack, lane in ((0, 3), (0, 40), (1, 7), (2, 21), (2, 22), (3, 50)):
+        series[pack, :, lane] = 1.0
+    found = summary(series)
+    assert found.r_hat[0] < 1.05
+    assert found.kept[0]
+    series[:, 200:] = rng.random((4, 200, LANES)) < 0.5
+    assert not summary(series).kept[0]
+
+
+def test_a_slight_common_drift_is_seen_though_r_hat_is_small():
+    rng = np.random.default_rng(6)
+    chance = np.linspace(0.45, 0.55, 400)[None, :, None]
+    found = summary((rng.random((4, 400, LANES)) < chance).astype(float))
+    assert found.r_hat[0] < 1.02
+    assert found.drifts[0]
+    assert not found.kept[0]
+
+
+def test_forgetful_chains_are_rarely_accused():
+    """The smallest of 4,000 p-values lies where chance puts it: alarms have the rate they claim.
+
+    A correct rate fails this with a probability below 1e-6.
+    """
+    rng = np.random.default_rng(7)
+    means = rng.gamma(2.0, size=(4, 4_000, 32))
+    lengths = np.array([100.0, 100.0, 100.0, 30.0])
+    means = 2.0 + (means - 2.0) / np.sqrt(lengths)[:, None, None]
+    between, together, residual = _mean_squares(means, lengths)
+    for ratio, degrees in ((between / residual, 31), (together / residual, 3)):
+        smallest = fdtrc(degrees, 93, ratio).min()
+        assert 4_000 * smallest > 1e-4
+        assert 4_000 * smallest < 20
+    assert not persistence(means, lengths, 1e-11).kept.any()
+    assert not persistence(means, lengths, 1e-11).drifts.any()
+
+
 @pytest.mark.parametrize("constant", [0.0, 1.0])
 def test_a_value_never_or_always_seen_has_an_interval_and_no_nan(constant):
     found = summary(np.full((4, 50, LANES), constant))
@@ -64,16 +113,19 @@ def test_a_value_never_or_always_seen_has_an_interval_and_no_nan(constant):
     assert found.r_hat[0] == 1.0
 
 
-def test_a_conditional_that_never_varies_has_no_error():
+def test_a_conditional_that_never_varies_may_still_change_in_states_not_seen():
     found = summary(np.full((4, 50, LANES), 0.25))
-    assert found.standard_error[0] == 0.0
-    assert found.ess[0] == 4 * 50 * LANES
+    states = 4 * 50 * LANES
+    assert found.spread[0] == 0.0
+    assert found.standard_error[0] == pytest.approx(0.75 / states)
+    assert found.high[0] >= 0.25 + 0.75 * 3 / states
+    assert found.low[0] <= 0.25 - 0.25 * 3 / states
     assert found.r_hat[0] == 1.0
 
 
 def test_intervals_stay_between_zero_and_one_and_hold_their_estimate():
     probability = np.array([0.0, 1e-9, 1e-3, 0.5, 1 - 1e-9, 1.0])
-    low, high = interval(probability, np.full(6, 50.0), degrees=31)
+    low, high = interval(probability, np.full(6, 50.0), np.full(6, 50.0), degrees=31)
     assert (low >= 0).all()
     assert (high <= 1).all()
     assert (low <= probability).all()
@@ -81,9 +133,36 @@ def test_intervals_stay_between_zero_and_one_and_hold_their_estimate():
     assert (high > low).all()
 
 
-def test_effective_size_of_certainty_is_the_number_of_chains():
-    sizes = effective_size(np.array([0.0, 0.5]), np.array([0.0, 0.05]), 256, 10)
-    assert sizes.tolist() == [256, pytest.approx(100)]
+def test_effective_size_of_what_never_varied_is_the_number_of_chains():
+    together = np.zeros(2, dtype=np.int64)
+    states = states_seen(np.zeros(2), np.zeros(2), 256, 10, together)
+    assert states.tolist() == [256, 256]
+    assert effective_size(np.zeros(2), np.full(2, 0.1), states).tolist() == [256, 256]
+
+
+def test_rare_rows_are_seen_as_often_as_the_least_seen_row_of_their_part():
+    probability, spread = np.array([1e-9, 0.5, 0.5, 1e-9]), np.array([1e-12, 0.01, 0.0, 0.0])
+    states = states_seen(probability, spread, 256, 100, np.array([0, 0, 1, 1]))
+    assert states.tolist() == pytest.approx([2500, 2500, 25600, 25600])
+
+
+def test_a_rare_value_is_not_known_better_than_states_were_seen():
+    """A conditional of 1e-8 that is 1 in every millionth state, not seen yet."""
+    rng = np.random.default_rng(4)
+    common = (rng.random((4, 100, LANES)) < 0.4).astype(float)
+    tiny = rng.normal(1e-8, 1e-11, common.shape)
+    pair = [
+        ChanceTally(
+            np.concatenate([tally_of(one).sums, tally_of(other).sums], axis=1),
+            np.array([0, 1, 2], dtype=np.uint32),
+            np.zeros((0, LANES), np.uint8),
+        )
+        for one, other in zip(common, tiny, strict=True)
+    ]
+    found = statistics(pair, 100, LANES)
+    assert found.high[1] > 3 / found.states[0]
+    assert found.standard_error[1] == pytest.approx(1 / found.states[0])
+    assert is_rare(found.probability, found.states).tolist() == [False, True]
 
 
 def test_values_of_binary_variables_mirror_each_other():

@@ -2,38 +2,45 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
-from orbitmc.estimate.statistics import Statistics, values_of
+from orbitmc.estimate.statistics import Statistics, is_rare, values_of
 from orbitmc.estimate.text import compact
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
 
-GOOD, FAIR, FEW, UNMIXED, TIED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
+GOOD, FAIR, RARE, FEW, UNMIXED, TIED, MISSED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
     "good",
     "fair",
+    "rare",
     "too few samples",
     "not mixed",
     "tied to not mixed",
+    "missed mode",
     "frozen",
     "tied to frozen",
     "forced",
     "observed",
     "exact",
 )
-BELIEVED = frozenset({GOOD, FAIR, FORCED, OBSERVED, EXACT})
+BELIEVED = frozenset({GOOD, FAIR, RARE, FORCED, OBSERVED, EXACT})
 GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
+FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """One variable: a number per value in each array, and a verdict in words."""
+    """One variable: a number per value in each array, and a verdict in words.
+
+    `rare` marks values that were seen too seldom to be known, and those that leave no more than
+    that to all others.
+    """
 
     values: tuple[str, ...]
     probability: Floats
@@ -43,6 +50,7 @@ class Marginal:
     ess: Floats
     r_hat: Floats
     verdict: str
+    rare: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -120,9 +128,16 @@ def exact_marginals(model: Model, probabilities: Mapping[str, Floats], about: Ab
 
 
 def sampled_marginals(
-    model: Model, statistics: Statistics, domains: Domains | None, about: About
+    model: Model,
+    statistics: Statistics,
+    domains: Domains | None,
+    about: About,
+    missed: NDArray[np.bool_] | None = None,
 ) -> Marginals:
-    """Dress the statistics of a run as an answer; `domains` tells forced from frozen."""
+    """Dress the statistics of a run as an answer; `domains` tells forced from frozen.
+
+    `missed` marks variables whose numbers are known to be wrong, because a mode was missed.
+    """
     spread = values_of(model.graph.cardinality)
     probability = spread.probabilities(statistics.probability)
     low, high = spread.spread(statistics.low, 1.0), spread.spread(statistics.high, 1.0)
@@ -133,7 +148,10 @@ def sampled_marginals(
     error = spread.spread(statistics.standard_error, 0.0)
     ess = spread.spread(statistics.ess, float(statistics.lanes))
     r_hat = spread.spread(statistics.r_hat, 1.0)
-    verdicts = _verdicts(model, statistics, domains, spread.start, ess, r_hat)
+    rare = is_rare(probability, spread.spread(statistics.states, np.inf))
+    unmixed = spread.spread(statistics.kept | statistics.drifts, False)
+    quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded)
+    verdicts = _verdicts(model, statistics, domains, spread.start, quality, missed)
     found = {}
     for variable, name in enumerate(model.names):
         if verdicts[variable] == FORCED:
@@ -150,8 +168,19 @@ def sampled_marginals(
             ess[own],
             r_hat[own],
             verdicts[variable],
+            rare[own],
         )
     return Marginals(_complete(model, found), about)
+
+
+class Quality(NamedTuple):
+    """What verdicts are made of, one number per value; `recorded` samples in each chain."""
+
+    r_hat: Floats
+    ess: Floats
+    rare: NDArray[np.bool_]
+    unmixed: NDArray[np.bool_]
+    recorded: int
 
 
 def _verdicts(
@@ -159,20 +188,17 @@ def _verdicts(
     statistics: Statistics,
     domains: Domains | None,
     start: NDArray[Any],
-    ess: Floats,
-    r_hat: Floats,
+    quality: Quality,
+    missed: NDArray[np.bool_] | None,
 ) -> list[str]:
     if not model.names:
         return []
-    worst_r_hat = np.maximum.reduceat(r_hat, start[:-1])
-    worst_ess = np.minimum.reduceat(ess, start[:-1])
-    verdict = np.full(len(model.names), UNMIXED, dtype=object)
-    verdict[worst_r_hat <= FAIR_R_HAT] = FEW
-    fair = (worst_r_hat <= FAIR_R_HAT) & (worst_ess >= FAIR_ESS)
-    verdict[fair] = FAIR
-    verdict[(worst_r_hat <= GOOD_R_HAT) & (worst_ess >= GOOD_ESS)] = GOOD
+    verdict = _own_verdicts(quality, start[:-1])
     part_of = components(model.graph)
-    verdict[fair & np.isin(part_of, part_of[verdict == UNMIXED])] = TIED
+    believed = np.isin(verdict, [GOOD, FAIR, RARE])
+    verdict[believed & np.isin(part_of, part_of[verdict == UNMIXED])] = TIED
+    if missed is not None:
+        verdict[missed & believed] = MISSED
     if domains is not None:
         remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
         frozen = (statistics.open_lanes < statistics.lanes) & (remaining > 1)
@@ -180,14 +206,28 @@ def _verdicts(
         verdict[frozen] = FROZEN
         verdict[remaining == 1] = FORCED
     verdict[model.graph.cardinality == 1] = FORCED
-    return verdict.tolist()
+    return list(verdict)
+
+
+def _own_verdicts(quality: Quality, first: NDArray[Any]) -> NDArray[Any]:
+    """One verdict per variable, from its worst value; R-hat and ESS of rare ones mean nothing."""
+    r_hat = np.maximum.reduceat(np.where(quality.rare, 1.0, quality.r_hat), first)
+    ess = np.minimum.reduceat(np.where(quality.rare, np.inf, quality.ess), first)
+    unmixed = np.logical_or.reduceat(quality.unmixed, first) | (r_hat > FAIR_R_HAT)
+    verdict = np.full(len(first), FAIR, dtype=object)
+    verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = GOOD
+    verdict[np.logical_or.reduceat(quality.rare, first)] = RARE
+    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = FEW
+    verdict[unmixed] = UNMIXED
+    return verdict
 
 
 def _certain(model: Model, name: str, probability: Floats, verdict: str) -> Marginal:
     values = model.domains_of(name)
     none, one = np.zeros(len(values)), np.ones(len(values))
     p = np.asarray(probability, dtype=np.float64)
-    return Marginal(values, p, none, p, p, np.full(len(values), np.inf), one, verdict)
+    never = np.zeros(len(values), dtype=np.bool_)
+    return Marginal(values, p, none, p, p, np.full(len(values), np.inf), one, verdict, never)
 
 
 def _complete(model: Model, found: Mapping[str, Marginal]) -> dict[str, Marginal]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,25 +10,38 @@ from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
 from orbitmc.estimate.orbit_tally import OrbitTally
+from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.tallies import PARTS, Tally, capacity, rows_of
 from orbitmc.random import COLUMNS
 
 LEVEL = 0.95
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
+UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
+RARE = 10.0  # / n is how often a value must occur to be known from n independent states
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """One number per tallied row; `open_lanes` says, per variable, how many lanes had a choice."""
+    """One number per tallied row; `open_lanes` says, per variable, how many lanes had a choice.
+
+    `spread` is the error that columns show, `standard_error` what may not have been seen included.
+    `states` is how many independent states a row has been seen in, at most: what happens less often
+    may not have been seen at all. `kept` and `drifts` mark rows whose columns do not forget.
+    """
 
     probability: Floats
+    spread: Floats
     standard_error: Floats
     low: Floats
     high: Floats
     ess: Floats
     r_hat: Floats
+    states: Floats
+    kept: NDArray[np.bool_]
+    drifts: NDArray[np.bool_]
     open_lanes: NDArray[np.int64]
     lanes: int
+    recorded: int
 
 
 def statistics(
@@ -35,33 +49,43 @@ def statistics(
     recorded: int,
     lanes: int,
     pools: NDArray[np.int64] | None = None,
+    part_of: NDArray[np.int64] | None = None,
 ) -> Statistics:
     """Combine the tallies of packs that have each recorded as many samples in as many lanes.
 
     Rows with the same number in `pools` are known to be equal (exact symmetries) and averaged.
+    Rows with the same number in `part_of` belong to variables that depend on each other; unless it
+    is given, all do.
     """
     per_column = lanes // COLUMNS
-    halves = _half_means(tallies, recorded, per_column)
-    columns = np.concatenate([t.sums.sum(axis=0) for t in tallies], axis=1)
-    columns /= recorded * per_column
+    lengths = part_lengths(recorded)
+    means = _part_means(tallies, lengths, per_column)
     if pools is not None:
-        columns, halves = pooled(columns, pools), pooled(halves, pools)
+        means = np.stack([pooled(part, pools) for part in means])
+    columns = np.tensordot(lengths / recorded, means, axes=1)
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
-    count = columns.shape[1]
-    standard_error = columns.std(axis=1, ddof=1) / np.sqrt(count)
-    standard_error[standard_error < ROUNDING] = 0.0
-    chains = lanes * len(tallies)
-    ess = effective_size(probability, standard_error, chains, recorded)
-    low, high = interval(probability, ess, degrees=count - 1)
+    chains, count = lanes * len(tallies), columns.shape[1]
+    spread = columns.std(axis=1, ddof=1) / np.sqrt(count)
+    together = np.zeros(len(probability), np.int64) if part_of is None else part_of
+    states = states_seen(probability, spread, chains, recorded, together)
+    standard_error = np.maximum(spread, np.maximum(probability, 1.0 - probability) / states)
+    ess = effective_size(probability, standard_error, states)
+    low, high = interval(probability, ess, states, degrees=count - 1)
+    persistent = persistence(means, lengths, ROUNDING)
     return Statistics(
         probability=probability,
+        spread=spread,
         standard_error=standard_error,
         low=low,
         high=high,
         ess=ess,
-        r_hat=_r_hat(probability, halves, per_column),
+        r_hat=_r_hat(probability, _half_means(means, lengths), per_column),
+        states=states,
+        kept=persistent.kept,
+        drifts=persistent.drifts,
         open_lanes=sum((t.open.astype(np.int64).sum(axis=1) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
+        recorded=recorded,
     )
 
 
@@ -73,47 +97,80 @@ def pooled(rows: Floats, pools: NDArray[np.int64]) -> Floats:
     return means[pools]
 
 
-def effective_size(
-    probability: Floats, standard_error: Floats, chains: int, recorded: int
+def states_seen(
+    probability: Floats, spread: Floats, chains: int, recorded: int, part_of: NDArray[np.int64]
 ) -> Floats:
-    """How many independent draws would have this error.
+    """In how many independent states each row has been seen: at most in all that were recorded.
 
-    A value that never occurred, or always did, tells as much as one draw per chain; a conditional
-    that never varied tells as much as all recorded states.
+    A spread as large as that of fewer independent values means fewer. A smaller spread does not
+    mean more: averages of conditional probabilities vary little until a rare state is met. A
+    rare row tells nothing of this itself: it has been seen as often as the row of its part (rows
+    with the same number in `part_of`) that was seen least; where all are rare, once per chain.
     """
     variance = probability * (1.0 - probability)
-    constant = variance <= ROUNDING
     with np.errstate(divide="ignore", invalid="ignore"):
-        size = variance / standard_error**2
-    size[standard_error == 0.0] = chains * recorded
-    size[constant & (standard_error == 0.0)] = chains
-    return size
+        size = np.where(spread > ROUNDING, variance / spread**2, np.inf)
+    size = np.clip(size, 1.0, chains * recorded)
+    rare = is_rare(probability, size)
+    least = np.full(int(part_of.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, part_of[~rare], size[~rare])
+    least[np.isinf(least)] = chains
+    return np.where(rare, np.minimum(size, least[part_of]), size)
 
 
-def interval(probability: Floats, size: Floats, degrees: int) -> tuple[Floats, Floats]:
-    """Wilson's score interval with Student's quantile; honest near 0 and 1."""
+def is_rare(probability: Floats, states: Floats) -> NDArray[np.bool_]:
+    """Whether a value, or all others together, may have been seen too seldom to be known."""
+    return np.minimum(probability, 1.0 - probability) < RARE / states
+
+
+def effective_size(probability: Floats, standard_error: Floats, states: Floats) -> Floats:
+    """How many independent draws would have this error; for rare values, how many were seen."""
+    size = probability * (1.0 - probability) / standard_error**2
+    return np.where(is_rare(probability, states), states, size)
+
+
+def interval(
+    probability: Floats, size: Floats, states: Floats, degrees: int
+) -> tuple[Floats, Floats]:
+    """Wilson's score interval with Student's quantile, wide enough for what was not seen.
+
+    States that none of n independent ones has shown have a probability of up to 3 / n together
+    (at a level of 95 %); the value may be certain in them, or impossible.
+    """
     quantile = float(stdtrit(degrees, 0.5 + LEVEL / 2))
     shrink = quantile**2 / size
     centre = (probability + shrink / 2) / (1 + shrink)
     spread = np.sqrt(probability * (1 - probability) / size + shrink / (4 * size))
     half = quantile * spread / (1 + shrink)
-    low = np.clip(np.minimum(centre - half, probability), 0.0, 1.0)
-    high = np.clip(np.maximum(centre + half, probability), 0.0, 1.0)
+    unseen = UNSEEN / states
+    low = np.minimum(centre - half, probability * (1.0 - unseen))
+    high = np.maximum(centre + half, probability + (1.0 - probability) * unseen)
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     return np.where(probability <= 0.0, 0.0, low), np.where(probability >= 1.0, 1.0, high)
 
 
-def _half_means(tallies: Sequence[Tally | OrbitTally], recorded: int, per_column: int) -> Floats:
-    """Column means of the earlier and of the later samples, side by side."""
+def part_lengths(recorded: int) -> Floats:
+    """How many samples lie in each part of time."""
     size = capacity(recorded)
     lengths = np.clip(recorded - size * np.arange(PARTS), 0, size)
-    before = np.cumsum(lengths)
-    cut = int(np.argmin(np.abs(before - recorded / 2))) + 1
-    halves = []
-    for parts in (slice(0, cut), slice(cut, PARTS)):
-        length = int(lengths[parts].sum())
-        if length:
-            sums = [t.sums[parts].sum(axis=0) for t in tallies]
-            halves.append(np.concatenate(sums, axis=1) / (length * per_column))
+    return lengths[lengths > 0].astype(np.float64)
+
+
+def _part_means(tallies: Sequence[Tally | OrbitTally], lengths: Floats, per_column: int) -> Floats:
+    """Means of columns in parts of time: `[part, row, column]`."""
+    sums = np.concatenate([t.sums[: len(lengths)] for t in tallies], axis=2)
+    sums /= lengths[:, None, None] * per_column
+    return sums
+
+
+def _half_means(means: Floats, lengths: Floats) -> Floats:
+    """Column means of the earlier and of the later samples, side by side."""
+    cut = int(np.argmin(np.abs(np.cumsum(lengths) - lengths.sum() / 2))) + 1
+    halves = [
+        np.tensordot(lengths[parts] / lengths[parts].sum(), means[parts], axes=1)
+        for parts in (slice(0, cut), slice(cut, None))
+        if len(lengths[parts])
+    ]
     return np.concatenate(halves, axis=1)
 
 
@@ -133,9 +190,9 @@ class Values:
     rows: NDArray[np.int64]
     mirrored: NDArray[np.bool_]
 
-    def spread(self, numbers: Floats, single: float) -> Floats:
+    def spread(self, numbers: NDArray[Any], single: float) -> NDArray[Any]:
         """Give each value its row's number; `single` for variables with one value."""
-        return np.append(numbers, single)[self.rows]
+        return np.append(numbers, numbers.dtype.type(single))[self.rows]
 
     def probabilities(self, numbers: Floats) -> Floats:
         found = self.spread(numbers, 1.0)

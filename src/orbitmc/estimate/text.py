@@ -27,7 +27,18 @@ def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
         for place, value in enumerate(marginal.values):
             p = probability(float(marginal.probability[place]))
             error = () if short else _error(marginal, place)
-            yield (printable(name), printable(value), p, *error, marginal.verdict)
+            yield (printable(name), printable(value), p, *error, verdict(marginal, place))
+
+
+def verdict(marginal: Marginal, place: int) -> str:
+    """The verdict on a value; of a rare one, how probable it is at most."""
+    if marginal.verdict != "rare":
+        return marginal.verdict
+    if not marginal.rare[place]:
+        return "fair"
+    if marginal.probability[place] > 0.5:
+        return f"at least {probability(float(marginal.low[place]))}"
+    return f"rare: at most {probability(float(marginal.high[place]))}"
 
 
 def plain_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

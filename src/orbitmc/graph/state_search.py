@@ -33,14 +33,24 @@ ATTEMPTS = 8
 FOUND, NONE, GAVE_UP = range(3)
 
 
-def possible_states(graph: FactorGraph, lanes: int, seed: np.random.SeedSequence) -> Bytes:
-    """Find one possible state per lane, dispersed by random orders of variables and values."""
+def possible_states(
+    graph: FactorGraph,
+    lanes: int,
+    seed: np.random.SeedSequence,
+    wanted: NDArray[np.int16] | None = None,
+) -> Bytes:
+    """Find one possible state per lane, dispersed by random orders of variables and values.
+
+    Variables for which `wanted[variable, lane]` is not negative get that value where they can.
+    """
     pruned = possible_values(graph)
     rng = np.random.default_rng(seed)
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
+    nothing = np.full(graph.variables, -1, dtype=np.int16)
     easy = True
     for lane in range(lanes):
-        found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False) if easy else None
+        hopes = nothing if wanted is None else wanted[:, lane]
+        found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = found is not None
         if found is None:
             found = _walked(graph, pruned, rng)
@@ -58,10 +68,15 @@ def _searched(
     rng: np.random.Generator,
     backtracks: int,
     smallest_first: bool,
+    wanted: NDArray[np.int16] | None = None,
 ) -> Bytes | None:
     """Search for a possible state; None if that takes more backtracks."""
     domains = Domains(pruned.value_start, pruned.allowed.copy())
     order, preference = rng.permutation(graph.variables), rng.random(len(domains.allowed))
+    if wanted is not None:
+        hopeful = np.flatnonzero(wanted >= 0)
+        preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
+        order = order[np.argsort(wanted[order] < 0, kind="stable")]
     found = np.zeros(graph.variables, dtype=np.uint8)
     search = search_memory(graph, domains)
     outcome = _find(graph, domains, search, order, preference, smallest_first, backtracks, found)

@@ -59,6 +59,7 @@ def _variable(marginal: Marginal) -> dict[str, Any]:
         "ess": _numbers(marginal.ess),
         "r_hat": _numbers(marginal.r_hat),
         "verdict": marginal.verdict,
+        "rare": marginal.rare.tolist(),
     }
 
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orbitmc.estimate.marginals import BELIEVED, Marginals
+from orbitmc.estimate.marginals import BELIEVED, RARE, Marginals
 from orbitmc.estimate.text import LEFT_ALIGNED, headings, plain_table, rows
 
+BOUNDS = (RARE, "at least")  # what is said of rare values
 NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 
 
@@ -42,11 +43,15 @@ def csv_text(answer: Marginals) -> str:
     return file.getvalue()
 
 
+def _is_believed(verdict: str) -> bool:
+    return verdict in BELIEVED or verdict.startswith(BOUNDS)
+
+
 def _rich_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in titles:
         table.add_column(Text(title), justify="left" if title in LEFT_ALIGNED else "right")
     for line in lines:
-        style = "" if line[-1] in BELIEVED or titles[-1] != "verdict" else "yellow"
-        table.add_row(*(Text(word) for word in line), style=style)
+        doubted = titles[-1] == "verdict" and not _is_believed(line[-1])
+        table.add_row(*(Text(word) for word in line), style="yellow" if doubted else "")
     return table

@@ -12,6 +12,8 @@ from orbitmc.estimate.marginals import (
     GOOD,
     GOOD_ESS,
     GOOD_R_HAT,
+    MISSED,
+    RARE,
     SUSPECT,
     TIED,
     UNMIXED,
@@ -71,26 +73,38 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
             f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
             f"{_more(found.get(TIED, 0))}; run longer, or try --method exact"
         )
+    if found.get(MISSED):
+        return (
+            f"not converged: {_variables(found[MISSED])} wrong, because a mode was missed; run "
+            "longer, or try --method exact or lmh"
+        )
     if found.get(FEW):
         return (
             f"not converged: {_variables(found[FEW])} known from too few samples "
             f"(worst {_extremes(answer)}); run longer"
         )
+    rare = _rare(found.get(RARE, 0))
     if found.get(FAIR):
         return (
             f"converged, fairly: {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
-            f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run would be surer"
+            f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run would be surer{rare}"
         )
     if found.get(GOOD):
         return (
             f"converged: every R-hat is at most {GOOD_R_HAT} and every ESS at least "
-            f"{GOOD_ESS:.0f} (worst {_extremes(answer)})"
+            f"{GOOD_ESS:.0f} (worst {_extremes(answer)}){rare}"
         )
+    if rare:
+        return "converged" + rare
     return "certain: evidence and constraints leave every variable one value"
 
 
 def _variables(count: int) -> str:
     return "1 variable is" if count == 1 else f"{count:,} variables are"
+
+
+def _rare(count: int) -> str:
+    return f"; {_variables(count)} known but for values that are rare" if count else ""
 
 
 def _more(tied: int) -> str:

@@ -5,20 +5,23 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.arrays import Bytes
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.estimate.tallies import ChanceTally, rows_of
+from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.run.annealing import occupy_modes
 from orbitmc.run.pack import Pack, advance, copied, start_pack, warm_up
 from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.snapshots import Snapshot, next_snapshot, snapshot
@@ -35,7 +38,8 @@ class Run:
 
     `warmed` and `recorded` count samples per lane; `wanted` is how many are to be recorded, once
     that is known. `seconds` is the time spent so far, over all sessions; `preparing` is how much
-    of it went by before the first step.
+    of it went by before the first step. `heaviest` is the heaviest state that a search for modes
+    has found; a run that comes from a file searches again.
     """
 
     graph: FactorGraph
@@ -52,6 +56,7 @@ class Run:
     seconds: float = 0.0
     preparing: float = 0.0
     interrupted: bool = False
+    heaviest: Bytes | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
 
     @property
@@ -87,7 +92,12 @@ class Run:
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
         tallies = [pack.tally for pack in self.packs]
-        return statistics(tallies, self.recorded, self.lanes, pools)
+        return statistics(tallies, self.recorded, self.lanes, pools, self.part_of_row)
+
+    @cached_property
+    def part_of_row(self) -> NDArray[np.int64]:
+        """Which connected component of the graph each tallied row belongs to."""
+        return np.repeat(components(self.graph), rows_of(self.graph.cardinality))
 
 
 Watcher = Callable[[Run], None]
@@ -122,6 +132,7 @@ def sample(
             start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind, group=group)
             for number in range(packs)
         )
+        heaviest = occupy_modes(graph, started, seed=seed)
     run = Run(
         graph=graph,
         kernel=kernel,
@@ -132,6 +143,7 @@ def sample(
         packs=started,
         seconds=spent + starting.seconds,
         preparing=spent + starting.seconds,
+        heaviest=heaviest,
     )
     warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
     return proceed(run, threads=threads, watchers=watchers)
@@ -277,8 +289,9 @@ def _end_pilot(run: Run) -> None:
     if target is None or run.piloted or run.recorded < (run.wanted or 0):
         return
     found = run.statistics()
-    worst = float(found.standard_error.max(initial=0.0))
-    run.wanted = max(8, int(run.recorded * SAFETY * (worst / target) ** 2) + 1)
+    spread = float((found.spread / target).max(initial=0.0)) ** 2
+    unseen = float((found.standard_error / target).max(initial=0.0))
+    run.wanted = max(8, int(run.recorded * SAFETY * max(spread, unseen)) + 1)
     run.piloted, run.recorded = True, 0
     for pack in run.packs:
         pack.tally.sums[:] = 0.0

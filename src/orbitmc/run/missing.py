@@ -1,0 +1,20 @@
+"""Whether a run has missed a mode."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.estimate.missed_modes import lanes_to_look_at, missed_modes
+from orbitmc.estimate.statistics import Statistics
+from orbitmc.run.annealing import heaviest_state
+from orbitmc.run.sampler import Run
+
+
+def missed_by(run: Run, statistics: Statistics) -> NDArray[np.bool_]:
+    """Say of each variable whether the run has provably missed a mode."""
+    if not run.graph.variables:
+        return np.zeros(0, dtype=np.bool_)
+    if run.heaviest is None:
+        run.heaviest = heaviest_state(run.graph, len(run.packs), run.lanes, seed=run.seed)
+    each = -(-lanes_to_look_at(run.graph, run.chains) // len(run.packs))
+    values = np.concatenate([pack.values[:, :each] for pack in run.packs], axis=1)
+    return missed_modes(run.graph, run.heaviest, values, statistics)
