@@ -1,0 +1,278 @@
+"""Random models of many families, each small enough for an exact answer.
+
+A family is a function from a generator of random numbers to a model.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from varied_models import binary, named, smokers
+
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.model import Model
+from orbitmc.models.chimera import random_chimera
+from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.potts import potts_grid
+
+Rng = np.random.Generator
+Tables = list[tuple[list[int], NDArray[np.float64]]]
+
+INFLUENCE = 0.8  # below 1, Gibbs sampling forgets its start within a few sweeps (Dobrushin)
+
+
+# Models that mix
+
+
+def weak_tables(rng: Rng) -> Model:
+    """Random tables of pairs and triples, made so weak that Gibbs sampling surely mixes."""
+    sizes = rng.integers(2, 5, rng.integers(6, 21))
+    tables = _random_tables(rng, sizes, 1.5 * len(sizes), arities=(2, 3))
+    scale = min(1.0, INFLUENCE / max(influence(tables, len(sizes)), 1e-9))
+    builder = Builder(sizes)
+    for variable, size in enumerate(sizes):
+        builder.add_factor([variable], rng.normal(0.0, 0.4, size))
+    for scope, table in tables:
+        builder.add_factor(scope, scale * table)
+    return named(builder, sizes)
+
+
+def weak_spins(rng: Rng) -> Model:
+    """Spins on a random graph, every one with couplings that sum to less than 1."""
+    spins = int(rng.integers(6, 25))
+    edges = _random_edges(rng, spins, int(1.5 * spins))
+    couplings = rng.normal(0.0, 0.5, len(edges))
+    sums = np.bincount(edges.reshape(-1), np.repeat(np.abs(couplings), 2), spins)
+    scale = min(1.0, INFLUENCE / sums.max())
+    return ising(rng.normal(0.0, 0.4, spins), edges, scale * couplings)
+
+
+def warm_grid(rng: Rng) -> Model:
+    """A grid of spins above the temperature at which it orders."""
+    rows, columns = rng.integers(2, 6, 2)
+    coupling = rng.uniform(-0.2, 0.2)
+    return ising_grid(rows, columns, coupling, rng.normal(0.0, 0.4, (rows, columns)))
+
+
+def influence(tables: Tables, variables: int) -> float:
+    """The most that the neighbours of a variable can move it: a bound on Dobrushin's sum.
+
+    A change of log-odds by `d` moves a distribution by at most tanh(d / 4), which is below d / 4.
+    """
+    sums = np.zeros((variables, variables))
+    for scope, table in tables:
+        for one, other in combinations(range(len(scope)), 2):
+            change = _largest_change(np.moveaxis(table, (one, other), (0, 1))) / 4
+            sums[scope[one], scope[other]] += change
+            sums[scope[other], scope[one]] += change
+    return float(sums.sum(axis=1).max())
+
+
+def _largest_change(table: NDArray[np.float64]) -> float:
+    """How far the log-odds of two values of the first variable depend on the second."""
+    odds = table[:, None] - table[None, :]
+    return float(np.ptp(odds, axis=2).max())
+
+
+# Models with several modes
+
+
+def cold_grid(rng: Rng) -> Model:
+    """A grid of spins below the temperature at which it orders, of either sign."""
+    rows, columns = rng.integers(2, 5, 2)
+    coupling = rng.uniform(0.3, 1.2) * rng.choice([-1.0, 1.0])
+    fields = rng.normal(0.0, rng.uniform(0.0, 0.3), (rows, columns))
+    return ising_grid(rows, columns, coupling, fields)
+
+
+def magnet(rng: Rng) -> Model:
+    """Spins that are all coupled: two modes, and a field that makes them unequal."""
+    spins = int(rng.integers(6, 15))
+    coupling = rng.uniform(0.8, 3.0) / spins
+    return ising(np.full(spins, rng.normal(0.0, 0.1)), _all_pairs(spins), coupling)
+
+
+def glass(rng: Rng) -> Model:
+    seed = int(rng.integers(2**31))
+    shape = (1, int(rng.integers(1, 3)))
+    return random_chimera(*shape, beta=rng.uniform(0.3, 1.5), field=rng.uniform(0, 0.5), seed=seed)
+
+
+def cold_labels(rng: Rng) -> Model:
+    """Labels on a grid that prefer to agree."""
+    rows, columns = rng.integers(2, 4, 2)
+    labels = int(rng.integers(3, 5))
+    fields = rng.normal(0.0, 0.1, (rows, columns, labels))
+    return potts_grid(rows, columns, labels, rng.uniform(0.7, 2.2), fields)
+
+
+def strong_tables(rng: Rng) -> Model:
+    sizes = rng.integers(2, 4, rng.integers(6, 16))
+    builder = Builder(sizes)
+    spread = rng.uniform(0.7, 2.5)
+    for scope, table in _random_tables(rng, sizes, 1.5 * len(sizes), arities=(2, 3)):
+        builder.add_factor(scope, spread * table)
+    return named(builder, sizes)
+
+
+# Models with zeros
+
+
+def tables_with_zeros(rng: Rng) -> Model:
+    """Random tables in which a third of the entries is forbidden; a hidden state is allowed."""
+    sizes = rng.integers(2, 4, rng.integers(5, 13))
+    hidden = rng.integers(0, sizes)
+    builder = Builder(sizes)
+    for scope, table in _random_tables(rng, sizes, 1.2 * len(sizes), arities=(2, 3)):
+        table[rng.random(table.shape) < 0.33] = -np.inf
+        table[tuple(hidden[scope])] = 0.0
+        builder.add_factor(scope, table)
+    return named(builder, sizes)
+
+
+def hard_clauses(rng: Rng) -> Model:
+    """Clauses of three literals that a hidden state satisfies, and fields."""
+    atoms = int(rng.integers(8, 17))
+    hidden = rng.integers(0, 2, atoms)
+    builder = Builder(np.full(atoms, 2))
+    for atom in range(atoms):
+        builder.add_factor([atom], [0.0, rng.normal(0.0, 1.0)])
+    for _ in range(int(rng.uniform(1.5, 3.5) * atoms)):
+        scope = rng.choice(atoms, 3, replace=False)
+        wanted = rng.integers(0, 2, 3)
+        wanted[0] = hidden[scope[0]]
+        builder.add_clause(scope.tolist(), wanted.tolist(), np.inf)
+    return binary(builder)
+
+
+def hard_colouring(rng: Rng) -> Model:
+    """Neighbours have different colours, as in a hidden colouring; sites have preferences."""
+    sites, colours = int(rng.integers(6, 13)), int(rng.integers(3, 5))
+    hidden = rng.integers(0, colours, sites)
+    builder = Builder(np.full(sites, colours))
+    for site in range(sites):
+        builder.add_factor([site], rng.normal(0.0, 0.5, colours))
+    differ = builder.add_table(np.where(np.eye(colours) > 0, -np.inf, 0.0).reshape(-1))
+    edges = _random_edges(rng, sites, int(1.5 * sites))
+    allowed = edges[hidden[edges[:, 0]] != hidden[edges[:, 1]]]
+    if len(allowed):
+        builder.add_factors(allowed, differ)
+    return named(builder, np.full(sites, colours))
+
+
+def exactly_one(rng: Rng) -> Model:
+    """Groups of atoms of which exactly one is true; links between the groups."""
+    groups, size = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+    atoms = np.arange(groups * size).reshape(groups, size)
+    builder = Builder(np.full(atoms.size, 2))
+    for atom in range(atoms.size):
+        builder.add_factor([atom], [0.0, rng.normal(0.0, 0.5)])
+    for group in atoms.tolist():
+        builder.add_clause(group, [1] * size, np.inf)
+        for two in combinations(group, 2):
+            builder.add_clause(two, [0, 0], np.inf)
+    for _ in range(2 * groups):
+        one, other = rng.choice(groups, 2, replace=False)
+        scope = [int(rng.choice(atoms[one])), int(rng.choice(atoms[other]))]
+        builder.add_factor(scope, [0.0, 0.0, 0.0, rng.normal(0.0, 1.0)])
+    return binary(builder)
+
+
+def gates(rng: Rng) -> Model:
+    """A circuit of gates (and, or, either) above random inputs."""
+    inputs, gates = int(rng.integers(4, 9)), int(rng.integers(3, 9))
+    kinds = ([0, 0, 0, 1], [0, 1, 1, 1], [0, 1, 1, 0])
+    builder = Builder(np.full(inputs + gates, 2))
+    for atom in range(inputs):
+        builder.add_factor([atom], [0.0, rng.normal(0.0, 1.0)])
+    for gate in range(inputs, inputs + gates):
+        result = np.array(kinds[rng.integers(3)])
+        table = np.where(np.arange(2) == result[:, None], 0.0, -np.inf)
+        builder.add_factor([*rng.choice(gate, 2, replace=False).tolist(), gate], table.reshape(-1))
+    return binary(builder)
+
+
+# Models with symmetries, and with nearly some
+
+
+def exchangeable(rng: Rng) -> Model:
+    """Variables of two or three values; all of them, and all pairs, are alike."""
+    return _alike(rng, noise=0.0)
+
+
+def nearly_exchangeable(rng: Rng) -> Model:
+    return _alike(rng, noise=10 ** rng.uniform(-3, -0.5))
+
+
+def ring(rng: Rng) -> Model:
+    """A ring of variables of two to four values with one table."""
+    return _ring(rng, noise=0.0)
+
+
+def nearly_ring(rng: Rng) -> Model:
+    return _ring(rng, noise=10 ** rng.uniform(-3, -0.5))
+
+
+def two_sides(rng: Rng) -> Model:
+    """Everybody of one side is coupled to everybody of the other."""
+    return _sides(rng, noise=0.0)
+
+
+def nearly_two_sides(rng: Rng) -> Model:
+    return _sides(rng, noise=10 ** rng.uniform(-3, -0.5))
+
+
+def people(rng: Rng) -> Model:
+    """Friends and smokers of whom nothing is known: people are alike."""
+    return smokers(int(rng.integers(2, 4)), 0.0, rng.uniform(0.3, 1.5), open_world=True)
+
+
+def _alike(rng: Rng, noise: float) -> Model:
+    count, size = int(rng.integers(5, 10)), int(rng.integers(2, 4))
+    builder = Builder(np.full(count, size))
+    field, pair = rng.normal(0.0, 0.5, size), rng.normal(0.0, 1.0, (size, size))
+    pair = rng.uniform(0.5, 4.0) * (pair + pair.T) / count
+    for variable in range(count):
+        builder.add_factor([variable], field + noise * rng.normal(size=size))
+    for scope in _all_pairs(count).tolist():
+        builder.add_factor(scope, pair)
+    return named(builder, np.full(count, size))
+
+
+def _ring(rng: Rng, noise: float) -> Model:
+    count, size = int(rng.integers(5, 16)), int(rng.integers(2, 5))
+    builder = Builder(np.full(count, size))
+    pair = rng.normal(0.0, rng.uniform(0.3, 1.5), (size, size))
+    for variable in range(count):
+        table = pair + noise * rng.normal(size=pair.shape)
+        builder.add_factor([variable, (variable + 1) % count], table)
+    return named(builder, np.full(count, size))
+
+
+def _sides(rng: Rng, noise: float) -> Model:
+    left, right = rng.integers(3, 8, 2)
+    edges = [(one, left + other) for one in range(left) for other in range(right)]
+    fields = np.repeat(rng.normal(0.0, 0.3, 2), [left, right])
+    coupling = rng.normal(0.0, 1.0) / np.sqrt(left * right)
+    noisy = coupling + noise * rng.normal(size=len(edges)) / np.sqrt(left * right)
+    return ising(fields + noise * rng.normal(size=left + right), edges, noisy)
+
+
+# What they share
+
+
+def _random_tables(rng: Rng, sizes: np.ndarray, count: float, arities: tuple[int, ...]) -> Tables:
+    found: Tables = []
+    for _ in range(int(count)):
+        scope = rng.choice(len(sizes), rng.choice(arities), replace=False)
+        found.append((scope.tolist(), rng.normal(size=sizes[scope])))
+    return found
+
+
+def _all_pairs(count: int) -> np.ndarray:
+    return np.array(list(combinations(range(count), 2)))
+
+
+def _random_edges(rng: Rng, count: int, edges: int) -> np.ndarray:
+    pairs = _all_pairs(count)
+    return pairs[rng.choice(len(pairs), min(edges, len(pairs)), replace=False)]

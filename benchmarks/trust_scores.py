@@ -1,0 +1,124 @@
+"""How far believed numbers are from the truth, in the errors that were reported with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+import orbitmc as om
+from orbitmc.estimate.marginals import BELIEVED
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+FAR = 5.0  # errors: more is called off
+NEAR = 3.0  # errors: less is called right
+LEVEL = 0.95
+ROUNDING = 2.0**-31  # chances are 32-bit numbers; smaller differences are none
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One entry per sampled value of a run, without the first value of each variable.
+
+    `z` is in reported errors, and infinite for a wrong number with the error zero. `covered`
+    says whether the interval holds the truth, `within` whether it does when it is stretched from
+    its own level to `FAR` errors. What is said to be certain is here if it is wrong.
+    """
+
+    z: Floats
+    believed: Flags
+    covered: Flags
+    within: Flags
+
+
+def scores_of(found: om.Marginals, truth: Mapping[str, Floats], degrees: int) -> Scores:
+    """Compare an answer with the truth; errors come from so many degrees of freedom."""
+    parts = [_of_variable(found[name], truth[name], degrees) for name in found]
+    return joined(parts)
+
+
+def joined(parts: Sequence[Scores]) -> Scores:
+    """The scores of several runs, one after the other."""
+    if not parts:
+        nothing = np.zeros(0, dtype=np.bool_)
+        return Scores(np.zeros(0), nothing, nothing, nothing)
+    columns = ("z", "believed", "covered", "within")
+    return Scores(*(np.concatenate([getattr(one, name) for one in parts]) for name in columns))
+
+
+def _of_variable(said: om.Marginal, truth: Floats, degrees: int) -> Scores:
+    z = z_scores(said.probability, said.standard_error, truth)
+    stretch = FAR / float(stdtrit(degrees, 0.5 + LEVEL / 2))
+    low = said.probability - stretch * (said.probability - said.low)
+    high = said.probability + stretch * (said.high - said.probability)
+    counted = np.isfinite(said.ess) | np.isinf(z)
+    counted[0] = False
+    believed = np.full(len(z), said.verdict in BELIEVED)
+    covered, within = _between(said.low, truth, said.high), _between(low, truth, high)
+    return Scores(z[counted], believed[counted], covered[counted], within[counted])
+
+
+def z_scores(probability: Floats, error: Floats, truth: Floats) -> Floats:
+    """Differences in errors; a difference without an error is infinitely far off."""
+    apart = probability - truth
+    apart = np.where(np.abs(apart) <= ROUNDING, 0.0, apart)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(apart == 0.0, 0.0, apart / error)
+
+
+def _between(low: Floats, truth: Floats, high: Floats) -> Flags:
+    inside: Flags = (low - ROUNDING <= truth) & (truth <= high + ROUNDING)
+    return inside
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One row of the table: numbers of values, but for those that say runs.
+
+    `off` counts believed values further than `FAR` errors from the truth and `expected` how many
+    Student's distribution would put there; `beyond` those that even stretched intervals miss.
+    `false_runs` have at least one value that is off. `lost` counts values within `NEAR` errors
+    that are not believed, `refused` those beyond `FAR` errors that are not.
+    """
+
+    runs: int
+    values: int
+    believed: int
+    mean_z: float
+    sd_z: float
+    coverage: float
+    off: int
+    expected: float
+    beyond: int
+    false_runs: int
+    lost: int
+    refused: int
+
+
+def summary(runs: Sequence[Scores], degrees: int) -> Summary:
+    """Count the values of runs whose errors have so many degrees of freedom."""
+    everything = joined(runs)
+    size, believed = np.abs(everything.z), everything.believed
+    z = everything.z[believed & np.isfinite(everything.z)]
+    return Summary(
+        runs=len(runs),
+        values=len(size),
+        believed=int(believed.sum()),
+        mean_z=float(z.mean()) if len(z) else 0.0,
+        sd_z=float(z.std()) if len(z) else 0.0,
+        coverage=float(everything.covered[believed].mean()) if believed.any() else 1.0,
+        off=int((believed & (size > FAR)).sum()),
+        expected=float(believed.sum()) * chance_beyond(FAR, degrees),
+        beyond=int((believed & ~everything.within).sum()),
+        false_runs=sum(bool((one.believed & (np.abs(one.z) > FAR)).any()) for one in runs),
+        lost=int((~believed & (size <= NEAR)).sum()),
+        refused=int((~believed & (size > FAR)).sum()),
+    )
+
+
+def chance_beyond(errors: float, degrees: int) -> float:
+    """How often a right number is further off than so many of its errors."""
+    return 2.0 * float(stdtr(degrees, -errors))
