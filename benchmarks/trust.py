@@ -151,8 +151,8 @@ def say(answers: Sequence[Answer]) -> None:
     total = summary([one.scores for one in answers], DEGREES)
     rate = 1e5 / max(total.believed, 1)
     print(
-        f"{total.believed} values are believed; per 100,000 of them {rate * total.off:.1f} are more "
-        f"than {FAR:g} errors off, {rate * total.expected:.1f} expected"
+        f"{total.believed} values are believed; per 100,000 of them {rate * total.off:.1f} are "
+        f"more than {FAR:g} errors off, {rate * total.expected:.1f} expected"
     )
     for one in worst_runs(answers):
         print(

@@ -43,6 +43,7 @@ CLASSES: Mapping[str, tuple[Family, ...]] = {
         traps.heavy_table,
         traps.heavy_conjunction,
         traps.switch,
+        traps.crowd,
         traps.forced_slices,
         traps.known_people,
         traps.rare_neighbours,

@@ -1,11 +1,16 @@
 """Random models that fool samplers: modes that hardly anybody enters, and values that are rare."""
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import bisect
+from scipy.special import comb, logsumexp
 from varied_models import binary, named, smokers
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.models.ising import add_scaled
 
 Rng = np.random.Generator
 Truth = dict[str, NDArray[np.float64]]
@@ -81,6 +86,34 @@ def switch(rng: Rng) -> Model:
         room += np.log(np.exp(table).sum(axis=1))
     builder.add_factor([0], rng.normal(0.0, 1.0, positions) - room)
     return named(builder, np.array([positions, *([2] * atoms)]))
+
+
+def crowd(rng: Rng) -> tuple[Model, Truth]:
+    """Atoms that gain from every three of them that are true: all of them, or hardly any.
+
+    Random starts come to few true atoms, though many are about as probable.
+    """
+    atoms, field = int(rng.integers(8, 18)), rng.uniform(-3.0, 0.0)
+    share = rng.uniform(0.1, 0.9)
+    weight = bisect(lambda w: many(crowd_sizes(atoms, field, w)) - share, 0.0, 10.0)
+    builder = _independent(np.full(atoms, field))
+    triples = np.array(list(combinations(range(atoms), 3)))
+    add_scaled(builder, triples, weight, np.eye(8)[7])
+    p = float(crowd_sizes(atoms, field, weight) @ np.arange(atoms + 1)) / atoms
+    return binary(builder), {f"v{atom}": np.array([1 - p, p]) for atom in range(atoms)}
+
+
+def crowd_sizes(atoms: int, field: float, weight: float) -> NDArray[np.float64]:
+    """How probable each number of true atoms is."""
+    true = np.arange(atoms + 1)
+    logs = np.log(comb(atoms, true)) + field * true + weight * comb(true, 3)
+    found: NDArray[np.float64] = np.exp(logs - logsumexp(logs))
+    return found
+
+
+def many(sizes: NDArray[np.float64]) -> float:
+    """How probable it is that more than two thirds of a crowd are true."""
+    return float(sizes[2 * len(sizes) // 3 :].sum())
 
 
 # Slices that leave almost no choice

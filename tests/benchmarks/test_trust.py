@@ -1,0 +1,193 @@
+"""What the benchmark of trust compares, how it counts, and that its models are what they claim."""
+
+import json
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import bdtrc, stdtr
+
+from orbitmc.estimate.marginals import FAIR, FEW, FORCED, GOOD, About, Marginal, Marginals
+from orbitmc.run.checkpoint import digest
+from tests.benchmarks.trusting import (
+    BENCHMARKS,
+    DOUBT,
+    false_runs_by_chance,
+    farthest_by_chance,
+    module,
+)
+
+models, families, traps = module("trust_models"), module("trust_families"), module("trust_traps")
+scores, trust = module("trust_scores"), module("trust")
+
+
+def said(probability, error, verdict, ess=500.0):
+    """An answer for one binary variable."""
+    p = np.array([1 - probability, probability])
+    half = 2.04 * error
+    ones = np.ones(2)
+    return Marginal(("no", "yes"), p, error * ones, p - half, p + half, ess * ones, ones, verdict)
+
+
+def scored(**variables):
+    """Scores of answers, each given with the true probability of its value `yes`."""
+    found = Marginals({name: one for name, (one, _) in variables.items()}, About("", ""))
+    truth = {name: np.array([1 - p, p]) for name, (_, p) in variables.items()}
+    return scores.scores_of(found, truth, 31)
+
+
+def test_one_value_of_a_binary_variable_is_counted_in_reported_errors():
+    found = scored(a=(said(0.30, 0.01, GOOD), 0.32), b=(said(0.30, 0.01, FEW), 0.24))
+    assert found.z == pytest.approx([-2.0, 6.0])
+    assert found.believed.tolist() == [True, False]
+    assert found.covered.tolist() == [True, False]
+    assert found.within.tolist() == [True, False]
+
+
+def test_a_wrong_number_without_an_error_is_infinitely_off():
+    found = scored(a=(said(0.5, 0.0, GOOD), 0.89), b=(said(0.5, 0.0, GOOD), 0.5))
+    assert found.z.tolist() == [-np.inf, 0.0]
+    total = scores.summary([found], 31)
+    assert (total.believed, total.off, total.beyond, total.false_runs) == (2, 1, 1, 1)
+
+
+def test_what_is_certain_counts_only_if_it_is_wrong():
+    right = scored(a=(said(1.0, 0.0, FORCED, ess=np.inf), 1.0))
+    wrong = scored(a=(said(1.0, 0.0, FORCED, ess=np.inf), 0.7))
+    assert len(right.z) == 0
+    assert scores.summary([right, wrong], 31).off == 1
+
+
+def test_a_wide_interval_may_hold_what_the_error_does_not():
+    narrow = said(0.0, 1e-5, FAIR)
+    wide = Marginal(
+        narrow.values,
+        narrow.probability,
+        narrow.standard_error,
+        np.array([0.99, 0.0]),
+        np.array([1.0, 0.01]),
+        narrow.ess,
+        narrow.r_hat,
+        FAIR,
+    )
+    found = scores.summary([scored(a=(wide, 0.004))], 31)
+    assert (found.off, found.beyond, found.coverage) == (1, 0, 1.0)
+
+
+def test_right_numbers_that_are_not_believed_are_the_price():
+    runs = [
+        scored(a=(said(0.30, 0.01, FEW), 0.31), b=(said(0.30, 0.01, FEW), 0.34)),
+        scored(a=(said(0.30, 0.01, FEW), 0.40), b=(said(0.30, 0.01, GOOD), 0.31)),
+    ]
+    found = scores.summary(runs, 31)
+    assert (found.values, found.believed, found.lost, found.refused) == (4, 1, 1, 1)
+
+
+def test_honest_errors_have_the_expected_scores():
+    """200,000 draws of Student's distribution, in columns as a run has them."""
+    rng = np.random.default_rng(5)
+    columns = rng.normal(0.3, 0.01, (200_000, 32))
+    mean, error = columns.mean(axis=1), columns.std(axis=1, ddof=1) / np.sqrt(32)
+    z = scores.z_scores(mean, error, np.full(len(mean), 0.3))
+    believed = np.ones(len(z), dtype=bool)
+    found = scores.summary([scores.Scores(z, believed, believed, believed)], 31)
+    assert found.expected == pytest.approx(200_000 * 2 * stdtr(31, -5.0))
+    assert found.expected == pytest.approx(4.29, abs=0.01)
+    assert found.off <= 20  # of a Poisson number with mean 4.3: more have a chance below 1e-8
+    assert found.sd_z == pytest.approx(np.sqrt(31 / 29), abs=0.01)  # 5 errors of a spread: 0.008
+    shifted = scores.z_scores(mean + 6 * error, error, np.full(len(mean), 0.3))
+    spoiled = scores.summary([scores.Scores(shifted, believed, believed, believed)], 31)
+    assert spoiled.off > 100_000
+
+
+def test_models_stay_the_same_and_differ_from_each_other():
+    for kind in models.CLASSES:
+        one, same, other = (models.case_of(kind, number) for number in (4, 4, 3))
+        assert digest(one.model.graph) == digest(same.model.graph)
+        assert digest(one.model.graph) != digest(other.model.graph)
+
+
+def test_every_class_takes_turns_with_its_families():
+    for kind, members in models.CLASSES.items():
+        drawn = {models.case_of(kind, number).family for number in range(len(members))}
+        assert drawn == {family.__name__ for family in members}
+
+
+@pytest.mark.parametrize("family", ["heavy_table", "heavy_conjunction", "crowd"])
+def test_closed_forms_are_the_truth(family):
+    compared = 0
+    for seed in range(60):
+        model, truth = getattr(traps, family)(np.random.default_rng(seed))
+        if model.graph.variables <= 13:
+            compared += 1
+            for name, exact in models.exact_truth(model).items():
+                assert truth[name] == pytest.approx(exact, abs=1e-9)
+    assert compared >= 3
+
+
+def test_a_heavy_state_has_the_share_that_its_weight_buys():
+    """20 free atoms and a state that weighs three times as much as all of them."""
+    truth = traps.heavy_truth(np.zeros(20), np.ones((1, 20), dtype=int), np.log([3.0 * 2**20]))
+    assert truth["v0"][1] == pytest.approx(0.875, abs=1e-6)
+
+
+def test_influence_bounds_how_far_neighbours_move_a_variable():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        sizes = rng.integers(2, 4, 4)
+        scopes = [[0, 1], [1, 2, 3], [0, 3]]
+        tables = [(scope, rng.normal(size=sizes[scope])) for scope in scopes]
+        true = dobrushin(tables, sizes)
+        assert 0 < true <= families.influence(tables, 4)
+    strong = [([0, 1], 5.0 * np.eye(2))]
+    assert families.influence(strong, 2) > 1
+
+
+def dobrushin(tables, sizes):
+    """The largest sum, over neighbours, of how far each alone moves a variable."""
+    sums = []
+    for one in range(len(sizes)):
+        moved = np.zeros(len(sizes))
+        for state in product(*map(range, sizes)):
+            for other in set(range(len(sizes))) - {one}:
+                for value in range(sizes[other]):
+                    changed = (*state[:other], value, *state[other + 1 :])
+                    apart = conditional(tables, sizes, one, state) - conditional(
+                        tables, sizes, one, changed
+                    )
+                    moved[other] = max(moved[other], np.abs(apart).sum() / 2)
+        sums.append(moved.sum())
+    return max(sums)
+
+
+def conditional(tables, sizes, one, state):
+    logs = np.zeros(sizes[one])
+    for value in range(sizes[one]):
+        full = (*state[:one], value, *state[one + 1 :])
+        logs[value] = sum(table[tuple(full[v] for v in scope)] for scope, table in tables)
+    weights = np.exp(logs - logs.max())
+    return weights / weights.sum()
+
+
+def test_allowances_are_no_larger_than_chance_explains():
+    for mean in (0.001, 0.05, 0.5, 3.0):
+        allowed = false_runs_by_chance(mean)
+        assert bdtrc(allowed, 10_000, mean / 10_000) <= DOUBT / 2
+        assert allowed < 10 * mean + 4
+    far = farthest_by_chance(2_000, 31)
+    assert 2_000 * 2 * stdtr(31, -far) == pytest.approx(DOUBT / 2, rel=1e-6)
+
+
+def test_it_runs_and_writes_what_it_found(tmp_path):
+    script = BENCHMARKS / "trust.py"
+    options = ["--quick", "--models", "2", "--method", "gibbs", "--class", "mixing", "traps"]
+    command = [sys.executable, script, *options, "--results", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "trust.json").read_text())
+    rows = {tuple(row["of"]): row for row in written["results"]["by class"]}
+    assert rows.keys() == {("mixing",), ("traps",)}
+    assert all(row["runs"] == 4 for row in rows.values())  # two models, two lengths
+    assert "are believed; per 100,000 of them" in done.stdout
