@@ -35,7 +35,8 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 }
 LENGTHS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(METHODS, (2, 8, 50, 400)),
-    "mcsat": (2, 8, 30, 100),  # its samples are dear
+    "lmh tuned": (8, 400),  # half a second for finding moves is dear
+    "mcsat": (2, 8, 30, 100),  # and so are its samples
 }
 COLUMNS_SHOWN = (
     "runs",

@@ -16,7 +16,7 @@ Flags = NDArray[np.bool_]
 FAR = 5.0  # errors: more is called off
 NEAR = 3.0  # errors: less is called right
 LEVEL = 0.95
-ROUNDING = 2.0**-31  # chances are 32-bit numbers; smaller differences are none
+ROUNDING = 2.0**-30  # a chance is the difference of two 32-bit limits, each within two units
 
 
 @dataclass(frozen=True)
