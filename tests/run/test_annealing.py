@@ -1,0 +1,117 @@
+"""One column starts in heavy states, so that modes which random starts miss are seen."""
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.potentials import log_weight
+from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.random import COLUMNS
+from orbitmc.run.annealing import annealed_states, heaviest, heaviest_state, occupy_modes
+from orbitmc.run.heavy_factors import best_values, hidden_factors
+from orbitmc.run.pack import start_pack
+from tests.oracle.random_models import random_graph
+
+
+def named(builder, size):
+    names = tuple(f"v{number}" for number in range(size))
+    return Model(builder.build(), names, (("no", "yes"),) * size)
+
+
+def conjunction(atoms, weight):
+    """Only the state in which all atoms are true earns the weight."""
+    builder = Builder([2] * atoms)
+    builder.add_clause(list(range(atoms)), [0] * atoms, -weight)
+    return named(builder, atoms)
+
+
+def spike(atoms, odds):
+    """One table; the state of all ones weighs as much as `odds` times all others together."""
+    table = np.zeros((2,) * atoms)
+    table[(1,) * atoms] = np.log(odds) + atoms * np.log(2)
+    builder = Builder([2] * atoms)
+    builder.add_factor(list(range(atoms)), table)
+    return named(builder, atoms)
+
+
+@pytest.mark.parametrize("model", [spike(20, 3.0), conjunction(40, 29.0)], ids=["table", "clause"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_heavy_state_that_single_steps_do_not_find_costs_the_verdict(model, seed):
+    """Truths are 0.875 and 0.891; without annealed starts all chains agree on 0.5."""
+    found = om.marginals(model, method="gibbs", samples=100, seed=seed)
+    assert found["v0"].verdict == "not mixed"
+    assert not found.converged
+
+
+def test_without_annealed_starts_nobody_would_notice(monkeypatch):
+    model = conjunction(40, 29.0)
+    monkeypatch.setattr("orbitmc.run.sampler.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8))
+    found = om.marginals(model, method="gibbs", samples=100, seed=1)
+    assert found.converged
+    assert found["v0"].probability[1] == pytest.approx(0.5)
+
+
+def test_hidden_factors_are_wide_and_gain_much():
+    builder = Builder([2] * 6)
+    builder.add_factor([0, 1], [9.0, 0.0, 0.0, 0.0])
+    builder.add_factor([0, 1, 2], [0.0] * 7 + [0.5])
+    builder.add_factor([3, 4, 5], [0.0] * 7 + [6.0])
+    builder.add_factor([1, 2, 3], [0.0, 9.0] + [0.0] * 6)
+    builder.add_clause([0, 1, 2, 3], [1, 1, 1, 1], 9.0)
+    builder.add_clause([0, 1, 2, 3], [1, 0, 1, 0], -9.0)
+    graph = builder.build()
+    hidden = hidden_factors(graph)
+    assert sorted(hidden.tolist()) == [2, 3, 5]
+    assert hidden[-1] == 5 or graph.table_values(int(hidden[0])).max() == 9.0
+    wanted = best_values(graph, np.array([3, 2]), np.random.default_rng(1))
+    assert wanted.tolist() == [-1, 0, 0, 1, 1, 1]
+    wanted = best_values(graph, np.array([5, 3, 2]), np.random.default_rng(1))
+    assert wanted[:4].tolist() == [0, 1, 0, 1]
+
+
+def test_annealed_states_are_heavy_and_belong_to_the_seed():
+    graph = random_graph([3, 9], variables=(10, 12), cardinalities=(2, 3), clauses=True)
+    states = annealed_states(graph, seed=1, group=0, lanes=64)
+    assert (states < graph.cardinality[:, None]).all()
+    assert (states == annealed_states(graph, seed=1, group=0, lanes=64)).all()
+    assert (states != annealed_states(graph, seed=2, group=0, lanes=64)).any()
+    rng = np.random.default_rng(1)
+    anywhere = (rng.random(states.shape) * graph.cardinality[:, None]).astype(np.uint8)
+    assert log_weight(graph, states).mean() > log_weight(graph, anywhere).max()
+    best = heaviest(graph, states)
+    assert log_weight(graph, best[:, None])[0] >= log_weight(graph, states).max() - 1e-9
+
+
+def test_annealed_states_keep_hard_constraints():
+    builder = Builder([2] * 5)
+    for first in range(4):
+        builder.add_factor([first, first + 1], [0.0, 0.0, 0.0, -np.inf])
+    builder.add_factor([0, 2, 4], [0.0] * 7 + [9.0])
+    graph = builder.build()
+    states = annealed_states(graph, seed=1, group=0, lanes=32)
+    assert np.isfinite(log_weight(graph, states)).all()
+    assert (states[:, 2] == [1, 0, 1, 0, 1]).all()
+
+
+def test_only_one_column_of_each_pack_is_annealed_whatever_the_number_of_packs():
+    model = conjunction(12, 9.0)
+    kernel = SystematicScan(conditionals(model.graph))
+
+    def started(count):
+        return tuple(
+            start_pack(model.graph, kernel, seed=4, number=number, lanes=64)
+            for number in range(count)
+        )
+
+    plain, few, many = started(3), started(3), started(9)
+    occupy_modes(model.graph, few, seed=4)
+    best = occupy_modes(model.graph, many, seed=4)
+    for before, after, again in zip(plain, few, many, strict=False):
+        changed = (before.values != after.values).any(axis=0)
+        assert not np.delete(changed, slice(None, None, COLUMNS)).any()
+        assert (after.values == again.values).all()
+    assert best.tolist() == [1] * 12
+    assert (heaviest_state(model.graph, 9, 64, seed=4) == best).all()
