@@ -36,8 +36,9 @@ docs: $(DOCS_READY)  ## the documentation, in docs/_build
 	$(BIN)/sphinx-build -q -W docs docs/_build
 	@echo "open docs/_build/index.html"
 
-picture: $(READY)  ## draw the picture of the README again
+picture: $(READY)  ## draw the pictures of the README and of the pages again
 	$(BIN)/python docs/picture.py
+	$(BIN)/python docs/explanation/stuck_minority.py
 
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about two hours
 	$(BIN)/python benchmarks/peers.py
