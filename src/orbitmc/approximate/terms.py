@@ -184,12 +184,14 @@ def _summed(shape: tuple[int, ...], impossible: bool, parts: list[tuple[Rows, Fl
 def _oriented(terms: Terms) -> Terms:
     """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
     arity = len(terms.shape)
+    if arity > MOST_SPLIT or not len(terms.scopes):
+        return terms
     turns = [
         turn
         for turn in itertools.permutations(range(arity))
         if tuple(terms.shape[axis] for axis in turn) == terms.shape
     ]
-    if len(turns) == 1 or arity > MOST_SPLIT or not len(terms.scopes):
+    if len(turns) == 1:
         return terms
     # Any fixed weights without symmetry of their own will do; noise rarely changes the winner.
     weights = np.cos(np.arange(1.0, 1.0 + np.prod(terms.shape)) ** 2).reshape(terms.shape)
