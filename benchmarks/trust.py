@@ -2,8 +2,9 @@
 
 Random models of many classes are answered by every method in runs of several lengths, and every
 believed number is compared with the exact one. `off` counts those that are more than five reported
-errors from the truth; it should be no more than Student's distribution expects. `lost` is the
-price: right numbers (within three errors) that are not believed.
+errors from the truth (rare values: beyond their bounds, as seldom); it should be no more than
+Student's distribution expects. `lost` is the price: right numbers (within three errors) that are
+not believed.
 
 A model is the same in every run: `--class traps --first 17 --models 1` answers one model again.
 Only the moves that lmh chooses for itself depend on how fast the machine is.
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import measuring
-import numpy as np
 from trust_models import CLASSES, Case, case_of
 from trust_scores import FAR, Scores, Summary, scores_of, summary
 
@@ -42,6 +42,7 @@ COLUMNS_SHOWN = (
     "runs",
     "values",
     "believed",
+    "rare",
     "mean_z",
     "sd_z",
     "coverage",
@@ -165,17 +166,13 @@ def say(answers: Sequence[Answer]) -> None:
 
 def worst_runs(answers: Sequence[Answer], most: int = 20) -> list[Answer]:
     """Runs with the most believed values that are off."""
-    wrong = [one for one in answers if off(one.scores)]
-    return sorted(wrong, key=lambda one: -off(one.scores))[:most]
-
-
-def off(scores: Scores) -> int:
-    return int((scores.believed & (np.abs(scores.z) > FAR)).sum())
+    wrong = [one for one in answers if one.scores.off.any()]
+    return sorted(wrong, key=lambda one: -one.scores.off.sum())[:most]
 
 
 def described(one: Answer) -> dict[str, Any]:
     names = ("kind", "family", "number", "method", "samples")
-    return {**{name: getattr(one, name) for name in names}, "off": off(one.scores)}
+    return {**{name: getattr(one, name) for name in names}, "off": int(one.scores.off.sum())}
 
 
 def plain(rows: Groups) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """How far believed numbers are from the truth, in the errors that were reported with them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,42 +23,62 @@ ROUNDING = 2.0**-30  # a chance is the difference of two 32-bit limits, each wit
 class Scores:
     """One entry per sampled value of a run, without the first value of each variable.
 
-    `z` is in reported errors, and infinite for a wrong number with the error zero. `covered`
-    says whether the interval holds the truth, `within` whether it does when it is stretched from
-    its own level to `FAR` errors. What is said to be certain is here if it is wrong.
+    `z` is in reported errors, and infinite for a wrong number with the error zero. `rare` marks
+    believed values of which only a bound is told. `covered` says whether the interval holds the
+    truth, `within` whether it does when it is stretched from its own level to that of `FAR`
+    errors. What is said to be certain is here if it is wrong.
     """
 
     z: Floats
     believed: Flags
+    rare: Flags
     covered: Flags
     within: Flags
+
+    @property
+    def off(self) -> Flags:
+        """Believed values that are further from the truth than `FAR` errors, or their bounds."""
+        wrong: Flags = np.where(self.rare, ~self.within, np.abs(self.z) > FAR)
+        return self.believed & wrong
 
 
 def scores_of(found: om.Marginals, truth: Mapping[str, Floats], degrees: int) -> Scores:
     """Compare an answer with the truth; errors come from so many degrees of freedom."""
-    parts = [_of_variable(found[name], truth[name], degrees) for name in found]
-    return joined(parts)
+    return joined([_of_variable(found[name], truth[name], degrees) for name in found])
 
 
 def joined(parts: Sequence[Scores]) -> Scores:
     """The scores of several runs, one after the other."""
     if not parts:
-        nothing = np.zeros(0, dtype=np.bool_)
-        return Scores(np.zeros(0), nothing, nothing, nothing)
-    columns = ("z", "believed", "covered", "within")
+        return Scores(np.zeros(0), *[np.zeros(0, dtype=np.bool_)] * 4)
+    columns = [field.name for field in fields(Scores)]
     return Scores(*(np.concatenate([getattr(one, name) for one in parts]) for name in columns))
 
 
 def _of_variable(said: om.Marginal, truth: Floats, degrees: int) -> Scores:
     z = z_scores(said.probability, said.standard_error, truth)
-    stretch = FAR / float(stdtrit(degrees, 0.5 + LEVEL / 2))
+    stretch = np.where(said.rare, stretch_of_bounds(degrees), stretch_of_intervals(degrees))
     low = said.probability - stretch * (said.probability - said.low)
     high = said.probability + stretch * (said.high - said.probability)
-    counted = np.isfinite(said.ess) | np.isinf(z)
-    counted[0] = False
     believed = np.full(len(z), said.verdict in BELIEVED)
     covered, within = _between(said.low, truth, said.high), _between(low, truth, high)
-    return Scores(z[counted], believed[counted], covered[counted], within[counted])
+    counted = np.isfinite(said.ess) | np.isinf(z)
+    counted[0] = False
+    flags = (believed, believed & said.rare, covered, within)
+    return Scores(z[counted], *(flag[counted] for flag in flags))
+
+
+def stretch_of_intervals(degrees: int) -> float:
+    """How many times wider `FAR` errors are than an interval, by Student's distribution."""
+    return FAR / float(stdtrit(degrees, 0.5 + LEVEL / 2))
+
+
+def stretch_of_bounds(degrees: int) -> float:
+    """How many times as often as its bound a value must occur to be missed as seldom.
+
+    What n states show never has a probability above x / n but for a chance of exp(-x).
+    """
+    return float(np.log(chance_beyond(FAR, degrees)) / np.log(1 - LEVEL))
 
 
 def z_scores(probability: Floats, error: Floats, truth: Floats) -> Floats:
@@ -78,8 +98,9 @@ def _between(low: Floats, truth: Floats, high: Floats) -> Flags:
 class Summary:
     """One row of the table: numbers of values, but for those that say runs.
 
-    `off` counts believed values further than `FAR` errors from the truth and `expected` how many
-    Student's distribution would put there; `beyond` those that even stretched intervals miss.
+    Of `believed` values, `rare` have bounds only; `mean_z` and `sd_z` are of the others. `off`
+    counts those further than `FAR` errors from the truth, or than their bounds, and `expected` how
+    many Student's distribution would put there; `beyond` those that even stretched intervals miss.
     `false_runs` have at least one value that is off. `lost` counts values within `NEAR` errors
     that are not believed, `refused` those beyond `FAR` errors that are not.
     """
@@ -87,6 +108,7 @@ class Summary:
     runs: int
     values: int
     believed: int
+    rare: int
     mean_z: float
     sd_z: float
     coverage: float
@@ -102,18 +124,19 @@ def summary(runs: Sequence[Scores], degrees: int) -> Summary:
     """Count the values of runs whose errors have so many degrees of freedom."""
     everything = joined(runs)
     size, believed = np.abs(everything.z), everything.believed
-    z = everything.z[believed & np.isfinite(everything.z)]
+    z = everything.z[believed & ~everything.rare & np.isfinite(everything.z)]
     return Summary(
         runs=len(runs),
         values=len(size),
         believed=int(believed.sum()),
+        rare=int(everything.rare.sum()),
         mean_z=float(z.mean()) if len(z) else 0.0,
         sd_z=float(z.std()) if len(z) else 0.0,
         coverage=float(everything.covered[believed].mean()) if believed.any() else 1.0,
-        off=int((believed & (size > FAR)).sum()),
+        off=int(everything.off.sum()),
         expected=float(believed.sum()) * chance_beyond(FAR, degrees),
         beyond=int((believed & ~everything.within).sum()),
-        false_runs=sum(bool((one.believed & (np.abs(one.z) > FAR)).any()) for one in runs),
+        false_runs=sum(bool(one.off.any()) for one in runs),
         lost=int((~believed & (size <= NEAR)).sum()),
         refused=int((~believed & (size > FAR)).sum()),
     )

@@ -121,7 +121,7 @@ def many(sizes: NDArray[np.float64]) -> float:
 
 def forced_slices(rng: Rng) -> Model:
     """Exchangeable ternary variables that prefer one value: MC-SAT forces most in every slice."""
-    count = int(rng.integers(6, 11))
+    count = int(rng.integers(6, 13))
     builder = Builder(np.full(count, 3))
     field, preference = rng.uniform(2.0, 4.0), rng.normal(0.0, 1.0)
     agree = builder.add_table(rng.uniform(2.5, 5.0) / count * np.eye(3).reshape(-1))

@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.special import bdtrc, stdtr
 
-from orbitmc.estimate.marginals import FAIR, FEW, FORCED, GOOD, About, Marginal, Marginals
+from orbitmc.estimate.marginals import FAIR, FEW, FORCED, GOOD, RARE, About, Marginal, Marginals
 from orbitmc.run.checkpoint import digest
 from tests.benchmarks.trusting import (
     BENCHMARKS,
@@ -23,12 +24,14 @@ models, families, traps = module("trust_models"), module("trust_families"), modu
 scores, trust = module("trust_scores"), module("trust")
 
 
-def said(probability, error, verdict, ess=500.0):
-    """An answer for one binary variable."""
+def said(probability, error, verdict, ess=500.0, high=None):
+    """An answer for one binary variable; with `high`, `yes` is rare and has that bound."""
     p = np.array([1 - probability, probability])
-    half = 2.04 * error
-    ones = np.ones(2)
-    return Marginal(("no", "yes"), p, error * ones, p - half, p + half, ess * ones, ones, verdict)
+    ones, rare = np.ones(2), np.full(2, high is not None)
+    low, above = p - 2.04 * error, p + 2.04 * error
+    if high is not None:
+        low, above = np.array([1 - high, 0.0]), np.array([1.0, high])
+    return Marginal(("no", "yes"), p, error * ones, low, above, ess * ones, ones, verdict, rare)
 
 
 def scored(**variables):
@@ -60,19 +63,25 @@ def test_what_is_certain_counts_only_if_it_is_wrong():
     assert scores.summary([right, wrong], 31).off == 1
 
 
-def test_a_wide_interval_may_hold_what_the_error_does_not():
-    narrow = said(0.0, 1e-5, FAIR)
-    wide = Marginal(
-        narrow.values,
-        narrow.probability,
-        narrow.standard_error,
-        np.array([0.99, 0.0]),
-        np.array([1.0, 0.01]),
-        narrow.ess,
-        narrow.r_hat,
-        FAIR,
-    )
-    found = scores.summary([scored(a=(wide, 0.004))], 31)
+def test_a_rare_value_is_held_to_its_bound():
+    """A bound of 0.03 says that 100 states did not show the value: exp(-100 p) is its chance."""
+    cases = {0.02: (0, 1.0), 0.09: (0, 0.0), 0.12: (1, 0.0)}  # five errors are exp(-10.7)
+    for truth, (off, coverage) in cases.items():
+        found = scores.summary([scored(a=(said(0.0, 1e-3, RARE, high=0.03), truth))], 31)
+        assert (found.rare, found.off, found.coverage) == (1, off, coverage)
+        assert found.beyond == off
+    assert scores.stretch_of_bounds(31) * 3 == pytest.approx(10.75, abs=0.02)
+
+
+def test_a_rare_value_without_a_verdict_is_not_believed():
+    found = scores.summary([scored(a=(said(0.0, 1e-3, FEW, high=0.03), 0.5))], 31)
+    assert (found.believed, found.rare, found.off, found.refused) == (0, 0, 0, 1)
+
+
+def test_an_interval_may_hold_what_the_error_does_not():
+    close = said(0.3, 1e-5, FAIR)
+    wide = replace(close, low=close.probability - 0.02, high=close.probability + 0.02)
+    found = scores.summary([scored(a=(wide, 0.31))], 31)
     assert (found.off, found.beyond, found.coverage) == (1, 0, 1.0)
 
 
@@ -91,14 +100,15 @@ def test_honest_errors_have_the_expected_scores():
     columns = rng.normal(0.3, 0.01, (200_000, 32))
     mean, error = columns.mean(axis=1), columns.std(axis=1, ddof=1) / np.sqrt(32)
     z = scores.z_scores(mean, error, np.full(len(mean), 0.3))
-    believed = np.ones(len(z), dtype=bool)
-    found = scores.summary([scores.Scores(z, believed, believed, believed)], 31)
+    every = np.ones(len(z), dtype=bool)
+    flags = (every, ~every, every, every)
+    found = scores.summary([scores.Scores(z, *flags)], 31)
     assert found.expected == pytest.approx(200_000 * 2 * stdtr(31, -5.0))
     assert found.expected == pytest.approx(4.29, abs=0.01)
     assert found.off <= 20  # of a Poisson number with mean 4.3: more have a chance below 1e-8
     assert found.sd_z == pytest.approx(np.sqrt(31 / 29), abs=0.01)  # 5 errors of a spread: 0.008
     shifted = scores.z_scores(mean + 6 * error, error, np.full(len(mean), 0.3))
-    spoiled = scores.summary([scores.Scores(shifted, believed, believed, believed)], 31)
+    spoiled = scores.summary([scores.Scores(shifted, *flags)], 31)
     assert spoiled.off > 100_000
 
 
