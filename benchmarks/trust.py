@@ -76,8 +76,9 @@ def main() -> None:
         "by class, method and samples": grouped(answers, "kind", "method", "samples"),
         "by family and method": grouped(answers, "kind", "family", "method"),
     }
-    for title, rows in groups.items():
-        show(title, rows if "family" not in title else with_some_off(rows))
+    show("by class", groups["by class"])
+    show("by class, method and samples", groups["by class, method and samples"])
+    show("families with values that are off", with_some_off(groups["by family and method"]))
     say(answers)
     print(f"{len(answers)} runs in {time.perf_counter() - begun:.0f} s")
     results = {title: plain(rows) for title, rows in groups.items()}
@@ -136,6 +137,8 @@ def grouped(answers: Sequence[Answer], *names: str) -> Groups:
 
 
 def show(title: str, rows: Groups) -> None:
+    if not rows:
+        return
     lines = []
     for key, row in rows.items():
         cells = asdict(row)
