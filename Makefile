@@ -40,7 +40,7 @@ picture: $(READY)  ## draw the pictures of the README and of the pages again
 	$(BIN)/python docs/picture.py
 	$(BIN)/python docs/explanation/stuck_minority.py
 
-benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about two hours
+benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about three hours
 	$(BIN)/python benchmarks/peers.py
 	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning never_worse trust; do $(BIN)/python benchmarks/$$name.py; done
 
