@@ -88,6 +88,17 @@ def test_a_mode_that_no_chain_has_entered_is_seen():
         require_no_belief(named(builder), truth=truth, samples=100, method=method)
 
 
+def test_moves_between_two_heavy_states_do_not_hide_what_all_others_weigh():
+    """Turning all atoms trades opposite heavy states: marginals hardly tell them from free atoms.
+
+    The chains still come to them slowly.
+    """
+    moves = {"base": "gibbs", "families": ["flip"], "period": 43}
+    tables = [case_of("traps", number) for number in range(0, 140, 7)]
+    assert {case.family for case in tables} == {"heavy_table"}
+    require_right([trust.answer(case, "lmh tuned", 8, moves=moves) for case in tables])
+
+
 def full_table(table):
     builder = om.graph.builder.Builder(table.shape)
     builder.add_factor(list(range(table.ndim)), table)
