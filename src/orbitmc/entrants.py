@@ -11,6 +11,7 @@ from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError
 from orbitmc.exact.plan import MEMORY
 from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.inference import decide
 from orbitmc.kernels.kernel import Kernel
@@ -55,7 +56,7 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         about = decision.choice.about if decision.choice else found.about
         return Lifting(found.kernel, about, found.pools)
 
-    return Entrant(method, model, make)
+    return Entrant(method, hardened(model).model, make)
 
 
 def ready(entrant: Entrant) -> Ready:

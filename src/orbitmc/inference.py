@@ -1,5 +1,6 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +27,7 @@ from orbitmc.exact.plan import Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
 from orbitmc.graph.conflict import explained
 from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.permutation_group import PermutationGroup
@@ -65,22 +67,24 @@ def marginals(
     says which and why. Settings may be given one by one: `marginals(model, seconds=5, seed=1)`.
     """
     chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
-    seen = model.given(evidence or {})
-    return carry_out(seen, decide(seen, chosen), watchers)
+    return carry_out(decide(model.given(evidence or {}), chosen), watchers)
 
 
 @dataclass(frozen=True)
 class Decision:
     """How a question will be answered, and why; `settings` name a method that is not `auto`.
 
-    `prepared` are the model's conditionals, if the decision needed them already.
+    `model` is what is asked about, with weights that can be added up; `remarks` say what that
+    took. `prepared` are its conditionals, if the decision needed them already.
     """
 
+    model: Model
     settings: Settings
     reason: str
     plan: Plan | None = None
     choice: Choice | None = None
     prepared: Conditionals | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def decide(model: Model, settings: Settings) -> Decision:
@@ -92,9 +96,12 @@ def decide(model: Model, settings: Settings) -> Decision:
         raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
     settings.require_use()
     try:
+        firm = hardened(model)
         if settings.method in ("auto", "exact"):
-            return _exact_or_sampled(model, settings)
-        return _tuned(model, settings, f"{settings.method} was asked for")
+            decision = _exact_or_sampled(firm.model, settings)
+        else:
+            decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
+        return replace(decision, remarks=firm.remarks)
     except ContradictionError as error:
         raise explained(model, error) from None
 
@@ -108,13 +115,13 @@ def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
             raise
         return _sampled(model, settings, str(error))
     if settings.method == "exact" or _affordable(plan, settings):
-        return Decision(replace(settings, method="exact"), price(plan), plan)
+        return Decision(model, replace(settings, method="exact"), price(plan), plan)
     return _sampled(model, settings, f"{price(plan)}, too much")
 
 
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
     if settings.scan == "random":
-        return Decision(replace(settings, method="gibbs"), reason)
+        return Decision(model, replace(settings, method="gibbs"), reason)
     return _tuned(model, replace(settings, method="lmh"), reason)
 
 
@@ -122,27 +129,31 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
     require_memory(model.graph, settings)
     if settings.method != "lmh" or settings.names_jumps:
-        return Decision(settings, reason)
+        return Decision(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
     prepared = conditionals(model.graph)
     choice = race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
-    return Decision(moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+    return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
 def carry_out(
-    model: Model,
     decision: Decision,
     watchers: Iterable[Watcher] = (),
     ground: Ground | None = None,
 ) -> Marginals:
     """Answer as decided; `ground` is the program that the model means, if there is one."""
     try:
-        if decision.plan is not None:
-            return answer_exactly(model, decision.settings, decision.plan)
-        return answer_by_sampling(model, decision, watchers, ground)
+        found = _answered(decision, watchers, ground)
     except ContradictionError as error:
-        raise explained(model, error) from None
+        raise explained(decision.model, error) from None
+    return with_warnings(found, decision.remarks)
+
+
+def _answered(decision: Decision, watchers: Iterable[Watcher], ground: Ground | None) -> Marginals:
+    if decision.plan is not None:
+        return answer_exactly(decision.model, decision.settings, decision.plan)
+    return answer_by_sampling(decision, watchers, ground)
 
 
 def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
@@ -150,16 +161,22 @@ def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
     begun = time.perf_counter()
     answer = eliminate(model.graph, memory=settings.memory, plan=plan)
     seconds = time.perf_counter() - begun
-    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=answer.log_z)
-    found = dict(zip(model.names, answer.marginals, strict=True))
-    return exact_marginals(model, found, about)
+    log_z = answer.log_z if math.isfinite(answer.log_z) else None
+    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
+    found = exact_marginals(model, dict(zip(model.names, answer.marginals, strict=True)), about)
+    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
+
+
+def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
+    """Put what must be said before what is said already."""
+    return replace(found, about=replace(found.about, warnings=(*said, *found.about.warnings)))
 
 
 def answer_by_sampling(
-    model: Model, decision: Decision, watchers: Iterable[Watcher], ground: Ground | None
+    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None
 ) -> Marginals:
     """Answer by running chains."""
-    settings = decision.settings
+    model, settings = decision.model, decision.settings
     prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
     with Stopwatch() as finding:
         lifting = kernel_for(model, prepared, settings, ground)

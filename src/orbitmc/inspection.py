@@ -11,6 +11,7 @@ from orbitmc.errors import LimitError
 from orbitmc.exact.plan import MEMORY, predict
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains, possible_values
 from orbitmc.run.pack import MOST_VALUES
@@ -86,7 +87,7 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
         largest_degree=int(degrees.max(initial=0)),
         components=len(parts),
         largest_component=int(parts.max(initial=0)),
-        exact=_exact_cost(graph, memory),
+        exact=_exact_cost(model, memory),
         sampling_bytes=sampling_bytes(graph, Settings()),
         remarks=tuple(_remarks(model, domains, degrees)),
     )
@@ -125,9 +126,9 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
     return np.concatenate([np.zeros(0), *pieces])
 
 
-def _exact_cost(graph: FactorGraph, memory: int) -> ExactCost:
+def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
-        plan = predict(graph, memory=memory, seconds=ORDER_SECONDS)
+        plan = predict(hardened(model).model.graph, memory=memory, seconds=ORDER_SECONDS)
     except LimitError as error:
         return ExactCost(None, None, None, str(error))
     refusal = None

@@ -52,7 +52,7 @@ class MarkovLogic:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
         try:
             decision = decide(self.model, Settings(**settings))
-            return self.in_atoms(carry_out(self.model, decision, ground=self.ground))
+            return self.in_atoms(carry_out(decision, ground=self.ground))
         except ContradictionError as error:
             raise self.explained(error) from None
 

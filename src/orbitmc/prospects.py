@@ -15,6 +15,7 @@ from orbitmc.arrays import Bytes
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
@@ -170,6 +171,7 @@ def _order(group: PermutationGroup) -> int | None:
 
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
     try:
+        model = hardened(model).model
         prepared = conditionals(model.graph)
         states = _some_states(model, prepared)
     except LimitError as error:

@@ -16,6 +16,7 @@ from orbitmc.estimate.statistics import ROUNDING, values_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, predict
 from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.inference import decide
 from orbitmc.lifting import Lifting, by_approximate_symmetries
@@ -57,6 +58,7 @@ def truth_of(
     for so many seconds. Jumps are raced, and where Gibbs alone wins the race they are those of the
     paper: two runs of one sampler that miss the same values would agree, too.
     """
+    model = hardened(model).model
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
         if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:

@@ -67,7 +67,7 @@ def test_nothing_changes_once_sampling_begins(decided):
 
 def test_a_replay_gives_the_same_numbers_without_a_race(decided):
     model, decision = decided
-    tuned = carry_out(model, decision)
+    tuned = carry_out(decision)
     recorded = json.loads(json.dumps(tuned.about.moves))
     assert tuned.about.race
     replayed = om.marginals(model, settings=SETTINGS, moves=recorded)
@@ -136,7 +136,7 @@ def check_resumed(model, settings, tmp_path):
 
 def test_the_answer_agrees_with_the_exact_one(decided):
     model, decision = decided
-    found = carry_out(model, decision)
+    found = carry_out(decision)
     exact = om.marginals(model, method="exact")
     names = list(model.names)
     off = np.array([found[name].probability[1] - exact[name].probability[1] for name in names])

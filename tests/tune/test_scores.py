@@ -119,7 +119,7 @@ def _raced(model, seeds):
 
 def _carried_out(model, decision, seed):
     settings = replace(decision.settings, seed=seed, threads=1)
-    return carry_out(model, replace(decision, settings=settings))
+    return carry_out(replace(decision, settings=settings))
 
 
 def test_lanes_that_trade_parts_are_not_taken_for_independent():

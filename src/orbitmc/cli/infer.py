@@ -220,7 +220,7 @@ def infer(
         try:
             decision = decide(asked.model, settings)
             session.remember(kernel=decision.settings.kernel())
-            found = carry_out(asked.model, decision, session.watchers, asked.ground)
+            found = carry_out(decision, session.watchers, asked.ground)
         except ContradictionError as error:
             raise asked.explained(error) from None
     answer = asked.in_words(found)

@@ -48,14 +48,16 @@ def resume(
     from orbitmc.choice import kernel_for
     from orbitmc.cli.sampling import Session
     from orbitmc.graph.conditionals import conditionals
-    from orbitmc.inference import answer, averaged_group
+    from orbitmc.graph.hardening import hardened
+    from orbitmc.inference import answer, averaged_group, with_warnings
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
     kept = load(run)
     question = dict(kept.question)
     again = ask_again(question, model, memory, str(run))
-    asked = again.model
+    firm = hardened(again.model)
+    asked = firm.model
     prepared = conditionals(asked.graph)
     settings = _settings(run, question)
     lifting = kernel_for(asked, prepared, settings, again.ground)
@@ -64,6 +66,7 @@ def resume(
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
         found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
+    found = with_warnings(found, firm.remarks)
     code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
     return code or session.exit_code
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Floats
+from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import Statistics, is_rare, values_of
 from orbitmc.estimate.text import compact
 from orbitmc.graph.components import components
@@ -123,6 +124,7 @@ class Marginals(Mapping[str, Marginal]):
 
 def exact_marginals(model: Model, probabilities: Mapping[str, Floats], about: About) -> Marginals:
     """Dress exact probabilities of the free variables as an answer."""
+    _require_numbers(probabilities)
     found = {name: _certain(model, name, p, EXACT) for name, p in probabilities.items()}
     return Marginals(_complete(model, found), about)
 
@@ -159,6 +161,7 @@ def sampled_marginals(
             found[name] = _certain(model, name, left, FORCED)
             continue
         own = slice(spread.start[variable], spread.start[variable + 1])
+        _require_numbers({name: probability[own]})
         found[name] = Marginal(
             model.values[variable],
             probability[own],
@@ -220,6 +223,16 @@ def _own_verdicts(quality: Quality, first: NDArray[Any]) -> NDArray[Any]:
     verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = FEW
     verdict[unmixed] = UNMIXED
     return verdict
+
+
+def _require_numbers(probabilities: Mapping[str, Floats]) -> None:
+    """Refuse to give a verdict on what is no number."""
+    for name, p in probabilities.items():
+        if not np.isfinite(p).all():
+            raise LimitError(
+                f"the probabilities of {name!r} came out as {p.tolist()}: the weights of this "
+                "model are beyond what sums of doubles can tell apart"
+            )
 
 
 def _certain(model: Model, name: str, probability: Floats, verdict: str) -> Marginal:

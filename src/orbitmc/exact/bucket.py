@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from orbitmc.arrays import Floats
 from orbitmc.compiled import compiled
 from orbitmc.exact.problem import Scope
+from orbitmc.graph.sums import sum_of_tables
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 
@@ -70,12 +71,14 @@ class Bucket:
         axes = {member: axis for axis, member in enumerate((self.variable, *self.shared))}
         size = dict(zip(axes, (self.values, *self.shape), strict=True))
         read = sorted({member for scope, _ in pieces for member in scope}, key=axes.__getitem__)
-        total = np.zeros([size[member] for member in read])
+        whole = [size[member] for member in read]
+        tables = []
         for scope, table in pieces:
             order = sorted(range(len(scope)), key=lambda axis: axes[scope[axis]])
             shaped = table.reshape([size[member] for member in scope]).transpose(order)
-            total += shaped.reshape([size[m] if m in scope else 1 for m in read])
-        return tuple(read), total
+            spread = shaped.reshape([size[m] if m in scope else 1 for m in read])
+            tables.append(np.broadcast_to(spread, whole))
+        return tuple(read), sum_of_tables(tables)
 
     def sums(self, terms: Sequence[Term]) -> Iterator[tuple[int, Floats]]:
         """Add up tables; gives (slab, sums[value, place]), overwriting the same memory."""

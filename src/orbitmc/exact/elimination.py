@@ -8,6 +8,7 @@ impossible stays impossible.
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from orbitmc.exact.problem import Problem
 from orbitmc.exact.regions import Region
 from orbitmc.exact.tree import Tree
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.sums import exact_sum
 
 
 def marginals(
@@ -43,15 +45,17 @@ def marginals(
 def _eliminate(plan: Plan) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
     sizes = plan.problem.sizes
+    problem = replace(plan.problem, constant=0.0)
     parts: list[Part] = []
     for values in itertools.product(*(range(sizes[variable]) for variable in plan.cutset)):
         held = dict(zip(plan.cutset, values, strict=True))
         try:
-            passes = _Passes(hold(plan.problem, held), plan.tree, plan.regions)
+            passes = _Passes(hold(problem, held), plan.tree, plan.regions)
             parts.append(Part(held, passes.up(), passes.down()))
         except ContradictionError:
             continue
-    return mixed(parts, sizes)
+    log_z, found = mixed(parts, sizes)
+    return exact_sum([plan.problem.constant, log_z]), found
 
 
 def _over_all_values(problem: Problem, found: list[Floats]) -> tuple[Floats, ...]:
@@ -75,17 +79,17 @@ class _Passes:
 
     def up(self) -> float:
         """Send all messages up, keep those that regions start from; gives log Z."""
-        log_z = self.problem.constant
-        if log_z == -np.inf:
+        if self.problem.constant == -np.inf:
             raise ContradictionError("no state is possible: every state has weight 0")
+        taken_off = [self.problem.constant]
         kept = {child for region in self.regions for child in region.below}
         for region in reversed(self.regions):
             for variable in region.buckets:
-                log_z += self._send(variable)
+                taken_off.append(self._send(variable))
                 for child in self.tree.children[variable]:
                     if child not in kept and len(self.regions) > 1:
                         del self.messages[child]
-        return log_z
+        return exact_sum(taken_off)
 
     def down(self) -> list[Floats]:
         """Give the marginal of every variable, region by region from the roots."""

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from orbitmc.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.ranges import require_narrow
+from orbitmc.graph.sums import exact_sum, sum_of_tables
 
 LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""
@@ -22,7 +24,8 @@ class Problem:
 
     `possible[v]` lists those of the `cardinality[v]` values of graph variable `v` that no factor
     excludes; `place[v]` is its number here, or -1 if only one value is left. Variables here that
-    are nobody's place are helpers, which stand for parts of long clauses.
+    are nobody's place are helpers, which stand for parts of long clauses. No table has entries
+    above 0; `constant` is what is left of the log-weights, not a number beyond doubles.
     """
 
     sizes: tuple[int, ...]
@@ -36,6 +39,7 @@ class Problem:
 
 def prepare(graph: FactorGraph) -> Problem:
     """Expand clauses, drop impossible values, and multiply factors over the same variables."""
+    require_narrow(graph)
     sizes, scopes, tables = _full_tables(graph)
     possible = [np.arange(size) for size in sizes]
     if any(np.isneginf(table).any() for table in tables):
@@ -136,18 +140,21 @@ def _drop_impossible(
 def _merged(
     scopes: list[Scope], tables: list[Floats], place: dict[int, int], constant: float
 ) -> tuple[float, dict[Scope, Floats]]:
-    """Renumber scopes, leave out decided variables, and add up tables over equal scopes."""
-    merged: dict[Scope, Floats] = {}
+    """Renumber scopes, leave out decided variables, and add up tables over equal scopes.
+
+    The maximum of each table goes into the constant: numbers near 0 keep more digits.
+    """
+    alike: dict[Scope, list[Floats]] = {}
+    taken_off = [constant]
     for scope, table in zip(scopes, tables, strict=True):
         numbers = [place[variable] for variable in scope if variable in place]
         table = table.reshape([size for size in table.shape if size > 1])
-        if not numbers:
-            constant += float(table)
-            continue
-        order = sorted(range(len(numbers)), key=numbers.__getitem__)
-        key = tuple(numbers[axis] for axis in order)
-        table = table.transpose(order)
-        merged[key] = merged[key] + table if key in merged else table
-    if constant == -np.inf:
-        raise ContradictionError("no state is possible: a factor without variables is 0")
-    return constant, merged
+        top = float(table.max())
+        taken_off.append(top)
+        if numbers and top > -np.inf:
+            order = sorted(range(len(numbers)), key=numbers.__getitem__)
+            key = tuple(numbers[axis] for axis in order)
+            alike.setdefault(key, []).append(table.transpose(order) - top)
+    if -np.inf in taken_off:
+        raise ContradictionError("no state is possible: a factor allows nothing")
+    return exact_sum(taken_off), {key: sum_of_tables(own) for key, own in alike.items()}

@@ -32,6 +32,7 @@ from orbitmc.graph.local_fields import (
 from orbitmc.graph.local_weights import local_log_weights
 from orbitmc.graph.pair_couplings import TRIPLET, fill_fields, fill_sextets
 from orbitmc.graph.paths import BITS, COUNT, FIELD, TABLE, classify
+from orbitmc.graph.ranges import require_narrow
 from orbitmc.random import (
     choose_by_log_weights,
     choose_by_table,
@@ -95,6 +96,7 @@ def conditionals(graph: FactorGraph) -> Conditionals:
 
 def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     """Prepare all conditionals with float64 probabilities and couplings."""
+    require_narrow(graph)
     path, affine, pairwise, neighbour_start, neighbour, start, limits = classify(graph)
     role = np.zeros(len(neighbour), dtype=np.uint32)
     coupling = np.zeros(len(neighbour))

@@ -18,6 +18,7 @@ from orbitmc.graph.rewrite import (
     copy_factors,
     merged,
 )
+from orbitmc.graph.sums import exact_sum
 
 
 @dataclass(frozen=True)
@@ -121,20 +122,21 @@ class Model:
         if not findings.soft:
             return self.graph
         builder = Builder(self.graph.cardinality)
-        builder.constant = self.graph.constant
         copy_factors(
             self.graph,
             np.arange(self.graph.factors),
             builder,
             np.arange(self.graph.variables),
         )
+        constant = [self.graph.constant]
         for name, weights in findings.soft.items():
             with np.errstate(divide="ignore"):
                 likelihood = np.log(np.asarray(weights))
             if name in self.observed:
-                builder.constant += float(likelihood[self.observed[name].value])
+                constant.append(float(likelihood[self.observed[name].value]))
             else:
                 builder.add_factor([self.index[name]], likelihood)
+        builder.constant = exact_sum(constant)
         return merged(builder.build())
 
 

@@ -9,6 +9,8 @@ from orbitmc.arrays import Floats, lengths
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.ranges import large_tables
+from orbitmc.graph.sums import exact_sum, sum_of_tables
 
 FREE = -1
 
@@ -29,11 +31,15 @@ def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
     for clause in np.flatnonzero(touched[graph.first_clause :]):
         pieces.shorten_clause(graph.first_clause + int(clause))
     pieces.keep(np.flatnonzero(~touched))
+    pieces.builder.constant = exact_sum(pieces.constant)
     return merged(pieces.builder.build())
 
 
 def merged(graph: FactorGraph) -> FactorGraph:
-    """Multiply tables that read the same variables (in any order) into one."""
+    """Multiply tables that read the same variables (in any order) into one.
+
+    Tables in which others would be lost stay alone.
+    """
     repeated = _repeated_scopes(graph)
     if not repeated:
         return graph
@@ -78,7 +84,7 @@ class _Pieces:
         free = value_of == FREE
         self.renamed = np.cumsum(free) - 1
         self.builder = Builder(graph.cardinality[free])
-        self.builder.constant = graph.constant
+        self.constant = [graph.constant]
         self._slices: dict[tuple[int, tuple[int, ...]], tuple[int, Floats]] = {}
 
     def slice_table(self, factor: int) -> None:
@@ -94,7 +100,7 @@ class _Pieces:
         if table.ndim:
             self.builder.add_factors(self.renamed[scope[values == FREE]][None, :], number)
         else:
-            self.builder.constant += float(table)
+            self.constant.append(float(table))
 
     def shorten_clause(self, factor: int) -> None:
         graph = self.graph
@@ -106,7 +112,7 @@ class _Pieces:
         decided = satisfied if (values[~free] == wanted[~free]).any() else unsatisfied
         if (values[~free] == wanted[~free]).any() or not free.any():
             self._require_possible(factor, np.asarray(decided))
-            self.builder.constant += float(decided)
+            self.constant.append(float(decided))
         else:
             number = self.builder.add_table([unsatisfied, satisfied])
             self.builder.add_clauses(self.renamed[scope[free]], wanted[free], number)
@@ -152,6 +158,7 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
     """Table factors that read the same set of variables, two or more at a time."""
     groups: list[list[int]] = []
     arities = lengths(graph.scope_start[: graph.first_clause + 1])
+    arities[large_tables(graph)[graph.table_of[: graph.first_clause]]] = 0
     for length in np.unique(arities[arities > 0]):
         factors = np.flatnonzero(arities == length)
         places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(length)
@@ -167,8 +174,8 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
 
 def _product(graph: FactorGraph, factors: Iterable[int], scope: NDArray[np.uint32]) -> Floats:
     """Add log-tables over the same variables, each brought to the order of `scope`."""
-    total = np.zeros(graph.cardinality[scope])
+    tables = []
     for factor in factors:
         own = graph.scope_of(factor).tolist()
-        total = total + graph.table_values(factor).transpose([own.index(v) for v in scope])
-    return total
+        tables.append(graph.table_values(factor).transpose([own.index(v) for v in scope]))
+    return sum_of_tables(tables)

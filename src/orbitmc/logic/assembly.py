@@ -11,6 +11,8 @@ from orbitmc.classes import distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.ranges import WIDEST, large_rows
+from orbitmc.graph.sums import exact_sum
 from orbitmc.logic.features import ClauseFeatures, TableFeatures
 from orbitmc.logic.grounding import Ground
 from orbitmc.logic.names import value_names, variable_names
@@ -41,8 +43,7 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     """The factor graph that a ground program means."""
     chosen = ground.weights if weights is None else weights
     builder = Builder(ground.cardinality)
-    finite = np.isfinite(chosen)
-    builder.constant = float(ground.decided[finite] @ chosen[finite])
+    builder.constant = _paid(ground.decided, chosen)
     _add_fields(builder, ground, chosen)
     wide = [part for part in ground.features if isinstance(part, TableFeatures)]
     for shape in sorted({part.truth.shape for part in wide if part.truth.ndim > 1}):
@@ -53,15 +54,28 @@ def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
     return builder.build()
 
 
+def _paid(decided: Ints, weights: Floats) -> float:
+    """What groundings earn that evidence made true; not a number beyond doubles."""
+    earning = np.isfinite(weights) & (decided > 0)
+    pairs = zip(decided[earning].tolist(), weights[earning].tolist(), strict=True)
+    earned = [count * weight for count, weight in pairs]
+    return exact_sum(earned) if np.isfinite(earned).all() else np.nan
+
+
 def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
-    """Features of single variables, and soft evidence, as one factor for each variable."""
+    """Features of single variables, and soft evidence, as one factor for each variable.
+
+    Weights in which others would be lost are factors of their own.
+    """
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(ground.cardinality)])
     fields = np.zeros(start[-1])
     np.add.at(fields, start[ground.soft.variable] + ground.soft.value, ground.soft.log_odds)
     for part in ground.features:
         if isinstance(part, TableFeatures) and part.truth.ndim == 1:
-            for value, gain in enumerate(_gains(weights[part.weight], part.truth)):
-                np.add.at(fields, start[part.scope[:, 0]] + value, gain)
+            huge = np.isfinite(weights[part.weight]) & (np.abs(weights[part.weight]) > WIDEST)
+            _add_alone(builder, part.scope[huge], part.truth, weights[part.weight[huge]])
+            for value, gain in enumerate(_gains(weights[part.weight[~huge]], part.truth)):
+                np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
     for size in np.unique(ground.cardinality):
         variables = np.flatnonzero(ground.cardinality == size)
         rows = fields[start[variables][:, None] + np.arange(size)]
@@ -69,6 +83,13 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
         tables, which = distinct_rows(rows[some])
         if len(tables):
             builder.add_factors(variables[some][:, None], builder.add_tables(tables)[which])
+
+
+def _add_alone(builder: Builder, scope: Ints, truth: NDArray[np.bool_], weights: Floats) -> None:
+    """Features that are not added to others."""
+    if len(scope):
+        tables, which = distinct_rows(np.array(list(_gains(weights, truth))).T)
+        builder.add_factors(scope, builder.add_tables(tables)[which])
 
 
 def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Iterable[Floats]:
@@ -118,9 +139,11 @@ def _sorted_scopes(
 
 
 def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) -> None:
+    """Add factors over the same variables up; those in which others would be lost stay alone."""
     unique, group = distinct_rows(scope)
-    count = np.bincount(group)
-    alone = count[group] == 1
+    large = large_rows(entries)[entry_of]
+    count = np.bincount(group, weights=~large, minlength=len(unique))
+    alone = large | (count[group] == 1)
     if alone.any():
         used, which = np.unique(entry_of[alone], return_inverse=True)
         numbers = builder.add_tables(entries[used])
