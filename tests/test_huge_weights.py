@@ -12,8 +12,8 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 
 IMPLIES = "person = {A, B}\nP(person)\nQ(person)\n"
-SAMPLING = {"samples": 2_000, "seed": 1, "packs": 1, "lanes": 64}
-SIX_ERRORS = 6.5  # Student's t with 31 degrees passes it about once in 3e6 draws
+SAMPLING = {"samples": 1_000, "seed": 1, "lanes": 32}
+ERRORS = 9.5  # Student's t with 31 degrees passes it about once in 1e10 draws
 
 
 def binary(*factors, constant=0.0, variables=2):
@@ -56,8 +56,8 @@ def test_every_method_sees_the_small_weight_beside_the_huge_one(tmp_path, method
     answer = asked.marginals(method=method, **SAMPLING, **given)
     for name, truth in (("P(A)", P_TRUE), ("Q(A)", Q_TRUE), ("P(B)", P_TRUE), ("Q(B)", Q_TRUE)):
         error = float(answer[name].standard_error[-1])
-        assert 0 < error < 0.01
-        assert abs(yes(answer, name) - truth) < SIX_ERRORS * error
+        assert 0 < error < 0.005
+        assert abs(yes(answer, name) - truth) < ERRORS * error
     assert any("count as impossible" in said for said in answer.about.warnings)
 
 
@@ -118,7 +118,7 @@ def test_very_low_log_weights_are_no_contradiction(method):
     model = binary(([0, 1], low), ([1, 0], low), ([0], [0.0, 1.0]))
     answer = om.marginals(model, method=method, **(SAMPLING if method != "exact" else {}))
     error = float(answer["v0"].standard_error[-1])
-    assert yes(answer, "v0") == pytest.approx(math.e / (1 + math.e), abs=1e-9 + SIX_ERRORS * error)
+    assert yes(answer, "v0") == pytest.approx(math.e / (1 + math.e), abs=1e-9 + ERRORS * error)
 
 
 def test_low_log_weights_that_evidence_decides_are_no_contradiction():

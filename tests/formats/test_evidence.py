@@ -67,7 +67,7 @@ def test_uai_evidence_counts_values_even_when_their_names_are_other_numbers(file
         ),
         ('{"rain": "maybe"}', ": unknown value 'maybe' of variable 'rain'; its values are yes, no"),
         ('{"rian": "yes"}', ": unknown variable 'rian'; did you mean 'rain'?"),
-        ('{"rain": true}', ": rain: expected a value or weights of values, found True"),
+        ('{"grass": true}', ": True is not clearly a value of variable 'grass'; its values are"),
         ('{"rain": null}', ": rain: expected a value or weights of values, found nothing"),
         ('{"rain": {"yes": -1}}', ": rain.yes: expected a weight (finite, not negative), found -1"),
         ('{"rain": [1, "x"]}', ": rain[1]: expected a weight, found 'x'"),
@@ -98,6 +98,11 @@ def test_json_evidence_is_hard_or_soft(weather, file):
         "sprinkler(1)": [1.0, 0.5],
     }
     assert weather.given(evidence).names == ("grass", "sprinkler(1)")
+
+
+def test_true_in_json_is_the_value_called_yes(weather, file):
+    evidence = read_evidence(file('{"rain": true}'), weather)
+    assert weather.given(evidence).observed["rain"].value == 0
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 - UAI: the number of observed variables, then pairs of a variable and its value, all by number. A
   leading number of samples is accepted when the count of words says so; it must be one.
-- JSON: `{"HRBP": "HIGH", "CO": {"LOW": 0.2, "NORMAL": 0.8}}`. A value (by name, or by number from
-  0) is hard evidence, weights of the values (by name, or a list of all) are soft.
+- JSON: `{"HRBP": "HIGH", "CO": {"LOW": 0.2, "NORMAL": 0.8}}`. A value (by name, by number from 0,
+  or `true` and `false` where values are called true and false, yes and no, or 1 and 0) is hard
+  evidence, weights of the values (by name, or a list of all) are soft.
 - Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name.
 """
 

@@ -41,7 +41,7 @@ def _from_json(held: object, source: str) -> Evidence:
 def _seen(held: object, source: str, variable: str) -> str | int | dict[str, float] | list[float]:
     if isinstance(held, str):
         return name(held, source, variable)
-    if type(held) is int:
+    if isinstance(held, int):  # true and false among them
         return held
     if isinstance(held, dict):
         return {one: _weight(weight, source, f"{variable}.{one}") for one, weight in held.items()}

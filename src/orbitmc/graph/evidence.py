@@ -1,14 +1,25 @@
 """What people say they have seen, checked against the names of a model."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.text import suggestion
 
-Evidence = Mapping[str, str | int | Mapping[str, float] | Sequence[float]]
-"""Per variable: a value (by name, or by number from 0), or weights of its values."""
+Seen = str | int | float | bool | None | Mapping[Any, float] | Sequence[float]
+
+Evidence = Mapping[str, Seen]
+"""Per variable: a value (by name, by number from 0, or true or false), or weights of its values.
+
+None and NaN mean that the variable was not observed.
+"""
+
+TRUTHS = (("true", "false"), ("yes", "no"), ("1", "0"))
+"""What values are called that a bool may mean, in any case."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +34,33 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Finding
     """Find the variables and values that evidence names; unknown ones get a suggestion."""
     hard: dict[str, int] = {}
     soft: dict[str, tuple[float, ...]] = {}
-    for name, seen in evidence.items():
+    for name, given in evidence.items():
         if name not in domains:
             raise InputError(f"unknown variable {name!r}{suggestion(name, domains)}")
-        values = domains[name]
-        if isinstance(seen, str | int):
+        values, seen = domains[name], _plain(given)
+        if seen is None or (isinstance(seen, float) and math.isnan(seen)):
+            continue
+        if isinstance(seen, str | int | float):
             hard[name] = value_number(name, seen, values)
         else:
             soft[name] = _weights(name, seen, values)
     return Findings(hard, soft)
 
 
-def value_number(name: str, value: str | int, values: Sequence[str]) -> int:
+def _plain(seen: Any) -> Any:
+    """A number or a word of NumPy as that of Python."""
+    is_scalar = isinstance(seen, np.generic) or (isinstance(seen, np.ndarray) and not seen.ndim)
+    return seen.item() if is_scalar else seen
+
+
+def value_number(name: str, value: str | float, values: Sequence[str]) -> int:
+    """Which value is meant by its name, its number from 0, or true or false."""
+    if isinstance(value, bool):
+        return _truth_number(name, value, values)
     if str(value) in values:
         return list(values).index(str(value))
+    if isinstance(value, float) and value.is_integer():
+        return value_number(name, int(value), values)
     if isinstance(value, int) and 0 <= value < len(values):
         return value
     raise InputError(
@@ -45,14 +69,25 @@ def value_number(name: str, value: str | int, values: Sequence[str]) -> int:
     )
 
 
-def _weights(
-    name: str, seen: Mapping[str, float] | Sequence[float], values: Sequence[str]
-) -> tuple[float, ...]:
+def _truth_number(name: str, value: bool, values: Sequence[str]) -> int:
+    """The value that is called true or yes, or its opposite; a bool is never a number."""
+    words = [word.casefold() for word in values]
+    meant = [pair for pair in TRUTHS if all(words.count(word) == 1 for word in pair)]
+    if len(meant) != 1 or (meant[0] == ("1", "0") and len(values) > 2):
+        raise InputError(
+            f"{value} is not clearly a value of variable {name!r}; its values are "
+            f"{', '.join(values)}: give one of these names, or its number from 0"
+        )
+    yes, no = meant[0]
+    return words.index(yes if value else no)
+
+
+def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
     if isinstance(seen, Mapping):
-        numbers = {value_number(name, value, values): weight for value, weight in seen.items()}
-        weights = tuple(float(numbers.get(number, 0.0)) for number in range(len(values)))
+        pairs = {value_number(name, _plain(key), values): seen[key] for key in seen}
+        weights = _numbers(name, (pairs.get(number, 0.0) for number in range(len(values))))
     else:
-        weights = tuple(float(weight) for weight in seen)
+        weights = _numbers(name, seen)
     if len(weights) != len(values):
         raise InputError(
             f"soft evidence on {name!r} needs {len(values)} weights, got {len(weights)}"
@@ -62,3 +97,12 @@ def _weights(
             f"soft evidence on {name!r} needs weights that are finite, not negative and not all 0"
         )
     return weights
+
+
+def _numbers(name: str, weights: Iterable[Any]) -> tuple[float, ...]:
+    try:
+        return tuple(float(weight) for weight in weights)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            f"evidence on {name!r} is neither a value nor a weight for each value: {weights!r}"
+        ) from None

@@ -178,7 +178,7 @@ def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
     if margin[worst] - np.log(len(heavy)) < CERTAIN:
         raise LimitError(
             f"{_named(model, heavy[[worst]])}: these log-weights are too far apart to be added up, "
-            f"and too near to count as hard beside the {others[home[worst]]:.3g} that others around "
+            f"and too near to count as hard beside the {others[home[worst]]:.3g} that others near "
             "them may add; write them as a hard constraint, or smaller"
         )
     return float(margin[worst] - np.log(len(heavy)))

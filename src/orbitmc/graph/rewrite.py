@@ -10,7 +10,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.ranges import large_tables
-from orbitmc.graph.sums import exact_sum, sum_of_tables
+from orbitmc.graph.sums import FEW, exact_sum, maxima_taken_off, sum_of_tables
 
 FREE = -1
 
@@ -44,12 +44,17 @@ def merged(graph: FactorGraph) -> FactorGraph:
     if not repeated:
         return graph
     builder = Builder(graph.cardinality)
-    builder.constant = graph.constant
+    constant = [graph.constant]
     alone = np.ones(graph.factors, dtype=bool)
     for factors in repeated:
         alone[factors] = False
         scope = graph.scope_of(factors[0])
-        builder.add_factor(scope.tolist(), _product(graph, factors, scope))
+        tables = _in_order(graph, factors, scope)
+        if len(tables) > FEW:
+            tables, tops = maxima_taken_off(tables)
+            constant += tops
+        builder.add_factor(scope.tolist(), sum_of_tables(tables))
+    builder.constant = exact_sum(constant)
     copy_factors(graph, np.flatnonzero(alone), builder, np.arange(graph.variables))
     return builder.build()
 
@@ -172,10 +177,12 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
     return groups
 
 
-def _product(graph: FactorGraph, factors: Iterable[int], scope: NDArray[np.uint32]) -> Floats:
-    """Add log-tables over the same variables, each brought to the order of `scope`."""
+def _in_order(
+    graph: FactorGraph, factors: Iterable[int], scope: NDArray[np.uint32]
+) -> list[Floats]:
+    """Log-tables over the same variables, each brought to the order of `scope`."""
     tables = []
     for factor in factors:
         own = graph.scope_of(factor).tolist()
         tables.append(graph.table_values(factor).transpose([own.index(v) for v in scope]))
-    return sum_of_tables(tables)
+    return tables

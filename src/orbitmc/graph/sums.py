@@ -38,3 +38,10 @@ def sum_of_tables(tables: Sequence[Floats]) -> Floats:
         )
         total = together
     return np.where(possible, total + lost, -np.inf)
+
+
+def maxima_taken_off(tables: Sequence[Floats]) -> tuple[list[Floats], list[float]]:
+    """Log-tables with maximum 0, so that many of them lose no digits, and what was taken off."""
+    highest = [float(table.max()) for table in tables]
+    tops = [top if top > -np.inf else 0.0 for top in highest]
+    return [table - top for table, top in zip(tables, tops, strict=True)], tops
