@@ -79,14 +79,25 @@ def _firm(
         gap[factors] = piece.gap
         pieces.append(piece.table)
         constant += [piece.top] * len(factors)
-    sizes = np.concatenate([lengths(graph.table_start), [len(table) for table in pieces]])
-    firm = graph._replace(
-        table_of=indices(table_of),
-        table_start=starts(sizes),
-        table=floats(np.concatenate([graph.table, *pieces])),
-        constant=exact_sum(constant),
+    firm = _with_tables(graph, table_of, pieces)
+    return firm._replace(constant=exact_sum(constant)), gap
+
+
+def _with_tables(
+    graph: FactorGraph, table_of: NDArray[np.int64], more: list[Floats]
+) -> FactorGraph:
+    """A graph with other tables: its own, then more of them; what no factor reads is left out."""
+    own = len(graph.table_start) - 1
+    used, numbers = np.unique(table_of, return_inverse=True)
+    kept = [
+        graph.table[graph.table_start[t] : graph.table_start[t + 1]] if t < own else more[t - own]
+        for t in used
+    ]
+    return graph._replace(
+        table_of=indices(numbers),
+        table_start=starts(np.array([len(table) for table in kept])),
+        table=floats(np.concatenate(kept)),
     )
-    return firm, gap
 
 
 def _alike(

@@ -13,6 +13,9 @@ from orbitmc.graph.factor_graph import FactorGraph
 WIDEST = 1e6
 """The largest range whose sums are right to 1e-10."""
 
+COLDEST = 10.0
+"""By how much a copy of a model may be cooled, and so its range increased."""
+
 
 def extremes(graph: FactorGraph) -> tuple[Floats, Floats]:
     """The smallest and largest finite entry of each table; both 0 if there is none."""
@@ -59,10 +62,10 @@ def large_factors(graph: FactorGraph) -> NDArray[np.int64]:
 
 
 def require_narrow(graph: FactorGraph) -> None:
-    """Refuse a graph whose log-potentials cannot be added up; `hardened` models have none."""
-    wrong = large_factors(graph)
+    """Refuse a graph whose log-potentials cannot be added up; no `hardened` model is one."""
+    low, high = extremes(graph)
+    wrong = np.flatnonzero(_are_large(low / COLDEST, high / COLDEST)[graph.table_of])
     if len(wrong):
-        low, high = extremes(graph)
         table = graph.table_of[wrong[0]]
         raise LimitError(
             f"the factor over the variables {graph.scope_of(wrong[0]).tolist()} has log-weights "
