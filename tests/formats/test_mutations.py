@@ -1,7 +1,11 @@
-"""Whatever the bytes of a file are, only our own error comes out of a reader."""
+"""Whatever the bytes of a file are, only our own error comes out of a reader.
+
+What a reader accepts is answered, and then the numbers sum to one, or it is refused.
+"""
 
 import gzip
 import random
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,9 +16,8 @@ from hypothesis import strategies as st
 from orbitmc.errors import OrbitError
 from orbitmc.formats import read, read_evidence, read_mar, read_pr
 from orbitmc.graph.model import Model
+from tests.answers import MEMORY, answered
 from tests.formats.samples import BIF, EVIDENCE_JSON, EVIDENCE_UAI, TEXTS
-
-MEMORY = 2**26  # small, so that a file which slips through a check cannot hurt the tests
 
 NAMES = """{"format": "orbitmc-names", "version": 1, "variables": [
 {"name": "a", "values": ["x", "y"]}, {"name": "b", "values": ["x", "y"]},
@@ -61,6 +64,7 @@ PIECES += [
     b"\x1f\x8b",
     b"infinity",
 ]
+PIECES += [b"1e308", b"-1e308", b"1e-308", b"e300", b"e-300", b"1e16", b"-inf"]
 
 
 @st.composite
@@ -101,11 +105,46 @@ def test_any_model_file_gives_a_model_or_our_error(suffix):
     @given(data=mutations([TEXTS[suffix]]) | st.binary(max_size=60))
     def check(data):
         path.write_bytes(data)
-        assert isinstance(outcome(read, path), Model | OrbitError)
+        found = outcome(read, path)
+        assert isinstance(found, Model | OrbitError)
+        if isinstance(found, Model):
+            answered(found)
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"m{suffix}"
         check()
+
+
+DECIMAL = re.compile(r"(?<![\w.])-?\d+(?:\.\d+(?:e-?\d+)?|e-?\d+)(?![\w.])")
+NUMBERS = ["0", "1", "2", "-1", "1e308", "-1e308", "1.7e308", "1e-308", "5e-324", "1e300", "1e-300"]
+NUMBERS += ["1e16", "-1e16", "1e7", "-1e7", "700", "-700", "1e999", "0.5", '"-inf"', "NaN", "0.0"]
+
+
+@st.composite
+def other_numbers(draw, text):
+    """A valid file with some of its weights exchanged: many are read."""
+    places = [found.span() for found in DECIMAL.finditer(text)]
+    chosen = draw(st.lists(st.sampled_from(places), min_size=1, max_size=6, unique=True))
+    for start, stop in sorted(chosen, reverse=True):
+        text = text[:start] + draw(st.sampled_from(NUMBERS)) + text[stop:]
+    return text
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_any_numbers_that_are_read_are_answered_or_refused(suffix):
+    @settings(max_examples=300, derandomize=True, deadline=None)
+    @given(text=other_numbers(TEXTS[suffix]))
+    def check(text):
+        path.write_text(text)
+        found = outcome(read, path)
+        if isinstance(found, Model):
+            answers.append(answered(found))
+
+    answers = []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"m{suffix}"
+        check()
+    assert sum(answers) > 30  # so this is about answers
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
@@ -124,7 +163,10 @@ def test_any_evidence_file_gives_evidence_or_our_error(data):
         (Path(folder) / "m.bif").write_text(BIF)
         model = read(Path(folder) / "m.bif")
         (Path(folder) / "e").write_bytes(data)
-        assert isinstance(outcome(read_evidence, Path(folder) / "e", model), dict | OrbitError)
+        found = outcome(read_evidence, Path(folder) / "e", model)
+        assert isinstance(found, dict | OrbitError)
+        if isinstance(found, dict):
+            answered(model, found)
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
