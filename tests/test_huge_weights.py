@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 
@@ -127,6 +127,38 @@ def test_low_log_weights_that_evidence_decides_are_no_contradiction():
     answer = om.marginals(model, {"v1": "yes"}, method="exact")
     assert yes(answer, "v0") == pytest.approx(math.e / (1 + math.e), abs=1e-12)
     assert answer.about.log_z is None
+
+
+@pytest.mark.parametrize("suffix", [".json", ".uai"])
+def test_a_constant_beyond_doubles_is_not_written(tmp_path, suffix):
+    low = [-1e308] * 4
+    seen = binary(([0, 1], low), ([1, 0], low)).given({"v0": "yes", "v1": "no"})
+    with pytest.raises(InputError, match="beyond the largest double"):
+        om.write(seen, tmp_path / f"m{suffix}")
+
+
+def test_no_verdict_is_given_on_what_is_no_number():
+    from orbitmc.estimate.marginals import About, exact_marginals
+
+    with pytest.raises(LimitError, match="'v0' came out as"):
+        exact_marginals(binary(variables=1), {"v0": np.array([np.nan, 0.5])}, About("exact", ""))
+
+
+@pytest.mark.parametrize("ask", ["conditionals", "eliminate", "enumerate", "attraction"])
+def test_what_works_on_bare_graphs_refuses_weights_it_cannot_add(ask):
+    from orbitmc.exact.elimination import marginals
+    from orbitmc.exact.enumeration import enumerate_states
+    from orbitmc.exact.perfect import attraction_of
+    from orbitmc.graph.conditionals import conditionals
+
+    asks = {
+        "conditionals": conditionals,
+        "eliminate": marginals,
+        "enumerate": enumerate_states,
+        "attraction": attraction_of,
+    }
+    with pytest.raises(LimitError, match="beside such numbers others are lost"):
+        asks[ask](binary(([0, 1], [1e16, 0.0, 0.0, 1e16])).graph)
 
 
 def test_log_z_survives_where_it_is_a_number():

@@ -9,6 +9,7 @@ from orbitmc.arrays import Floats, floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.answer import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.ranges import require_narrow
 
 MOST_STATES = 2**24  # seconds; beyond, elimination is the better tool
 
@@ -17,6 +18,7 @@ BLOCK = 2**16  # states at a time, so that memory stays small
 
 def enumerate_states(graph: FactorGraph, *, most_states: int = MOST_STATES) -> ExactAnswer:
     """Add up every state of a graph; exact, and exponential in the number of variables."""
+    require_narrow(graph)
     states = math.prod(graph.cardinality.tolist())
     if states > most_states:
         raise LimitError(

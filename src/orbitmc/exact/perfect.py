@@ -18,6 +18,7 @@ from orbitmc.arrays import Bytes, Floats, Indices, floats, indices, sealed, star
 from orbitmc.compiled import compiled, shared
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.ranges import require_narrow
 
 Numbers = NDArray[np.int64]
 
@@ -78,6 +79,7 @@ def perfect_marginals(samples: Bytes) -> PerfectMarginals:
 
 def attraction_of(graph: FactorGraph) -> Attraction:
     """Write a graph as fields and pulls, or say which factor stands against it."""
+    require_narrow(graph)
     if (graph.cardinality != 2).any():
         variable = int(np.flatnonzero(graph.cardinality != 2)[0])
         raise InputError(

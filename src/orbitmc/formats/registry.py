@@ -1,5 +1,6 @@
 """Which suffix means which format: one line each."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,11 @@ def write(model: Model, path: str | Path) -> None:
     chosen = FORMATS.get(suffix(path))
     if chosen is None:
         raise _unknown(path)
+    if math.isnan(model.graph.constant):
+        raise InputError(
+            "what evidence adds to the log-weights is beyond the largest double: no file holds it",
+            source=str(path),
+        )
     chosen.write(model, path)
 
 
