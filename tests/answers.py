@@ -1,5 +1,9 @@
 """What every answer must be: numbers that sum to one, or one of our errors."""
 
+import multiprocessing
+import resource
+import warnings
+
 import numpy as np
 
 import orbitmc as om
@@ -35,3 +39,26 @@ def require_chances(name, own):
     assert own.probability.dtype == np.float64
     assert ((own.probability >= 0) & (own.probability <= 1 + 1e-12)).all(), name
     assert own.verdict in ("exact", "observed", "forced")
+
+
+ADDRESSES = 4 * 2**30  # bytes that a child may have mapped, machine code and libraries included
+SECONDS_EACH = 0.5  # of processor time for one question, on average
+
+
+def ends_well(act, name, examples):
+    """Whether a child of ours gets through so many examples within its limits."""
+    child = multiprocessing.get_context("spawn").Process(
+        target=_limited, args=(act, name, examples)
+    )
+    child.start()
+    child.join()
+    return child.exitcode == 0
+
+
+def _limited(act, name, examples):
+    """Work with little memory and time; a warning is an error here, too."""
+    warnings.simplefilter("error")
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    seconds = 60 + int(SECONDS_EACH * examples)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    assert any(act(name, examples))

@@ -20,6 +20,13 @@ def bif(tmp_path):
     return write
 
 
+def test_weights_whose_sum_is_beyond_doubles_are_read(bif):
+    model = read(
+        bif(HEAD + "probability(a) { table 1e308, 1e308; }\n" + FLAT.replace("(a)", "(b)"))
+    )
+    np.testing.assert_allclose(model.graph.table_values(0), np.log(1e308))
+
+
 def test_names_values_and_rows_are_found(bif):
     model = read(bif(BIF))
     assert model.domains() == {

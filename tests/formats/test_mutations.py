@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from orbitmc.errors import OrbitError
 from orbitmc.formats import read, read_evidence, read_mar, read_pr
 from orbitmc.graph.model import Model
-from tests.answers import MEMORY, answered
+from tests.answers import MEMORY, answered, ends_well
 from tests.formats.samples import BIF, EVIDENCE_JSON, EVIDENCE_UAI, TEXTS
 
 NAMES = """{"format": "orbitmc-names", "version": 1, "variables": [
@@ -130,9 +130,10 @@ def other_numbers(draw, text):
     return text
 
 
-@pytest.mark.parametrize("suffix", TEXTS)
-def test_any_numbers_that_are_read_are_answered_or_refused(suffix):
-    @settings(max_examples=300, derandomize=True, deadline=None)
+def answers_to_numbers(suffix, examples):
+    """Which of the files that were read were answered."""
+
+    @settings(max_examples=examples, derandomize=True, deadline=None)
     @given(text=other_numbers(TEXTS[suffix]))
     def check(text):
         path.write_text(text)
@@ -144,7 +145,18 @@ def test_any_numbers_that_are_read_are_answered_or_refused(suffix):
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"m{suffix}"
         check()
-    assert sum(answers) > 30  # so this is about answers
+    return answers
+
+
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_any_numbers_that_are_read_are_answered_or_refused(suffix):
+    assert sum(answers_to_numbers(suffix, 300)) > 30  # so this is about answers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", TEXTS)
+def test_answers_stay_within_limits_of_time_and_memory(suffix):
+    assert ends_well(answers_to_numbers, suffix, 5_000)
 
 
 @settings(max_examples=200, derandomize=True, deadline=None)
@@ -189,3 +201,13 @@ def test_any_packed_file_gives_a_model_or_our_error(tmp_path):
             data[: draw.randrange(len(data)) if draw.random() < 0.3 else None]
         )
         assert isinstance(outcome(read, tmp_path / "m.bif.gz"), Model | OrbitError)
+
+
+def greedy(_, gigabytes):
+    return bytearray(gigabytes * 2**30)
+
+
+@pytest.mark.slow
+def test_limits_end_what_goes_beyond_them():
+    assert ends_well(greedy, "", 1)
+    assert not ends_well(greedy, "", 8)

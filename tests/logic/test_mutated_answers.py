@@ -10,7 +10,7 @@ from orbitmc.errors import OrbitError
 from orbitmc.logic.evidence import parse_database
 from orbitmc.logic.parser import parse
 from orbitmc.markov_logic import logic
-from tests.answers import atoms_answered
+from tests.answers import atoms_answered, ends_well
 from tests.logic.test_mutations import mutations
 
 MEMORY = 2**24
@@ -81,25 +81,40 @@ def is_answered(text, facts, dialect):
     return atoms_answered(asked)
 
 
-@pytest.mark.parametrize("dialect", PROGRAMS)
-def test_any_program_is_answered_or_refused(dialect):
-    @settings(max_examples=250, derandomize=True, deadline=None)
+def answers_to_programs(dialect, examples):
+    @settings(max_examples=examples, derandomize=True, deadline=None)
     @given(text=changed(PROGRAMS[dialect]))
     def check(text):
         answers.append(is_answered(text, DATABASES[dialect], dialect))
 
     answers = []
     check()
-    assert sum(answers) > 50  # so this is about answers
+    return answers
 
 
-@pytest.mark.parametrize("dialect", PROGRAMS)
-def test_any_database_is_answered_or_refused(dialect):
-    @settings(max_examples=150, derandomize=True, deadline=None)
+def answers_to_databases(dialect, examples):
+    @settings(max_examples=examples, derandomize=True, deadline=None)
     @given(facts=changed(DATABASES[dialect]))
     def check(facts):
         answers.append(is_answered(PROGRAMS[dialect], facts, dialect))
 
     answers = []
     check()
-    assert sum(answers) > 20
+    return answers
+
+
+@pytest.mark.parametrize("dialect", PROGRAMS)
+def test_any_program_is_answered_or_refused(dialect):
+    assert sum(answers_to_programs(dialect, 250)) > 50  # so this is about answers
+
+
+@pytest.mark.parametrize("dialect", PROGRAMS)
+def test_any_database_is_answered_or_refused(dialect):
+    assert sum(answers_to_databases(dialect, 150)) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", PROGRAMS)
+def test_answers_stay_within_limits_of_time_and_memory(dialect):
+    assert ends_well(answers_to_programs, dialect, 5_000)
+    assert ends_well(answers_to_databases, dialect, 3_000)

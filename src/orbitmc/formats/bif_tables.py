@@ -98,12 +98,13 @@ def _child_last(
     given = np.array(table)
     slow = given.reshape(size, -1)
     fast = given.reshape(-1, size)
-    if not _sums_to_one(slow.sum(axis=0)) and _sums_to_one(fast.sum(axis=1)):
+    if not _sums_to_one(slow, 0) and _sums_to_one(fast, 1):
         raise scanner.error(
             at, f"the table of {child!r} must list its first value for all parents, then the next"
         )
     return np.ascontiguousarray(slow.T)
 
 
-def _sums_to_one(sums: Floats) -> bool:
-    return bool((np.abs(sums - 1) <= ROUNDING).all())
+def _sums_to_one(table: Floats, axis: int) -> bool:
+    with np.errstate(over="ignore"):
+        return bool((np.abs(table.sum(axis=axis) - 1) <= ROUNDING).all())
