@@ -71,13 +71,11 @@ class Bucket:
         axes = {member: axis for axis, member in enumerate((self.variable, *self.shared))}
         size = dict(zip(axes, (self.values, *self.shape), strict=True))
         read = sorted({member for scope, _ in pieces for member in scope}, key=axes.__getitem__)
-        whole = [size[member] for member in read]
         tables = []
         for scope, table in pieces:
             order = sorted(range(len(scope)), key=lambda axis: axes[scope[axis]])
             shaped = table.reshape([size[member] for member in scope]).transpose(order)
-            spread = shaped.reshape([size[m] if m in scope else 1 for m in read])
-            tables.append(np.broadcast_to(spread, whole))
+            tables.append(shaped.reshape([size[m] if m in scope else 1 for m in read]))
         return tuple(read), sum_of_tables(tables)
 
     def sums(self, terms: Sequence[Term]) -> Iterator[tuple[int, Floats]]:

@@ -24,16 +24,16 @@ def exact_sum(terms: Iterable[float]) -> float:
 
 
 def sum_of_tables(tables: Sequence[Floats]) -> Floats:
-    """Add log-tables of one shape with compensation (Neumaier 1974); minus infinity stays."""
+    """Add log-tables with compensation (Neumaier 1974); minus infinity stays."""
     if len(tables) <= FEW:
         return functools.reduce(np.add, tables)
     possible = ~np.isneginf(tables[0])
-    total, lost = np.where(possible, tables[0], 0.0), np.zeros(tables[0].shape)
+    total, lost = np.where(possible, tables[0], 0.0), np.zeros(())
     for table in tables[1:]:
-        possible &= ~np.isneginf(table)
+        possible = possible & ~np.isneginf(table)
         term = np.where(np.isneginf(table), 0.0, table)
         together = total + term
-        lost += np.where(
+        lost = lost + np.where(
             np.abs(total) >= np.abs(term), (total - together) + term, (term - together) + total
         )
         total = together
