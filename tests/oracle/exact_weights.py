@@ -49,10 +49,12 @@ def probabilities(logs):
         return [weight / total for weight in weights]
 
 
-def marginals(graph):
+def marginals(graph, observed=None):
     """A list of probabilities per variable, or None if every state is impossible."""
     sizes = [int(size) for size in graph.cardinality]
-    states = list(itertools.product(*(range(size) for size in sizes)))
+    seen = (observed or {}).items()
+    every = itertools.product(*(range(size) for size in sizes))
+    states = [state for state in every if all(state[v] == value for v, value in seen)]
     chances = probabilities([log_weight(graph, state) for state in states])
     if chances is None:
         return None

@@ -207,7 +207,7 @@ def _remark(model: Model, gap: Floats, margin: float) -> str:
 
 def _named(model: Model, factors: Iterable[int]) -> str:
     every = list(factors)
-    more = f" and {len(every) - MOST_NAMED} more" if len(every) > MOST_NAMED else ""
+    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
     return "; ".join(_described(model, one) for one in every[:MOST_NAMED]) + more
 
 
