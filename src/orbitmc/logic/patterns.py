@@ -4,7 +4,7 @@ The rows of a chunk are groundings, its columns the atoms of the formula. Every 
 true, or "variable v has value a"; formulas whose atoms look alike share one truth table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,8 @@ from orbitmc.logic.universe import Ints
 
 Part = Atom | Comparison
 Bools = NDArray[np.bool_]
+TruthOf = Callable[[Sequence[Bools]], Bools]
+"""The truth of groundings, from the truth of their columns."""
 
 MOST_ENTRIES = 2**16  # of a truth table
 SHORT = 2  # clauses up to this length become tables, which add up when they meet
@@ -39,10 +41,10 @@ SHORT = 2  # clauses up to this length become tables, which add up when they mee
 class Columns:
     """The atoms of some groundings: truth, and for unknown ones a variable and its value.
 
-    `size` says how many values the variable has, 0 where there is none.
+    `size` says how many values the variable has, 0 where there is none. Several columns may be
+    the same atom.
     """
 
-    parts: tuple[Part, ...]
     status: NDArray[np.int8]
     variable: Ints
     value: Ints
@@ -51,7 +53,6 @@ class Columns:
 
     def take(self, rows: Bools) -> "Columns":
         return Columns(
-            self.parts,
             self.status[rows],
             self.variable[rows],
             self.value[rows],
@@ -102,9 +103,6 @@ def clause_features(
     unknown = rest.status == UNKNOWN
     length = unknown.sum(axis=1)
     yield Decided(not holds, rest.weight[length == 0])
-    formula = Or(
-        tuple(part if sign else Not(part) for part, sign in zip(rest.parts, signs, strict=True))
-    )
     for count in np.unique(length[length > 0]):
         some = rest.take(length == count)
         order = np.argsort(some.status != UNKNOWN, axis=1, kind="stable")[:, :count]
@@ -114,8 +112,7 @@ def clause_features(
         odd = _needs_table(scope, sign, np.take_along_axis(some.size, order, axis=1)) | (
             count <= SHORT
         )
-        whole = formula if holds else Not(formula)
-        yield from table_features(some.take(odd), whole)
+        yield from table_features(some.take(odd), clause_truth(signs, holds))
         satisfying = np.where(sign, value, 1 - value)
         if not odd.all():
             yield ClauseFeatures(scope[~odd], satisfying[~odd], holds, some.weight[~odd])
@@ -151,7 +148,22 @@ def _needs_table(scope: Ints, sign: Bools, size: Ints) -> Bools:
     return np.asarray(repeated | ((size > 2) & ~sign).any(axis=1))
 
 
-def table_features(columns: Columns, formula: Formula) -> Iterator[Features | Decided]:
+def clause_truth(signs: Sequence[bool], holds: bool) -> TruthOf:
+    """The truth of a clause, or of a negated one, with a column for each literal."""
+
+    def truth(columns: Sequence[Bools]) -> Bools:
+        signed = [column == sign for column, sign in zip(columns, signs, strict=True)]
+        return np.asarray(np.logical_or.reduce(signed) == holds)
+
+    return truth
+
+
+def formula_truth(formula: Formula, parts: Sequence[Part]) -> TruthOf:
+    """The truth of a formula with a column for each of its parts, none of them twice."""
+    return lambda columns: evaluate(formula, dict(zip(parts, columns, strict=True)))
+
+
+def table_features(columns: Columns, truth_of: TruthOf) -> Iterator[Features | Decided]:
     """Features of any formula: rows whose atoms look alike share a truth table."""
     if not len(columns.weight):
         return
@@ -162,7 +174,7 @@ def table_features(columns: Columns, formula: Formula) -> Iterator[Features | De
     for label, row in enumerate(first):
         same = columns.take(labels == label)
         places = np.unique(slot[row][slot[row] >= 0])
-        truth = _truth_table(columns, int(row), slot[row], places, formula)
+        truth = _truth_table(columns, int(row), slot[row], places, truth_of)
         scope = same.variable[:, places]
         truth, scope = _without_idle(truth, scope)
         if truth.ndim:
@@ -197,7 +209,7 @@ def _classes(keys: Ints) -> tuple[Ints, Ints]:
     return labels, first
 
 
-def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, formula: Formula) -> Bools:
+def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, truth_of: TruthOf) -> Bools:
     """The truth of the formula for all values of the variables of one row."""
     shape = tuple(int(columns.size[row, place]) for place in places)
     if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
@@ -208,14 +220,13 @@ def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, formula: 
         )
     axis = {int(place): number for number, place in enumerate(places)}
     grid = np.indices(shape) if shape else np.zeros((0,))
-    truth: dict[Part, Bools] = {}
-    for column, part in enumerate(columns.parts):
-        status = columns.status[row, column]
-        if status == UNKNOWN:
-            truth[part] = grid[axis[int(slot[column])]] == columns.value[row, column]
-        else:
-            truth[part] = np.full(shape, status == TRUE)
-    return np.broadcast_to(evaluate(formula, truth), shape)
+    truths = [
+        grid[axis[int(slot[column])]] == columns.value[row, column]
+        if status == UNKNOWN
+        else np.full(shape, status == TRUE)
+        for column, status in enumerate(columns.status[row])
+    ]
+    return np.broadcast_to(truth_of(truths), shape)
 
 
 def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:

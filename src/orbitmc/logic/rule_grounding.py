@@ -18,6 +18,7 @@ from orbitmc.logic.patterns import (
     Decided,
     Part,
     clause_features,
+    formula_truth,
     literals,
     table_features,
 )
@@ -120,7 +121,7 @@ class RuleGrounder:
 
     def _features(self, columns: Columns) -> Iterator[Features | Decided]:
         if self.clause is None:
-            return table_features(columns, self.formula)
+            return table_features(columns, formula_truth(self.formula, self.parts))
         signs = [sign for _, sign in self.clause[0]]
         return clause_features(columns, signs, self.clause[1])
 
@@ -149,7 +150,7 @@ class RuleGrounder:
         weight = np.full(rows, 0, dtype=np.int64)
         for name in self.rule.per_constant:
             weight = weight * self.sizes[name] + bound[name]
-        columns = Columns(tuple(self.parts), status, variable, value, size, weight + first_weight)
+        columns = Columns(status, variable, value, size, weight + first_weight)
         return columns if kept.all() else columns.take(kept)
 
     @cached_property

@@ -1,0 +1,85 @@
+"""An atom that stands in a formula twice is one atom; the truths are worked out by hand."""
+
+from math import exp
+
+import numpy as np
+import pytest
+
+from orbitmc.learn.counts import TrueCounts
+from orbitmc.logic.evidence import parse_database
+from orbitmc.logic.grounding import ground
+from orbitmc.logic.parser import parse
+from orbitmc.markov_logic import logic
+
+PEOPLE = "p = {P1, P2}\nB(p)\nSmokes(p)\nCancer(p)\nFriends(p,p)\nCol(p,c!)\nc = {R, G}\n"
+ALL_FRIENDS = "\n".join(f"Friends(P{one},P{other})" for one in (1, 2) for other in (1, 2))
+W = exp(1.5)
+MEANINGS = ("formula", "alchemy")
+
+
+def probability(text, atom, evidence="", meaning="formula"):
+    program = parse(PEOPLE + text)
+    asked = logic(program, parse_database(evidence, program), query=atom, meaning=meaning)
+    return float(asked.marginals(method="exact")[atom].probability[0])
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+@pytest.mark.parametrize(
+    ("text", "atom", "truth"),
+    [
+        ("2 B(x) v B(x)", "B(P1)", exp(2) / (exp(2) + 1)),
+        ("2 B(x) v B(x) v B(x)", "B(P1)", exp(2) / (exp(2) + 1)),
+        ("2 !B(x) v !B(x)", "B(P1)", 1 / (exp(2) + 1)),
+        ("2 B(x) ^ B(x)", "B(P1)", exp(2) / (exp(2) + 1)),
+        ("2 B(x) ^ !B(x)", "B(P1)", 1 / 2),
+        ("2 B(x) v !B(x)", "B(P1)", 1 / 2),
+        ("1.5 Smokes(x) ^ (Smokes(x) ^ Cancer(x))", "Smokes(P1)", (W + 1) / (W + 3)),
+        ("1.5 (Smokes(x) => Cancer(x)) v Cancer(x)", "Smokes(P1)", (W + 1) / (3 * W + 1)),
+        ("2 Col(x,R) v Col(x,R)", "Col(P1,R)", exp(2) / (exp(2) + 1)),
+        ("2 !Col(x,R) v !Col(x,R)", "Col(P1,G)", exp(2) / (exp(2) + 1)),
+        ("2 Col(x,R) ^ !Col(x,G)", "Col(P1,R)", exp(2) / (exp(2) + 1)),
+        ("2 Col(x,R) ^ Col(x,G)", "Col(P1,R)", 1 / 2),
+        ("B(x) v B(x).", "B(P1)", 1.0),
+        ("!B(x) ^ !B(x).", "B(P1)", 0.0),
+    ],
+)
+def test_a_repeated_literal_counts_once(text, atom, truth, meaning):
+    assert probability(text, atom, meaning=meaning) == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_repetitions_that_evidence_leaves(meaning):
+    text = "1.5 EXIST y (!Friends(x,y) v Smokes(x))"
+    found = probability(text, "Smokes(P1)", ALL_FRIENDS, meaning)
+    assert found == pytest.approx(W / (W + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_a_hard_formula_with_repetitions_can_be_satisfied(meaning):
+    text = "EXIST y (Friends(x,y) => Smokes(x))."
+    assert probability(text, "Smokes(P1)", ALL_FRIENDS, meaning) == 1.0
+
+
+@pytest.mark.parametrize("meaning", MEANINGS)
+def test_variables_that_meet_in_one_constant(meaning):
+    """Of the four groundings, all hold with both atoms, three with one of them, none without."""
+    truth = (W**4 + W**3) / (W**4 + 2 * W**3 + 1)
+    found = probability("1.5 B(x) v B(y)", "B(P1)", meaning=meaning)
+    assert found == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "true_in_all", "true_in_none"),
+    [
+        ("1 B(x) v B(x)", 2, 0),
+        ("1 B(x) ^ B(x)", 2, 0),
+        ("1 !B(x) v !B(x)", 0, 2),
+        ("1 B(x) v !B(y) v B(x)", 4, 4),
+        ("1 (B(x) => B(y)) v B(y)", 4, 4),
+    ],
+)
+def test_learning_counts_true_groundings_with_repetitions(text, true_in_all, true_in_none):
+    program = parse("p = {P1, P2}\nB(p)\n" + text)
+    found = ground(program, parse_database("", program))
+    counts = TrueCounts(found)(np.array([[1, 0], [1, 0]])) + found.decided[:, None]
+    assert counts.tolist() == [[true_in_all, true_in_none]]
