@@ -125,9 +125,8 @@ def logic(
 ) -> MarkovLogic:
     """Ground a program for a query."""
     patterns = read_query(query, program) if query is not None else ()
-    world = World(
-        frozenset(pattern.predicate for pattern in patterns), frozenset(opened), frozenset(closed)
-    )
+    asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
+    world = World(asked, frozenset(opened), frozenset(closed))
     remarks = [*program.warnings, *known.warnings, *_closed_by_few(program, known, world)]
     differing = [rule.place for rule in program.rules if meanings_differ(rule)]
     if differing:

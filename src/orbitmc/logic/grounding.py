@@ -26,11 +26,21 @@ Watch = Callable[[Rule, int], None]
 
 @dataclass(frozen=True)
 class World:
-    """Which predicates are open (what is not listed may be true) against their custom."""
+    """Which predicates are open (what is not listed may be true) against their custom.
 
-    query: frozenset[str] = frozenset()
+    Without a query, all atoms that are not known are asked about.
+    """
+
+    query: frozenset[str] | None = None
     opened: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
+
+    @property
+    def named(self) -> frozenset[str]:
+        return (self.query or frozenset()) | self.opened | self.closed
+
+    def asks_about(self, name: str) -> bool:
+        return self.query is None or name in self.query
 
 
 @dataclass(frozen=True)
@@ -79,8 +89,9 @@ def ground(
     """Ground a program on its constants, given evidence.
 
     A predicate with evidence is closed (unlisted atoms are false) unless it is asked about or
-    opened; one without is open unless it is closed by name. `watch` hears of every rule with the
-    number of its bindings, before they are made; of rules that differ only in constants, together.
+    opened; one without is open unless it is closed by name. In other dialects than Alchemy's,
+    evidence closes nothing. `watch` hears of every rule with the number of its bindings, before
+    they are made; of rules that differ only in constants, together.
     """
     everything = universe(program, [database])
     atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
@@ -119,19 +130,21 @@ def ground(
 
 
 def is_closed(name: str, program: Program, database: Database, world: World) -> bool:
-    """Whether unlisted atoms of a predicate are false."""
-    if name in world.query or name in world.opened:
+    """Whether unlisted atoms of a predicate are false; evidence closes it in Alchemy only."""
+    if name in (world.query or ()) or name in world.opened:
         return False
     if name in world.closed or name in program.functions.values():
         return True
     declared = program.predicates[name].closed
-    return name in database.facts if declared is None else declared
+    if declared is not None:
+        return declared
+    return program.dialect == "alchemy" and name in database.facts
 
 
 def _all_atoms(
     program: Program, database: Database, everything: Universe, world: World, memory: int
 ) -> tuple[dict[str, Atoms], Soft]:
-    for name in world.query | world.opened | world.closed:
+    for name in sorted(world.named):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
             raise InputError(f"there is no predicate {name!r}{near}")
@@ -140,7 +153,7 @@ def _all_atoms(
     soft: list[tuple[Ints, Ints, Floats]] = []
     first = 0
     for name, predicate in program.predicates.items():
-        idle = name not in used and name not in world.query
+        idle = name not in used and not world.asks_about(name)
         closed = idle or is_closed(name, program, database, world)
         atoms, codes, log_odds = known_atoms(
             predicate, database.facts.get(name), everything, closed=closed
@@ -159,7 +172,7 @@ def _require_room(name: str, variables: int, memory: int) -> None:
         raise LimitError(
             f"with {name} there are {variables:,} unknown atoms, which take about "
             f"{in_words(needed)}, over the memory limit of {in_words(memory)}; close predicates "
-            "that are known, or give their evidence"
+            "that are known, give their evidence, or ask about other predicates only"
         )
 
 
