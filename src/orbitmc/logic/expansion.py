@@ -119,6 +119,8 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
             return (Exist if some else Forall)(variables, negation_normal(body, wanted))
         case Truth(holds):
             return Truth(holds == wanted)
+        case Comparison("!=", first, second):
+            return negation_normal(Comparison("=", first, second), not wanted)
     return formula if wanted else Not(formula)
 
 

@@ -1,0 +1,23 @@
+"""Random programs as the package reads them."""
+
+import numpy as np
+
+from orbitmc.logic.evidence import parse_database
+from orbitmc.logic.parser import parse
+from orbitmc.markov_logic import MarkovLogic, logic
+from tests.oracle.markov_logic import Case
+from tests.oracle.markov_logic_text import database_text, program_text
+
+
+def question(case: Case, seed: int) -> MarkovLogic:
+    """Our reading of a program; the seed decides how it is written."""
+    rng = np.random.default_rng(seed)
+    program = parse(program_text(case, rng), dialect=case.dialect)
+    return logic(
+        program,
+        parse_database(database_text(case, rng), program),
+        query=None if case.query is None else ",".join(sorted(case.query)),
+        opened=case.opened,
+        closed=case.closed,
+        meaning=case.meaning,
+    )
