@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-MOST_LINES = 20
+MOST_LINES = 20  # of many errors are shown
+MOST_ERRORS = 1000  # are found in a text before the rest is left unread
 
 
 class OrbitError(Exception):
@@ -33,11 +34,14 @@ class ManyInputError(InputError):
     a.mln:2: no weight
     """
 
-    def __init__(self, errors: Iterable[InputError]) -> None:
+    def __init__(self, errors: Iterable[InputError], *, unread: bool = False) -> None:
         self.errors = tuple(errors)
         lines = [str(error) for error in self.errors[:MOST_LINES]]
         more = len(self.errors) - len(lines)
-        super().__init__("\n".join([*lines, f"… and {more:,} more like these"] if more else lines))
+        rest = "; what follows was not read" if unread else ""
+        super().__init__(
+            "\n".join([*lines, f"… and {more:,} more like these{rest}"] if more else lines)
+        )
 
 
 class ContradictionError(OrbitError):

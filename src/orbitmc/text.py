@@ -2,6 +2,7 @@
 
 import difflib
 import gzip
+import itertools
 import os
 import zlib
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from orbitmc.errors import InputError, LimitError
 
 MEMORY = 4 * 2**30
 """How many bytes reading one file may take, unless the caller says otherwise."""
+
+MOST_COMPARED = 1000  # names, as comparing takes time
 
 PACKED = b"\x1f\x8b"  # the first two bytes of every gzip file
 
@@ -123,7 +126,7 @@ def quoted(word: str) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Say which known name was probably meant, if one is near."""
-    folded = {name.casefold(): name for name in known}
+    """Say which known name was probably meant, if one of the first thousand is near."""
+    folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""

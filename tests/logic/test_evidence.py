@@ -173,3 +173,14 @@ def test_merged_databases():
     assert warning.startswith("1 atom of X with")
     assert merged([first]) is first
     assert merged([]).facts == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["foo bar {n}", 'W{n}("A b")', "W{n}(A)", "X(anna{n})", "X(A,B{n})"]
+)
+def test_of_very_many_errors_the_first_are_told(line):
+    program = parse("X(p)")
+    with pytest.raises(ManyInputError) as error:
+        parse_database("\n".join(line.format(n=n) for n in range(3000)), program)
+    assert 1000 <= len(error.value.errors) < 1010
+    assert str(error.value).splitlines()[-1].endswith("more like these; what follows was not read")

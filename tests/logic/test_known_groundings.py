@@ -6,6 +6,7 @@ import pytest
 from orbitmc.logic.database import Database
 from orbitmc.logic.features import TableFeatures
 from orbitmc.logic.grounding import World, ground
+from orbitmc.logic.syntax import atoms_of
 from tests.logic.alchemy_grounding import NUMBERS, case
 
 igraph = pytest.importorskip("igraph")
@@ -46,9 +47,8 @@ def _simplified(clauses):
 def _clauses(known):
     """Ground without evidence, everything open: each formula's clauses, by atom and sign."""
     program = known.program
-    opened = frozenset(program.predicates)
     universe = Database({}, _constants(known))
-    found = ground(program, universe, World(opened=opened))
+    found = ground(program, universe, _used(program))
     clauses = [[] for _ in program.rules]
     for features in found.features:
         for row, weight in enumerate(features.weight):
@@ -61,6 +61,13 @@ def _clauses(known):
             rule = int(np.searchsorted(found.first_weight, weight, side="right")) - 1
             clauses[rule].append(tuple(zip(scope, signs, strict=True)))
     return clauses
+
+
+def _used(program):
+    """Ask about all that formulas speak of; Alchemy leaves out other predicates too."""
+    return World(
+        frozenset(atom.predicate for rule in program.rules for atom in atoms_of(rule.formula))
+    )
 
 
 def _constants(known):
@@ -76,7 +83,7 @@ def _true_atoms(known):
     found = ground(
         known.program,
         Database({}, _constants(known)),
-        World(opened=frozenset(known.program.predicates)),
+        _used(known.program),
     )
     true = set()
     for predicate, facts in known.database.facts.items():

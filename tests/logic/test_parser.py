@@ -5,6 +5,8 @@ import math
 import pytest
 
 from orbitmc.errors import InputError, LimitError, ManyInputError
+from orbitmc.logic import declarations
+from orbitmc.logic.evidence import parse_database
 from orbitmc.logic.parser import parse
 from orbitmc.logic.syntax import Predicate
 from tests.logic.shown import shown
@@ -307,9 +309,60 @@ def test_a_predicate_may_be_declared_after_its_use():
     assert formulas("1 X(x)\nX(p)\n") == ["X(x)"]
 
 
-def test_a_huge_range_is_refused_before_it_is_made():
-    with pytest.raises(LimitError):
-        parse("t = {1, ..., 99999999999}")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t = {1, ..., 99999999999}",
+        "t = {1, ..., 10000000}",
+        "t = {1, ..., 5, 100, ..., 10000099}",
+    ],
+)
+def test_a_huge_range_is_refused_before_it_is_made(monkeypatch, text):
+    made = []
+    monkeypatch.setattr(declarations, "range", lambda *ends: made.append(ends) or (), raising=False)
+    with pytest.raises(LimitError, match=r"<text>:\d:\d.*4.0 GiB"):
+        parse(text)
+    assert all(high - low < 1000 for low, high in made)
+
+
+def test_ranges_of_one_program_add_up():
+    parse("t = {1, ..., 900}\nX(t)", memory=500_000)
+    with pytest.raises(LimitError, match=r"<text>:2:9"):
+        parse("t = {1, ..., 900}\nu = {1, ..., 900}", memory=500_000)
+    with pytest.raises(LimitError, match=r"<text>:1:22"):
+        parse("t = {1, ..., 900, 1, ..., 900}", memory=500_000)
+    program = parse("X(t)")
+    with pytest.raises(LimitError, match=r"<text>:2:9"):
+        parse_database("t = {1, ..., 900}\nt = {1, ..., 900}", program, memory=500_000)
+
+
+def test_of_very_many_errors_the_first_are_told():
+    with pytest.raises(ManyInputError) as error:
+        parse("X(p)\n" + "1 X(x) &\n" * 5000)
+    assert len(error.value.errors) == 1000
+    lines = str(error.value).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "… and 980 more like these; what follows was not read"
+    with pytest.raises(ManyInputError) as error:
+        parse("X(p)\n1 " + " ^ ".join(f"W{number}(x)" for number in range(5000)))
+    assert len(error.value.errors) == 1000
+
+
+def test_texts_that_begin_much_and_end_nothing():
+    """Each would take hours if reading went on to the end from every beginning."""
+    for piece in ("/* x ", '1 X("\\" ', '\\"', "1 X(", "t = {", "1 EXIST x ("):
+        with pytest.raises(InputError):
+            parse('X(p)\n1 X("' + piece * 100_000)
+        with pytest.raises(InputError):
+            parse("X(p)\nt = {" + '"' + piece * 100_000)
+
+
+def test_copies_by_stars_are_limited(monkeypatch):
+    monkeypatch.setattr("orbitmc.logic.parser.MOST_COPIES", 20)
+    line = "1 *X(x) v *X(y) v *X(z)\n"
+    assert len(parse("X(p)\n" + line * 2).rules) == 16
+    with pytest.raises(LimitError, match=r"<text>:4:3: .* more than 20 copies"):
+        parse("X(p)\n" + line * 9)
 
 
 def test_an_unknown_dialect_is_refused():

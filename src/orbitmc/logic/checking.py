@@ -1,10 +1,10 @@
 """Find the type of every variable of a formula, and the variables that have two."""
 
+from collections import deque
 from collections.abc import Iterable
 
-from orbitmc.errors import InputError
-from orbitmc.logic.scanner import error_at
-from orbitmc.logic.syntax import Arithmetic, Place, Term, Variable
+from orbitmc.logic.scanner import Statement
+from orbitmc.logic.syntax import Arithmetic, Term, Variable
 
 
 class Typing:
@@ -14,23 +14,23 @@ class Typing:
     is compared or calculated with may tell.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
         self.types: dict[str, str] = {}
-        self._first: dict[str, Place] = {}
+        self._first: dict[str, int] = {}
         self._wanted: dict[str, str] = {}
         self._alike: list[tuple[str, ...]] = []
 
-    def fix(self, variable: str, kind: str, place: Place) -> InputError | None:
-        """Note the type of a variable; give an error if it has another one already."""
+    def fix(self, variable: str, kind: str, offset: int) -> str:
+        """Note the type of a variable; say what is wrong if it has another one already."""
         known = self.types.setdefault(variable, kind)
-        self._first.setdefault(variable, place)
+        self._first.setdefault(variable, offset)
         if known == kind:
-            return None
-        first = self._first[variable]
-        return error_at(
-            place,
+            return ""
+        first = self.statement.place(self._first[variable])
+        return (
             f"the variable {variable} is of type {kind} here, but of type {known} in line "
-            f"{first.line}, column {first.column}; use two variables",
+            f"{first.line}, column {first.column}; use two variables"
         )
 
     def want(self, variable: str, kind: str) -> None:
@@ -45,15 +45,21 @@ class Typing:
         """Give types to variables that stand in no predicate, as far as possible."""
         for variable, kind in self._wanted.items():
             self.types.setdefault(variable, kind)
-        changed = True
-        while changed:
-            changed = False
-            for group in self._alike:
-                known = [self.types[one] for one in group if one in self.types]
-                for variable in group:
-                    if known and variable not in self.types:
-                        self.types[variable] = known[0]
-                        changed = True
+        groups: dict[str, list[tuple[str, ...]]] = {}
+        for group in self._alike:
+            for variable in group:
+                groups.setdefault(variable, []).append(group)
+        waiting = deque(self._alike)
+        while waiting:
+            for variable in self._spread(waiting.popleft()):
+                waiting.extend(groups.pop(variable))
+
+    def _spread(self, group: tuple[str, ...]) -> list[str]:
+        """Give variables without type the type of the first that has one; say which."""
+        known = next((self.types[one] for one in group if one in self.types), None)
+        new = [one for one in dict.fromkeys(group) if known and one not in self.types]
+        self.types.update(dict.fromkeys(new, known or ""))
+        return new
 
 
 def variables(term: Term) -> Iterable[str]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from orbitmc.errors import ManyInputError
+from orbitmc.errors import MOST_ERRORS, ManyInputError
 from orbitmc.logic.scanner import STRING, Statement, unquoted
 from orbitmc.logic.syntax import Dialect, Place, Predicate
 from orbitmc.text import quoted, require_memory
@@ -20,10 +20,11 @@ ARGUMENT = re.compile(
 )
 KEYWORDS = {"exist", "forall"}
 CONSTANTS = re.compile(rf"(?P<type>{NAME})\s*=\s*\{{")
-PIECE = re.compile(rf"{STRING}|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
+PIECE = re.compile(rf"{STRING}|\"[^\n]*|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
+QUOTED = re.compile(STRING)
 WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 CONSTANT = re.compile(r"-?\d+|[^\W_][\w'-]*")
-BYTES_PER_CONSTANT = 120
+BYTES_PER_CONSTANT = 500  # until its atoms are numbered
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,12 @@ def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
 
 
 def constants(
-    statement: Statement, dialect: Dialect, memory: int
+    statement: Statement, dialect: Dialect, memory: int, known: int = 0
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Read a statement as a list of a type's constants if it has the looks of one."""
+    """Read a statement as a list of a type's constants if it has the looks of one.
+
+    `known` constants are there already, which count as ranges are weighed against memory.
+    """
     found = CONSTANTS.match(statement.text)
     if not found:
         return None
@@ -114,12 +118,16 @@ def constants(
     errors = []
     words = [piece for piece in pieces[:-1] if piece[0] != ","]
     for index, word in enumerate(words):
-        is_quoted = word[0].startswith('"') and len(word[0]) > 1
         if word[0] == "...":
             ends = words[index - 1 : index] + words[index + 1 : index + 2]
-            names.update(dict.fromkeys(_range(statement, word.start(), ends, memory)))
-        elif not is_quoted and (complaint := complaint_about(word[0], dialect)):
+            low, high = _range(statement, word.start(), ends)
+            needed = BYTES_PER_CONSTANT * (known + len(names) + high - low + 1)
+            require_memory(str(statement.place(word.start())), needed, memory)
+            names.update(dict.fromkeys(map(str, range(low, high + 1))))
+        elif not QUOTED.match(word[0]) and (complaint := complaint_about(word[0], dialect)):
             errors.append(statement.error(word.start(), complaint))
+            if len(errors) >= MOST_ERRORS:
+                break
         else:
             names[unquoted(word[0])] = None
     if errors:
@@ -140,13 +148,11 @@ def complaint_about(word: str, dialect: Dialect) -> str:
     return ""
 
 
-def _range(
-    statement: Statement, offset: int, ends: list[re.Match[str]], memory: int
-) -> tuple[str, ...]:
+def _range(statement: Statement, offset: int, ends: list[re.Match[str]]) -> tuple[int, int]:
+    """Give the first and the last of the whole numbers that ... stands for."""
     if len(ends) != 2 or not all(WHOLE_NUMBER.fullmatch(end[0]) for end in ends):
         raise statement.error(offset, "... stands between two whole numbers, as in {1, ..., 20}")
     low, high = (int(end[0]) for end in ends)
     if low > high:
         raise statement.error(offset, f"the range from {low} to {high} is empty")
-    require_memory(statement.source.name, BYTES_PER_CONSTANT * (high - low + 1), memory)
-    return tuple(map(str, range(low, high + 1)))
+    return low, high

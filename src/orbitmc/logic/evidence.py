@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
-from orbitmc.errors import InputError, ManyInputError
+from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.logic.database import FALSE, TRUE, Database
 from orbitmc.logic.declarations import complaint_about, constants
 from orbitmc.logic.fact_tables import FactTable, Key, flat_words
@@ -109,7 +110,8 @@ class _Reading:
         for name, table in self.tables.items():
             self._check(name, table)
         if self.errors:
-            raise ManyInputError(sorted(self.errors, key=lambda one: (one.line, one.column)))
+            ordered = sorted(self.errors, key=lambda one: (one.line, one.column))
+            raise ManyInputError(ordered, unread=self._hopeless)
         more = len(self.warnings) - MOST_WARNINGS
         hidden = (
             [f"{self.source.name}: {more} more atoms had another value before"] if more > 0 else []
@@ -119,6 +121,11 @@ class _Reading:
             {kind: tuple(names) for kind, names in self.constants.items()},
             (*self.warnings[:MOST_WARNINGS], *hidden),
         )
+
+    @property
+    def _hopeless(self) -> bool:
+        """Say whether so much is wrong that reading on helps no one."""
+        return len(self.errors) >= MOST_ERRORS
 
     def _gather(self) -> None:
         plain = {name: table.truth for name, table in self.tables.items()}
@@ -138,6 +145,8 @@ class _Reading:
                     self._put(name, arguments, truth, 0.0, number)
             elif odd and not odd.isspace():
                 self._odd(number, odd)
+                if self._hopeless:
+                    return
 
     def _soft(self, name: str, key: Key, probability: float, sign: str, number: int) -> None:
         if probability > 1:
@@ -148,7 +157,8 @@ class _Reading:
     def _odd(self, number: int, text: str) -> None:
         line = self._statement(number, text)
         try:
-            listed = "{" in text and constants(line, self.program.dialect, self.memory)
+            named = sum(map(len, self.constants.values())) if "..." in text else 0
+            listed = "{" in text and constants(line, self.program.dialect, self.memory, named)
             if listed and listed[0] not in self.program.constants:
                 near = suggestion(listed[0], self.program.constants)
                 raise line.error(0, f"the program has no type {quoted(listed[0])}{near}")
@@ -182,7 +192,7 @@ class _Reading:
         self.warnings.append(f"{self.source.name}:{number + 1}: {warning}")
 
     def _check_undeclared(self) -> None:
-        for name, numbers in self.undeclared.items():
+        for name, numbers in islice(self.undeclared.items(), MOST_ERRORS):
             message = f"the predicate {quoted(name)} is not declared"
             message += suggestion(name, self.program.predicates)
             if name in self.program.functions:
@@ -199,7 +209,7 @@ class _Reading:
         words = set(flat_words(plain)) - {""}
         complaints = {word: complaint_about(word, self.program.dialect) for word in words}
         if wrong or any(complaints.values()):
-            self.errors.extend(self._located(name, table.arity, complaints))
+            self.errors.extend(islice(self._located(name, table.arity, complaints), MOST_ERRORS))
 
     def _located(self, name: str, arity: int, complaints: dict[str, str]) -> Iterator[InputError]:
         for number, (_, _, found, arguments, _) in enumerate(self.lines):

@@ -1,178 +1,263 @@
-"""The grammar of formulas in three dialects, and what to say where a text does not follow it."""
+"""Read formulas into trees of their words: operators wait until looser ones or brackets come.
+
+Every word is looked at once and nothing recurses, so reading takes time in proportion to the text,
+however deep brackets are nested.
+"""
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from typing import NamedTuple
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedInput
-
-from orbitmc.errors import InputError
-from orbitmc.logic.scanner import STRING, Statement
+from orbitmc.logic.complaints import OPERAND, complaint, expected_after
+from orbitmc.logic.scanner import Statement
 from orbitmc.logic.syntax import Dialect
-from orbitmc.text import quoted
+from orbitmc.logic.tokens import (
+    ARGUMENT,
+    ATOM,
+    BRACKET,
+    CALL,
+    COMMA,
+    KEYWORDS,
+    NOT_POWER,
+    OPEN,
+    QUANTIFIER_POWER,
+    TIGHTEST,
+    VARIABLE,
+    words,
+)
 
-# A quantifier reaches as far as it can: where the parser could stop or go on, it goes on.
-GRAMMAR = r"""
-?sentence: implication | implication (IFF implication)+ -> iff
-?implication: {loose} | {loose} (IMPLIES {loose})+ -> implies
-?disjunction: {under_or} | {under_or} (OR {under_or})+ -> or
-?conjunction: {under_and} | {under_and} ((AND | COMMA) {under_and})+ -> and
-?unary: NOT unary -> not
-      | QUANTIFIER variables {scope} -> quantified
-      | comparison
-variables: NAME (COMMA NAME)*
-?comparison: sum | sum COMPARE sum -> comparison
-?sum: product | product ((PLUS | MINUS) product)+ -> sum
-?product: operand | operand ((STAR | OVER | MOD) operand)+ -> product
-?operand: NUMBER -> number
-        | STRING -> string
-        | atom
-        | PLUS NAME -> per_constant
-        | STAR atom -> starred
-        | "(" sentence ")"
-        | "[" sentence "]"
-?atom: NAME -> name
-     | NAME "(" ")" -> application
-     | NAME "(" sum (COMMA sum)* ")" -> application
-
-IFF.4: "<=>"
-IMPLIES.3: "=>"
-COMPARE.2: /=\/=|!=|<>|<=|>=|<|>|=/
-QUANTIFIER.2: {quantifier}
-AND.2: {and_}
-OR.2: {or_}
-NOT.2: {not_}
-NUMBER.1: /-?\d+(\.\d+)?([eE][-+]?\d+)?(?![\w'])/
-NAME: /-?\w[\w'-]*/
-STRING: /{string}/
-COMMA: ","
-PLUS: "+"
-MINUS: "-"
-STAR: "*"
-OVER: "/"
-MOD: "%"
-%ignore /\s+/
-"""
-
-TIGHT_AND = {"loose": "disjunction", "under_or": "conjunction", "under_and": "unary"}
-TIGHT_OR = {"loose": "conjunction", "under_and": "disjunction", "under_or": "unary"}
-SYMBOLS = {"and_": r"/\^/", "or_": r"/v(?![\w'-])|\|/", "not_": "/!/"}
-QUANTIFIER = {"scope": "sentence", "quantifier": r"/(?i:EXIST|FORALL)(?![\w'-])/"}
-DIALECTS = {
-    "alchemy": TIGHT_AND | SYMBOLS | QUANTIFIER,
-    "pracmln": TIGHT_OR | SYMBOLS | QUANTIFIER | {"scope": '"(" sentence ")"', "or_": r"/v|\|/"},
-    "tuffy": TIGHT_AND
-    | QUANTIFIER
-    | {"and_": r"/\^|AND(?!\w)/", "or_": r"/(?:v|OR)(?![\w'-])|\|/", "not_": r"/!|NOT(?!\w)/"},
-}
-
-WORDS = {
-    "COMMA": "a comma",
-    "RPAR": "')'",
-    "RSQB": "']'",
-    "LPAR": "'('",
-    "$END": "the end of the formula",
-    "NAME": "a name",
-}
-HINTS = {
-    "&": "'and' is written ^",
-    "->": "'implies' is written =>",
-    "<->": "'if and only if' is written <=>",
-    "~": "'not' is written !",
-    "?": "variables with a question mark belong to a grammar of pracmln that is not supported",
-    ":-": "rules that derive evidence are not supported",
-    ":=": "rules that restrict groundings are not supported",
-    "@": "@ is reserved",
-    "$": "$ is reserved",
-    '"': "a string ends on the line on which it begins",
-}
-FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
-ARROW = re.compile(r"<?->")  # its parts could stand for themselves
-STARTS = {"NAME", "STRING", "NUMBER"}
-CONNECTIVES = {"IFF", "IMPLIES", "OR", "AND"}
+IN_CALL = {"sum", "product", "comma", "close"}
+ENDS = {"end", "close"}
+CLOSING = {"(": ")", "[": "]", "call": ")", "": ""}
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A formula as a tree of its tokens, and the statement that it stands in."""
+class Tree(NamedTuple):
+    """A word of a formula, where its text begins, and the parts that it joins or is applied to.
+
+    `kind` is iff, implies, or, and, not, quantified (variables, then the body), comparison, sum,
+    product, number, string, name, application, per_constant or starred. `at` is where the
+    operator between parts stands.
+    """
+
+    kind: str
+    start: int
+    word: str = ""
+    parts: tuple["Tree", ...] = ()
+    at: int = 0
+
+
+@dataclass(slots=True)
+class Pending:
+    """What waits for its last operand: an operator, a prefix, or an open bracket.
+
+    `first` is the number of its first operand.
+    """
+
+    power: int
+    kind: str
+    start: int
+    first: int
+    word: str = ""
+    at: int = 0
+    variables: tuple[Tree, ...] = ()
+
+
+class Sentence(NamedTuple):
+    """A formula as a tree, the statement that it stands in, and remarks with their places."""
 
     statement: Statement
-    tree: Tree[Token]
-
-
-def tree_of(child: Tree[Token] | Token) -> Tree[Token]:
-    assert isinstance(child, Tree)
-    return child
-
-
-def token_of(child: Tree[Token] | Token) -> Token:
-    assert isinstance(child, Token)
-    return child
-
-
-def start_of(piece: Tree[Token] | Token) -> int:
-    """Give where a piece of a tree begins; asking the tokens is faster than noting it always."""
-    while isinstance(piece, Tree):
-        piece = piece.children[0]
-    return piece.start_pos or 0
-
-
-def trees_of(tree: Tree[Token]) -> list[Tree[Token]]:
-    return [child for child in tree.children if isinstance(child, Tree)]
-
-
-@cache
-def _parser(dialect: Dialect) -> Lark:
-    grammar = GRAMMAR.format(string=STRING, **DIALECTS[dialect])
-    return Lark(
-        grammar,
-        parser="lalr",
-        start="sentence",
-        maybe_placeholders=False,
-    )
+    tree: Tree
+    remarks: list[tuple[int, str]]
 
 
 def parse_sentence(statement: Statement, dialect: Dialect) -> Sentence:
     """Read one formula without its weight, or say where it goes wrong."""
-    try:
-        return Sentence(statement, _parser(dialect).parse(statement.text))
-    except UnexpectedInput as error:
-        raise _complaint(statement, error) from None
+    return _Parser(statement, dialect).sentence()
 
 
-def _complaint(statement: Statement, error: UnexpectedInput) -> InputError:
-    text = statement.text
-    token = getattr(error, "token", None)
-    at_end = token is not None and token.type == "$END"
-    offset = len(text) if at_end else error.pos_in_stream
-    offset = len(text) if offset is None else offset
-    arrow = ARROW.search(text, max(offset - 2, 0))
-    offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
-    piece = FOUND.match(text, offset)
-    found = quoted(piece[0]) if piece else "the end of the formula"
-    message = f"expected {_expected(error)}, found {found}"
-    return statement.error(offset, message + _hint(offset, piece))
+class _Parser:
+    """A formula while it is read: `at` is how far, `operands` wait for what is `pending`."""
 
+    def __init__(self, statement: Statement, dialect: Dialect) -> None:
+        self.statement, self.text, self.dialect = statement, statement.text, dialect
+        self.words = words(dialect)
+        self.at = 0
+        self.operands: list[Tree] = []
+        self.pending = [Pending(OPEN, "", 0, 0)]
+        self.brackets = [self.pending[0]]
+        self.remarks: list[tuple[int, str]] = []
 
-def _expected(error: UnexpectedInput) -> str:
-    parser = getattr(error, "interactive_parser", None)
-    wanted = parser.accepts() if parser else set()
-    if wanted >= STARTS:
-        return "an atom or a term"
-    if wanted & CONNECTIVES:
-        wanted -= {"COMMA"}
-    words = ["a connective (^, v, =>, <=>)"] if wanted & CONNECTIVES else []
-    words += [word for name, word in WORDS.items() if name in wanted]
-    return " or ".join(words) or "the end of the formula"
+    def sentence(self) -> Sentence:
+        while True:
+            while not self._read_operand():
+                pass
+            while (done := self._read_operator()) is None:
+                pass
+            if done:
+                return Sentence(self.statement, self.operands[0], self.remarks)
 
+    def _read_operand(self) -> bool:
+        """Read an operand, or what stands before one; say whether it is whole."""
+        top = self.pending[-1]
+        if top.power > NOT_POWER or top.kind == "call":
+            found = self.words.term.match(self.text, self.at)
+        else:
+            plain = ATOM.match(self.text, self.at)
+            if plain and plain[1].lower() not in KEYWORDS:
+                return self._plain_atom(plain)
+            found = self.words.operand.match(self.text, self.at)
+        if not found:
+            raise complaint(self.statement, self.at, OPERAND)
+        kind = found.lastgroup or ""
+        self.at = found.end()
+        return self._begin(kind, found.start(kind), found[kind])
 
-def _hint(offset: int, piece: re.Match[str] | None) -> str:
-    found = piece[0] if piece else ""
-    if offset == 0 and found in ("=>", "<=>", "^", "v"):
-        return f"; a formula goes on in the next line only if {found} stands at the end of the line"
-    if found in HINTS:
-        return f"; {HINTS[found]}"
-    if found == ".":
-        return "; only a full stop at the very end makes a formula hard"
-    return ""
+    def _plain_atom(self, found: re.Match[str]) -> bool:
+        """Take an atom with nothing but names between its brackets."""
+        start, after = found.span(1)
+        self.at = found.end()
+        arguments = [
+            Tree("name", one.start(), one[0])
+            for one in ARGUMENT.finditer(self.text, after, self.at)
+        ]
+        self.operands.append(Tree("application", start, found[1], tuple(arguments)))
+        return True
+
+    def _begin(self, kind: str, start: int, word: str) -> bool:
+        match kind:
+            case "name":
+                return self._named(start, word)
+            case "open":
+                self._open(word, start)
+            case "not":
+                self._wait(NOT_POWER, "not", start)
+            case "quantifier":
+                self._quantify(start, word)
+            case "plus":
+                self.operands.append(self._variable("per_constant"))
+            case "star":
+                self._wait(TIGHTEST, "starred", start)
+                name = self._variable("name")
+                return self._named(name.start, name.word)
+            case _:
+                self.operands.append(Tree(kind, start, word))
+        return kind in ("plus", "number", "string")
+
+    def _named(self, start: int, word: str) -> bool:
+        """Take a name, or begin the arguments that follow it."""
+        call = CALL.match(self.text, self.at)
+        if call and call[1] is None:
+            self._open("call", start, word)
+        else:
+            kind = "application" if call else "name"
+            self.operands.append(Tree(kind, start, word))
+        self.at = call.end() if call else self.at
+        return not call or call[1] is not None
+
+    def _variable(self, kind: str) -> Tree:
+        found = VARIABLE.match(self.text, self.at)
+        if not found:
+            raise complaint(self.statement, self.at, "a name")
+        self.at = found.end()
+        return Tree(kind, found.start(1), found[1])
+
+    def _quantify(self, start: int, word: str) -> None:
+        """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
+        named = [self._variable("name")]
+        while comma := COMMA.match(self.text, self.at):
+            self.at = comma.end()
+            named.append(self._variable("name"))
+        if self.dialect != "pracmln":
+            self._wait(QUANTIFIER_POWER, "quantified", start, word, tuple(named))
+            return
+        if word.upper() == "FORALL":
+            self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
+        self._wait(TIGHTEST, "quantified", start, word, tuple(named))
+        bracket = BRACKET.match(self.text, self.at)
+        if not bracket:
+            raise complaint(self.statement, self.at, "'('")
+        self._open("(", bracket.end() - 1)
+        self.at = bracket.end()
+
+    def _open(self, kind: str, start: int, word: str = "") -> None:
+        self.pending.append(Pending(OPEN, kind, start, len(self.operands), word))
+        self.brackets.append(self.pending[-1])
+
+    def _wait(
+        self, power: int, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()
+    ) -> None:
+        first = len(self.operands)
+        self.pending.append(Pending(power, kind, start, first, word, start, named))
+
+    def _read_operator(self) -> bool | None:
+        """Read what follows an operand: True at the end, False before the next operand."""
+        found = self.words.operator.match(self.text, self.at)
+        kind = found.lastgroup or "" if found else ""
+        inside = self.brackets[-1].kind
+        wrong = kind not in IN_CALL if inside == "call" else kind == ("end" if inside else "close")
+        if not found or wrong:
+            raise complaint(self.statement, self.at, expected_after(inside, kind))
+        start, self.at = found.start(kind), found.end()
+        if kind in ENDS:
+            return self._end(start, found[kind])
+        if kind == "comma" and inside == "call":
+            self._reduce_to(OPEN)
+        else:
+            self._join("and" if kind == "comma" else kind, start, found[kind])
+        return False
+
+    def _end(self, start: int, word: str) -> bool | None:
+        """Finish a bracket or the formula."""
+        bracket = self.brackets[-1]
+        if word != CLOSING[bracket.kind]:
+            raise complaint(self.statement, start, expected_after(bracket.kind, "close"))
+        self._reduce_to(OPEN)
+        if not word:
+            return True
+        self.pending.pop()
+        self.brackets.pop()
+        if bracket.kind == "call":
+            self._put("application", bracket)
+        return None
+
+    def _join(self, kind: str, start: int, word: str) -> None:
+        """Let an operator wait for its right operand, once tighter ones have theirs."""
+        self._remark(kind, start, word)
+        power = self.words.power[kind]
+        self._reduce_to(power)
+        if self.pending[-1].power == power:
+            if kind in ("and", "or"):
+                return
+            self._require_chain(kind, start)
+            self._reduce()
+        first = len(self.operands) - 1
+        begin = self.operands[-1].start
+        self.pending.append(Pending(power, kind, begin, first, word, start))
+
+    def _require_chain(self, kind: str, start: int) -> None:
+        if kind == "comparison":
+            raise complaint(self.statement, start, expected_after(self.brackets[-1].kind, kind))
+        if self.dialect == "pracmln" and kind in ("implies", "iff"):
+            raise self.statement.error(start, "put one of them in parentheses")
+
+    def _remark(self, kind: str, start: int, word: str) -> None:
+        if word == "v" and self.dialect == "alchemy":
+            around = self.text[start - 1 : start + 2]
+            if not (around[0].isspace() and around[2:].isspace()):
+                self.remarks.append((start, "put blanks around v; other readers need them"))
+        elif word == "," and self.dialect != "tuffy":
+            self.remarks.append((start, "commas between atoms are Tuffy's; see dialect tuffy"))
+
+    def _reduce_to(self, power: int) -> None:
+        while self.pending[-1].power > power:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Put together what waited last with its operands."""
+        last = self.pending.pop()
+        self._put(last.kind, last)
+
+    def _put(self, kind: str, last: Pending) -> None:
+        parts = (*last.variables, *self.operands[last.first :])
+        del self.operands[last.first :]
+        self.operands.append(Tree(kind, last.start, last.word, parts, last.at))

@@ -3,15 +3,14 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from orbitmc.errors import InputError, ManyInputError
+from orbitmc.errors import MOST_ERRORS, InputError, LimitError, ManyInputError
 from orbitmc.logic.declarations import Declaration, constants, declaration
 from orbitmc.logic.grammar import parse_sentence
 from orbitmc.logic.scanner import Statement, statements, without_comments
 from orbitmc.logic.syntax import Dialect, Place, Predicate, Program, Rule
-from orbitmc.logic.templates import conversions, remarks, rule
+from orbitmc.logic.templates import conversions, rule
 from orbitmc.logic.terms import Vocabulary
 from orbitmc.logic.weights import Weighing, weighing
 from orbitmc.text import MEMORY, Text, read_text, suggestion
@@ -19,6 +18,7 @@ from orbitmc.text import MEMORY, Text, read_text, suggestion
 DIRECTIVE = re.compile(r"#\s*(?P<word>\w*)\s*(?P<rest>.*)", re.DOTALL)
 QUOTED_NAME = re.compile(r'"(?P<name>[^"\n]+)"|<(?P<packed>[^>\n]+)>')
 PRACMLN_DIRECTIVES = {"fixweight", "group", "unique", "fuzzy", "fixUnitClause"}
+MOST_COPIES = 2**14  # of formulas with stars
 DIALECTS = ("alchemy", "pracmln", "tuffy")
 
 
@@ -65,28 +65,30 @@ class _Reading:
         self.meanings: dict[str, tuple[str, int]] = {}
         self.formulas: list[tuple[int, Weighing]] = []
         self.rules: list[Rule] = []
-        self.order = 0
+        self.order = self.listed = self.copies = 0
         self.fix_next = False
 
     def read(self, text: Text, including: tuple[Path, ...]) -> None:
         source = without_comments(text)
         for statement in statements(source):
+            if self._hopeless:
+                return
             self.order += 1
             try:
                 self._statement(statement, including)
-            except ManyInputError as error:
-                self.errors.extend(error.errors)
             except InputError as error:
-                self.errors.append(error)
+                self._note(error)
 
     def program(self) -> Program:
         for order, weighed in self.formulas:
+            if self._hopeless:
+                break
             try:
                 self._formula(order, weighed)
             except InputError as error:
-                self.errors.append(error)
+                self._note(error)
         if self.errors:
-            raise ManyInputError(_in_order(self.errors))
+            raise ManyInputError(_in_order(self.errors), unread=self._hopeless)
         return Program(
             {kind: tuple(names) for kind, names in self.constants.items()},
             self.predicates,
@@ -96,13 +98,22 @@ class _Reading:
             tuple(f"{place}: {warning}" for warning, place in self.warnings.items()),
         )
 
+    @property
+    def _hopeless(self) -> bool:
+        """Say whether so much is wrong that reading on helps no one."""
+        return len(self.errors) >= MOST_ERRORS
+
+    def _note(self, error: InputError) -> None:
+        self.errors += error.errors if isinstance(error, ManyInputError) else [error]
+
     def _statement(self, statement: Statement, including: tuple[Path, ...]) -> None:
         if statement.text.startswith("#"):
             self._directive(statement, including)
             return
-        listed = constants(statement, self.dialect, self.memory)
+        listed = constants(statement, self.dialect, self.memory, self.listed)
         if listed:
             kind, names = listed
+            self.listed += len(names)
             if self.dialect == "tuffy":
                 self._warn(
                     statement.place(0), "lists of constants are Alchemy's; see dialect alchemy"
@@ -116,7 +127,7 @@ class _Reading:
             return
         weighed = weighing(statement, self.dialect)
         if self.fix_next:
-            weighed = replace(weighed, fixed=True)
+            weighed = weighed._replace(fixed=True)
             self.fix_next = False
         if weighed.remark:
             self._warn(statement.place(0), weighed.remark)
@@ -165,19 +176,28 @@ class _Reading:
         vocabulary = Vocabulary(self.predicates, self.functions, self.meanings, order, self.dialect)
         sentence = parse_sentence(weighed.formula, self.dialect)
         found = conversions(sentence, vocabulary)
-        self.errors += found[0].terms.errors
-        if weighed.weight is None and not self.learning and not found[0].terms.errors:
+        if found[0].terms.errors:
+            raise ManyInputError(found[0].terms.errors)
+        if weighed.weight is None and not self.learning:
             raise weighed.formula.error(
                 0,
                 "the formula has no weight; put one in front, or a full stop at the end to make it "
                 "hard (what is known for certain belongs in a database)",
             )
-        for offset, remark in remarks(sentence, vocabulary):
+        for offset, remark in sentence.remarks:
             self._warn(weighed.formula.place(offset), remark)
+        self._count_copies(len(found) - 1, weighed.formula.place(0))
         for conversion in found:
             self.rules.append(rule(conversion, weighed))
             for kind, name in conversion.terms.constants:
                 self.constants[kind][name] = None
+
+    def _count_copies(self, more: int, place: Place) -> None:
+        self.copies += more
+        if self.copies > MOST_COPIES:
+            raise LimitError(
+                f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
+            )
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:
         found = DIRECTIVE.match(statement.text)
@@ -228,5 +248,5 @@ def _resolved(path: str | Path) -> Path:
 
 
 def _in_order(errors: Sequence[InputError]) -> list[InputError]:
-    sources = list(dict.fromkeys(error.source for error in errors))
-    return sorted(errors, key=lambda one: (sources.index(one.source), one.line, one.column))
+    sources = {name: number for number, name in enumerate(dict.fromkeys(e.source for e in errors))}
+    return sorted(errors, key=lambda one: (sources[one.source], one.line, one.column))

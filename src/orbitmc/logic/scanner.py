@@ -5,16 +5,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.logic.syntax import Place
 from orbitmc.text import Text
 
-STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
-STRINGS = re.compile(STRING)
+BEGUN = r'"(?:[^"\\\n]|\\[^\n])*+'  # a string that may lack its end
+STRING = BEGUN + '"'
+STRINGS = re.compile(BEGUN + '"?')
 LINE = re.compile(r"[^\n]+")
-COMMENT = re.compile(rf"({STRING})|//[^\n]*|/\*.*?\*/", re.DOTALL)
-UNFINISHED = re.compile(r"(?:=>|\^|\||,|(?:(?<=\s)|(?<=[)\]]))v)\s*\Z")
+COMMENT = re.compile(rf'{BEGUN}"?|//[^\n]*|/\*')
+NO_BREAK = re.compile(r"[^\n]")
+UNFINISHED = ("=>", "^", "|", ",")
 STATEMENT_LIKE = re.compile(r"[=(]")
 ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f"}
 
@@ -42,8 +45,7 @@ class Source:
         return error_at(self.place(offset), message)
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(NamedTuple):
     """A piece of a source: a declaration, a directive or a formula."""
 
     source: Source
@@ -71,10 +73,23 @@ def error_at(place: Place, message: str) -> InputError:
 
 def without_comments(text: Text) -> Source:
     """Put blanks where comments are, so that all else keeps its line and column."""
-    content = text.content
-    if "/" in content:
-        content = COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), content)
-    return Source(text.source, content)
+    content, pieces, done = text.content, [], 0
+    for start, end in _comments(content):
+        pieces += [content[done:start], NO_BREAK.sub(" ", content[start:end])]
+        done = end
+    return Source(text.source, "".join([*pieces, content[done:]]))
+
+
+def _comments(content: str) -> Iterator[tuple[int, int]]:
+    """Give where comments begin and end; what begins like one and has no end is none."""
+    at, last = 0, content.rfind("*/")
+    while found := COMMENT.search(content, at):
+        start, at = found.span()
+        if found[0] == "/*" and at <= last:
+            at = content.index("*/", at) + 2
+        elif found[0] == "/*" or found[0].startswith('"'):
+            continue
+        yield start, at
 
 
 def statements(source: Source) -> Iterator[Statement]:
@@ -82,8 +97,10 @@ def statements(source: Source) -> Iterator[Statement]:
     start = end = 0
     unfinished = listing = False
     for line in LINE.finditer(source.content):
-        bare = STRINGS.sub("", line[0])
-        if not bare.strip() and '"' not in line[0]:
+        whole = line[0]
+        bare = STRINGS.sub("", whole) if '"' in whole else whole
+        kept = bare.rstrip()
+        if not kept and '"' not in whole:
             continue
         goes_on = not STATEMENT_LIKE.search(bare) if listing else unfinished
         if not goes_on:
@@ -91,14 +108,23 @@ def statements(source: Source) -> Iterator[Statement]:
             start, listing = line.start(), False
         end = line.end()
         listing = "}" not in bare and (listing or "{" in bare)
-        unfinished = bool(UNFINISHED.search(bare))
+        unfinished = _is_unfinished(kept)
     yield from _statement(source, start, end)
 
 
+def _is_unfinished(line: str) -> bool:
+    """Say whether a line ends with a connective."""
+    before = line[-2:-1]
+    return line.endswith(UNFINISHED) or (
+        line.endswith("v") and (before.isspace() or before in (")", "]"))
+    )
+
+
 def _statement(source: Source, start: int, end: int) -> Iterator[Statement]:
-    whole = Statement(source, start, source.content[start:end]).after(0)
-    if whole.text:
-        yield whole.before(len(whole.text))
+    text = source.content[start:end].rstrip()
+    kept = text.lstrip()
+    if kept:
+        yield Statement(source, start + len(text) - len(kept), kept)
 
 
 def unquoted(word: str) -> str:

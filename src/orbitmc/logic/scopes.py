@@ -3,20 +3,25 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lark import Token, Tree
+from orbitmc.logic.grammar import Tree
+from orbitmc.logic.syntax import And, Atom, Exist, Forall, Formula, Not, Or, Term
 
-from orbitmc.logic.syntax import And, Atom, Exist, Forall, Formula, Not, Or
+NAMES = ("name", "application", "per_constant")
 
 
 @dataclass
 class Scope:
-    """Names that one quantifier binds, or all free names; `links` define values of functions."""
+    """Names that one quantifier binds, or all free names.
+
+    `links` define the names of functions' values, `values` finds them by function and arguments.
+    """
 
     depth: int = 0
     outer: "Scope | None" = None
     names: dict[str, str] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)
     links: dict[Atom, str] = field(default_factory=dict)
+    values: dict[tuple[str, tuple[Term, ...]], str] = field(default_factory=dict)
 
     def holder(self, name: str) -> "Scope":
         """Give the scope that a name belongs to: the innermost that binds it, or the outermost."""
@@ -39,16 +44,15 @@ class Scope:
         return Forall(names, body) if names and self.outer else body
 
 
-def free_names(tree: Tree[Token], bound: frozenset[str] = frozenset()) -> Iterator[str]:
+def free_names(tree: Tree) -> Iterator[str]:
     """Give all names that stand for terms or atoms outside the quantifiers that bind them."""
-    if tree.data == "quantified":
-        _, named, body = tree.children
-        assert isinstance(named, Tree)
-        assert isinstance(body, Tree)
-        yield from free_names(body, bound | {str(name) for name in named.children})
-        return
-    for child in tree.children:
-        if isinstance(child, Tree):
-            yield from free_names(child, bound)
-        elif child.type == "NAME" and str(child) not in bound:
-            yield str(child)
+    waiting: list[tuple[Tree, frozenset[str]]] = [(tree, frozenset())]
+    while waiting:
+        found, bound = waiting.pop()
+        parts = found.parts
+        if found.kind == "quantified":
+            *named, body = parts
+            bound, parts = bound | {name.word for name in named}, (body,)
+        elif found.kind in NAMES and found.word not in bound:
+            yield found.word
+        waiting += [(part, bound) for part in parts]

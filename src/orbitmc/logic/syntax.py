@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Dialect = Literal["alchemy", "pracmln", "tuffy"]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where something stands in a file, counted from 1."""
 
     source: str
@@ -22,21 +21,21 @@ class Place:
 NOWHERE = Place("", 0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A named individual; integers are constants with the digits as name."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Variable:
     """A logical variable; its type is in the rule's `types`."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """A built-in function of integers or strings.
 
@@ -51,16 +50,15 @@ class Arithmetic:
 Term = Constant | Variable | Arithmetic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Atom:
     """A predicate applied to terms."""
 
     predicate: str
     arguments: tuple[Term, ...]
-    place: Place = field(default=NOWHERE, compare=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A relation of terms that grounding decides: = != < <= > >= or substr."""
 
@@ -69,35 +67,35 @@ class Comparison:
     right: Term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Truth:
     """A formula whose truth is known."""
 
     holds: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Not:
     """A negation."""
 
     body: "Formula"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class And:
     """A conjunction."""
 
     parts: tuple["Formula", ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Or:
     """A disjunction."""
 
     parts: tuple["Formula", ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Implies:
     """An implication."""
 
@@ -105,7 +103,7 @@ class Implies:
     right: "Formula"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Iff:
     """An equivalence."""
 
@@ -113,7 +111,7 @@ class Iff:
     right: "Formula"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Exist:
     """Some binding of the variables satisfies the body."""
 
@@ -121,7 +119,7 @@ class Exist:
     body: "Formula"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Forall:
     """Every binding of the variables satisfies the body."""
 
@@ -152,7 +150,7 @@ class Predicate:
         return any(self.exclusive)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A formula with its weight; infinity makes it hard, None leaves it to learning.
 

@@ -1,10 +1,6 @@
 """From a formula with its weight to rules: one, or two for every atom with a star."""
 
 import itertools
-import re
-from collections.abc import Iterator
-
-from lark import Token
 
 from orbitmc.logic.conversion import Conversion
 from orbitmc.logic.grammar import Sentence
@@ -40,21 +36,5 @@ def rule(conversion: Conversion, weighing: Weighing) -> Rule:
         tuple(conversion.terms.per_constant),
         weighing.fixed,
         formula.place(0),
-        re.sub(r"\s+", " ", formula.text),
+        " ".join(formula.text.split()),
     )
-
-
-def remarks(sentence: Sentence, vocabulary: Vocabulary) -> Iterator[tuple[int, str]]:
-    """Say what other readers of this dialect would not accept, and where."""
-    text, dialect = sentence.statement.text, vocabulary.dialect
-    for token in sentence.tree.scan_values(lambda value: isinstance(value, Token)):
-        start, end = token.start_pos or 0, token.end_pos or 0
-        if token == "v" and token.type == "OR" and dialect == "alchemy":
-            if not (text[start - 1].isspace() and text[end : end + 1].isspace()):
-                yield start, "put blanks around v; other readers need them"
-        elif token.type == "QUANTIFIER" and dialect == "pracmln" and token.upper() == "FORALL":
-            yield start, "FORALL is Alchemy's; see dialect alchemy"
-    for tree in sentence.tree.find_data("and"):
-        for between in tree.children[1::2]:
-            if isinstance(between, Token) and between.type == "COMMA" and dialect != "tuffy":
-                yield between.start_pos or 0, "commas between atoms are Tuffy's; see dialect tuffy"

@@ -5,7 +5,7 @@ import math
 import operator
 import re
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.logic.scanner import Statement
@@ -34,8 +34,7 @@ OPERATORS = {
 MOST_CHARACTERS = 200
 
 
-@dataclass(frozen=True)
-class Weighing:
+class Weighing(NamedTuple):
     """A weight (None if there is none, infinite if hard), and the formula that it belongs to."""
 
     weight: float | None
@@ -65,7 +64,9 @@ def weighing(statement: Statement, dialect: Dialect) -> Weighing:
 def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
     text = statement.text
     number = WEIGHT.match(text)
-    calculated = dialect == "pracmln" and not (number and text[number.end() :][:1].isspace())
+    calculated = dialect == "pracmln" and not (
+        number and text[number.end() : number.end() + 1].isspace()
+    )
     if number and not calculated and not TERM_GOES_ON.match(text, number.end()):
         return _numbered(statement, number, dialect)
     utility = UTILITY.match(text)

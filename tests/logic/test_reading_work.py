@@ -1,0 +1,111 @@
+"""Twice the text is twice the work, whether it is right or wrong; work is counted in calls."""
+
+import sys
+
+import pytest
+
+from orbitmc.errors import OrbitError
+from orbitmc.logic.parser import parse
+
+DECLARED = (
+    "person = {A, B}\nFriends(person,person)\nSmokes(person)\nCancer(person)\n"
+    "person MotherOf(person)\nTopic(word!,person)\n"
+)
+LINES = {
+    "clause": "{n}.5 !Topic(W{n},a1) v Smokes(a1) v !Cancer(a1)",
+    "nested": "1 Friends(x,y) ^ !(Smokes(x) v Cancer(y)) => (Smokes(x) <=> EXIST z Friends(y,z))",
+    "hard": "Friends(P{n},Q{n}) => Smokes(P{n}) ^ Cancer(P{n}).",
+    "declaration": "Pred{n}(person, word)",
+    "constants": "word = {{W{n}, V{n}}}",
+    "unfinished": "1.5 Smokes(x) => Cancer(x",
+    "undeclared": "1.5 Smoke{n}(x) => Cancer(x)",
+    "character": "1.5 Smokes(x) & Cancer(x)",
+    "arity": "1.5 Smokes(x,y) => Cancer(x)",
+    "no weight": "Smokes(x) => Cancer(x)",
+    "words": "bla bla {n} bla bla",
+    "declared twice": "Smokes(person)",
+    "small constants": "t{n} = {{ a, B, C }}",
+    "strings": '1 Smokes("a {n} // b") v Cancer("',
+    "comments": '// {n} "\n/* a\n b */ 1 Smokes(x)',
+    "directives": "#unknown {n}",
+    "continued": "1 Smokes(x) ^\n  Cancer(x)",
+}
+PIECES = {
+    "disjunction": "Smokes(x{n})",
+    "quantifiers": "(EXIST y Friends(x,y))",
+    "functions": "Smokes(MotherOf(P{n}))",
+    "comparisons": "y{n} = z{n}",
+    "brackets": "((((((Smokes(x)))))))",
+    "undeclared": "W{n}(x)",
+    "terms": "{n}",
+    "types": "Topic(x,x)",
+}
+
+
+def calls(text):
+    """How many functions are called to read a text, built-in ones included."""
+    count = 0
+
+    def count_one(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count_one)
+    try:
+        parse(text)
+    except OrbitError:
+        count += 1
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def doubled(make):
+    """How much more work the second half of twice as much is than the first."""
+    make(1)
+    nothing, once, twice = (calls(make(number)) for number in (0, 200, 400))
+    return (twice - once) / (once - nothing)
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_lines(line):
+    assert doubled(
+        lambda count: DECLARED + "".join(line.format(n=n) + "\n" for n in range(count))
+    ) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
+def test_long_formulas(piece):
+    def text(count):
+        pieces = [piece.format(n=n) for n in range(count)]
+        return f"{DECLARED}1 {' v '.join(['Smokes(x)', *pieces])}\n"
+
+    assert doubled(text) == pytest.approx(1, abs=0.1)
+
+
+def test_types_that_spread_along_a_chain():
+    """Each type is known only once the next is; read from the wrong end it takes no longer."""
+
+    def text(count):
+        links = [f"x{n} = x{n + 1}" for n in range(count)]
+        return f"{DECLARED}1 {' v '.join([*links, f'Smokes(x{count})'])}\n"
+
+    assert doubled(text) == pytest.approx(1, abs=0.1)
+
+
+def test_the_count_notices_work_that_grows_with_the_square(monkeypatch):
+    from orbitmc.logic import terms
+
+    def slow(self, name):
+        number = 1
+        while f"{name}_{number}" in self._taken:
+            number += len([number])
+        self._taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+    monkeypatch.setattr(terms.Terms, "fresh", slow)
+    piece = PIECES["quantifiers"]
+    assert (
+        doubled(lambda count: f"{DECLARED}1 {' v '.join(['Smokes(x)', *[piece] * count])}\n") > 1.5
+    )
