@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 import orbitmc as om
-from orbitmc.estimate.marginals import BELIEVED
+from orbitmc.estimate.verdicts import BELIEVED
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         workshop,
     )
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
-    from orbitmc.estimate.marginals import Marginal, Marginals
+    from orbitmc.estimate.columns import Marginal
+    from orbitmc.estimate.marginals import Marginals
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.model import Model, model
     from orbitmc.inference import marginals
@@ -60,7 +61,7 @@ _HOMES = {
     "ContradictionError": "errors",
     "InputError": "errors",
     "LimitError": "errors",
-    "Marginal": "estimate.marginals",
+    "Marginal": "estimate.columns",
     "Marginals": "estimate.marginals",
     "MarkovLogic": "markov_logic",
     "Model": "graph.model",

@@ -10,18 +10,11 @@ import numpy as np
 from orbitmc.choice import kernel_for
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.marginals import (
-    FROZEN,
-    MISSED,
-    UNMIXED,
-    About,
-    Marginals,
-    exact_marginals,
-    sampled_marginals,
-)
+from orbitmc.estimate.marginals import About, Marginals, exact_marginals, sampled_marginals
 from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
+from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan, predict
 from orbitmc.graph.conditionals import Conditionals, conditionals
@@ -163,7 +156,7 @@ def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
     seconds = time.perf_counter() - begun
     log_z = answer.log_z if math.isfinite(answer.log_z) else None
     about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
-    found = exact_marginals(model, dict(zip(model.names, answer.marginals, strict=True)), about)
+    found = exact_marginals(model, answer.marginals, about)
     return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
 
 
@@ -251,18 +244,16 @@ def _statistics(run: Run, lifting: Lifting) -> Statistics:
 
 def _missed(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
     """Name the state that must be probable and that no chain has been in."""
-    names = [name for name in model.names if found[name].verdict == MISSED]
-    if not names or run.heaviest is None:
+    count = found.verdicts().get(MISSED, 0)
+    if not count or run.heaviest is None:
         return ()
-    state = [
-        f"{name}={model.values[place][run.heaviest[place]]}"
-        for place, name in enumerate(model.names)
-        if found[name].verdict == MISSED
-    ]
+    names = found.columns.named(MISSED, 4)
+    places = [model.index[name] for name in names]
+    state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
-        f"a mode was missed: if these numbers were right, the state {_some(state)} would be "
+        f"a mode was missed: if these numbers were right, the state {_listed(state)} would be "
         f"probable, but none of the {run.chains} chains is there; the numbers of the "
-        f"{len(names)} variables connected to it are wrong",
+        f"{count} variables connected to it are wrong",
     )
 
 
@@ -280,22 +271,25 @@ def _affordable(plan: Plan, settings: Settings) -> bool:
 
 
 def _warnings(found: Marginals) -> tuple[str, ...]:
-    said = []
-    frozen = [name for name, marginal in found.items() if marginal.verdict == FROZEN]
-    if frozen:
+    said, counts = [], found.verdicts()
+    if FROZEN in counts:
         said.append(
-            f"{len(frozen)} variables are frozen in some chains ({_some(frozen)}): zeros in the "
-            "model keep the chains from changing them one at a time, so the numbers of everything "
-            "connected to them may be wrong"
+            f"{counts[FROZEN]} variables are frozen in some chains ({_some(found, FROZEN)}): zeros "
+            "in the model keep the chains from changing them one at a time, so the numbers of "
+            "everything connected to them may be wrong"
         )
-    unmixed = [name for name, marginal in found.items() if marginal.verdict == UNMIXED]
-    if unmixed:
+    if UNMIXED in counts:
         said.append(
-            f"{len(unmixed)} variables have not mixed ({_some(unmixed)}): the chains disagree "
-            "more than their errors allow; run longer"
+            f"{counts[UNMIXED]} variables have not mixed ({_some(found, UNMIXED)}): the chains "
+            "disagree more than their errors allow; run longer"
         )
     return tuple(said)
 
 
-def _some(names: list[str]) -> str:
+def _some(found: Marginals, verdict: str) -> str:
+    return _listed(found.columns.named(verdict, 4))
+
+
+def _listed(names: list[str]) -> str:
+    """The first three, and whether there are more."""
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

@@ -1,7 +1,7 @@
 """Questions in Markov logic: a program, what is known, and which atoms are asked about."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -9,24 +9,27 @@ from typing import Any, Literal
 import numpy as np
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.marginals import OBSERVED, Marginal, Marginals
+from orbitmc.estimate.columns import certain, joined
+from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
 from orbitmc.inference import carry_out, decide
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
 from orbitmc.logic.contradictions import contradicting_rules, in_words
-from orbitmc.logic.database import Database
+from orbitmc.logic.database import TRUE, Database
 from orbitmc.logic.evidence import parse_database, read_database
 from orbitmc.logic.fact_tables import merged
 from orbitmc.logic.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground, is_closed
 from orbitmc.logic.parser import read_program
 from orbitmc.logic.query import Pattern, QueryAtoms, query_atoms, read_query
 from orbitmc.logic.syntax import Dialect, Program, atoms_of
-from orbitmc.logic.universe import universe
+from orbitmc.logic.universe import Ints, universe
 from orbitmc.settings import Settings
 from orbitmc.text import MEMORY
 
 Meaning = Literal["formula", "alchemy"]
+TRUTH = ("true",)
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,15 @@ class MarkovLogic:
 
     def in_atoms(self, found: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""
-        answer = {}
-        for atom, name in enumerate(self.asked.names):
-            variable = int(self.asked.variable[atom])
-            if variable < 0:
-                answer[name] = _known(self.asked.holds(atom))
-            else:
-                own = found[self.model.names[variable]]
-                answer[name] = _of_value(own, int(self.asked.value[atom]))
-        return Marginals(answer, found.about)
+        own, asked = found.columns, self.asked
+        unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
+        variables = [own.index[self.model.names[v]] for v in asked.variable[unknown]]
+        places = np.array(variables, dtype=np.int64)
+        sampled = own.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
+        holds = (asked.status[known] == TRUE).astype(float)
+        decided = certain(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
+        order = np.argsort(np.concatenate([unknown, known]))
+        return Marginals(joined([sampled, decided]).taken(order), found.about)
 
 
 def read_logic(
@@ -171,21 +174,5 @@ def _meaning_in_words(meaning: Meaning, place: str, count: int) -> str:
     return f"{place}{others}: {said}, which differs here"
 
 
-def _known(holds: bool) -> Marginal:
-    p, nothing, never = np.array([float(holds)]), np.zeros(1), np.zeros(1, dtype=np.bool_)
-    return Marginal(("true",), p, nothing, p, p, np.array([np.inf]), np.ones(1), OBSERVED, never)
-
-
-def _of_value(own: Marginal, value: int) -> Marginal:
-    place = slice(value, value + 1)
-    return replace(
-        own,
-        values=("true",),
-        probability=own.probability[place],
-        standard_error=own.standard_error[place],
-        low=own.low[place],
-        high=own.high[place],
-        ess=own.ess[place],
-        r_hat=own.r_hat[place],
-        rare=own.rare[place],
-    )
+def _names(asked: QueryAtoms, atoms: Ints) -> list[str]:
+    return [asked.names[atom] for atom in atoms]

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc, stdtr
 
-from orbitmc.estimate.marginals import FAIR, FEW, FORCED, GOOD, RARE, About, Marginal, Marginals
+from orbitmc.estimate.columns import Marginal, gathered
+from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.verdicts import FAIR, FEW, FORCED, GOOD, RARE
 from orbitmc.run.checkpoint import digest
 from tests.benchmarks.trusting import (
     BENCHMARKS,
@@ -36,7 +38,7 @@ def said(probability, error, verdict, ess=500.0, high=None):
 
 def scored(**variables):
     """Scores of answers, each given with the true probability of its value `yes`."""
-    found = Marginals({name: one for name, (one, _) in variables.items()}, About("", ""))
+    found = Marginals(gathered({name: one for name, (one, _) in variables.items()}), About("", ""))
     truth = {name: np.array([1 - p, p]) for name, (_, p) in variables.items()}
     return scores.scores_of(found, truth, 31)
 

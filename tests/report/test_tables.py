@@ -7,7 +7,9 @@ import pytest
 from rich.console import Console
 
 import orbitmc as om
-from orbitmc.estimate.marginals import (
+from orbitmc.estimate.columns import Marginal, gathered
+from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.verdicts import (
     EXACT,
     FAIR,
     FEW,
@@ -17,9 +19,6 @@ from orbitmc.estimate.marginals import (
     SUSPECT,
     TIED,
     UNMIXED,
-    About,
-    Marginal,
-    Marginals,
 )
 from orbitmc.report.comparison import compare
 from orbitmc.report.json_answer import json_text
@@ -39,12 +38,13 @@ def marginal(p, verdict=GOOD, *, values=("no", "yes"), error=0.01):
         np.full(2, np.inf if certain else 1234.0),
         np.full(2, 1.0 if certain else 1.002),
         verdict,
+        np.zeros(2, dtype=bool),
     )
 
 
 def sampled(**variables):
     about = About("gibbs", "it was asked for", 2.0, 7, 100, 256, 10**9)
-    return Marginals(variables, about)
+    return Marginals(gathered(variables), about)
 
 
 def plain(answer):
@@ -65,7 +65,7 @@ def test_columns_are_aligned_and_certain_values_have_no_error():
 
 
 def test_exact_answers_have_no_columns_of_errors():
-    answer = Marginals({"rain": marginal(0.25, EXACT)}, About("exact", "it is cheap"))
+    answer = Marginals(gathered({"rain": marginal(0.25, EXACT)}), About("exact", "it is cheap"))
     assert plain(answer).splitlines()[0].split() == ["variable", "value", "P", "verdict"]
 
 
@@ -126,7 +126,7 @@ def test_tied_variables_are_counted_where_there_are_any():
 
 def test_remarks_tell_what_was_done_why_and_what_to_fear():
     about = About("gibbs", "why not", 2.0, 7, 100, 256, 10**9, warnings=("mind the gap",))
-    said = remarks(Marginals({"rain": marginal(0.5)}, about))
+    said = remarks(Marginals(gathered({"rain": marginal(0.5)}), about))
     assert said[0] == (
         "gibbs (why not): 100 samples in each of 256 chains, 2.0 s, 500 million updates/s, seed 7"
     )

@@ -8,7 +8,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.choice import kernel_for
-from orbitmc.estimate.marginals import TIED, UNMIXED
+from orbitmc.estimate.verdicts import TIED, UNMIXED
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.inference import carry_out, decide
 from orbitmc.run.checkpoint import digest, load, save

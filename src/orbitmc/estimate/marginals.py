@@ -1,57 +1,40 @@
 """The answer: how probable each value of each variable is, and how sure we are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
+from orbitmc.arrays import Bytes, Floats
 from orbitmc.errors import LimitError
+from orbitmc.estimate.columns import Columns, Marginal, Places, certain, joined
 from orbitmc.estimate.statistics import Statistics, is_rare, values_of
 from orbitmc.estimate.text import compact
+from orbitmc.estimate.verdicts import (
+    BELIEVED,
+    CODE,
+    EXACT,
+    FAIR,
+    FEW,
+    FORCED,
+    FROZEN,
+    GOOD,
+    MISSED,
+    OBSERVED,
+    RARE,
+    SUSPECT,
+    TIED,
+    UNMIXED,
+)
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
 
-GOOD, FAIR, RARE, FEW, UNMIXED, TIED, MISSED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
-    "good",
-    "fair",
-    "rare",
-    "too few samples",
-    "not mixed",
-    "tied to not mixed",
-    "missed mode",
-    "frozen",
-    "tied to frozen",
-    "forced",
-    "observed",
-    "exact",
-)
-BELIEVED = frozenset({GOOD, FAIR, RARE, FORCED, OBSERVED, EXACT})
 GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
 FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
-
-
-@dataclass(frozen=True)
-class Marginal:
-    """One variable: a number per value in each array, and a verdict in words.
-
-    `rare` marks values that were seen too seldom to be known, and those that leave no more than
-    that to all others.
-    """
-
-    values: tuple[str, ...]
-    probability: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    ess: Floats
-    r_hat: Floats
-    verdict: str
-    rare: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -79,31 +62,31 @@ class About:
 
 @dataclass(frozen=True)
 class Marginals(Mapping[str, Marginal]):
-    """Marginals by variable name, in the order of the model's author."""
+    """Marginals by variable name, in the order of the model's author.
 
-    variables: Mapping[str, Marginal]
+    `columns` has all their numbers in flat arrays.
+    """
+
+    columns: Columns
     about: About = field(default_factory=lambda: About("", ""))
 
     def __getitem__(self, name: str) -> Marginal:
-        return self.variables[name]
+        return self.columns.marginal(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.variables)
+        return iter(self.columns.names)
 
     def __len__(self) -> int:
-        return len(self.variables)
+        return len(self.columns.names)
 
     @property
     def converged(self) -> bool:
         """Whether every number may be believed within its error."""
-        return all(marginal.verdict in BELIEVED for marginal in self.variables.values())
+        return self.verdicts().keys() <= BELIEVED
 
     def verdicts(self) -> dict[str, int]:
         """How many variables got each verdict."""
-        found: dict[str, int] = {}
-        for marginal in self.variables.values():
-            found[marginal.verdict] = found.get(marginal.verdict, 0) + 1
-        return found
+        return self.columns.counts()
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
@@ -116,16 +99,17 @@ class Marginals(Mapping[str, Marginal]):
         columns = ("probability", "standard_error", "low", "high", "ess", "r_hat")
         rows = [
             (name, value, *(getattr(m, column)[k] for column in columns), m.verdict)
-            for name, m in self.variables.items()
+            for name, m in self.items()
             for k, value in enumerate(m.values)
         ]
         return pd.DataFrame(rows, columns=["variable", "value", *columns, "verdict"])
 
 
-def exact_marginals(model: Model, probabilities: Mapping[str, Floats], about: About) -> Marginals:
-    """Dress exact probabilities of the free variables as an answer."""
-    _require_numbers(probabilities)
-    found = {name: _certain(model, name, p, EXACT) for name, p in probabilities.items()}
+def exact_marginals(model: Model, probabilities: Sequence[Floats], about: About) -> Marginals:
+    """Dress exact probabilities of the free variables, in the model's order, as an answer."""
+    flat = np.concatenate([np.zeros(0), *probabilities])
+    found = certain(model.names, model.values, flat, EXACT)
+    _require_numbers(found)
     return Marginals(_complete(model, found), about)
 
 
@@ -142,37 +126,28 @@ def sampled_marginals(
     """
     spread = values_of(model.graph.cardinality)
     probability = spread.probabilities(statistics.probability)
-    low, high = spread.spread(statistics.low, 1.0), spread.spread(statistics.high, 1.0)
-    low, high = (
-        np.where(spread.mirrored, 1.0 - high, low),
-        np.where(spread.mirrored, 1.0 - low, high),
-    )
-    error = spread.spread(statistics.standard_error, 0.0)
+    low, high = spread.intervals(statistics.low, statistics.high)
     ess = spread.spread(statistics.ess, float(statistics.lanes))
     r_hat = spread.spread(statistics.r_hat, 1.0)
     rare = is_rare(probability, spread.spread(statistics.states, np.inf))
     unmixed = spread.spread(statistics.kept | statistics.drifts, False)
     quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded)
-    verdicts = _verdicts(model, statistics, domains, spread.start, quality, missed)
-    found = {}
-    for variable, name in enumerate(model.names):
-        if verdicts[variable] == FORCED:
-            left = np.ones(1) if domains is None else domains.of(variable).astype(float)
-            found[name] = _certain(model, name, left, FORCED)
-            continue
-        own = slice(spread.start[variable], spread.start[variable + 1])
-        _require_numbers({name: probability[own]})
-        found[name] = Marginal(
-            model.values[variable],
-            probability[own],
-            error[own],
-            low[own],
-            high[own],
-            ess[own],
-            r_hat[own],
-            verdicts[variable],
-            rare[own],
-        )
+    start = spread.start.astype(np.int64)
+    found = Columns(
+        model.names,
+        model.values,
+        start,
+        probability,
+        spread.spread(statistics.standard_error, 0.0),
+        low,
+        high,
+        ess,
+        r_hat,
+        rare,
+        _verdicts(model, statistics, domains, start, quality, missed),
+    )
+    _settle_forced(found, domains)
+    _require_numbers(found)
     return Marginals(_complete(model, found), about)
 
 
@@ -190,67 +165,71 @@ def _verdicts(
     model: Model,
     statistics: Statistics,
     domains: Domains | None,
-    start: NDArray[Any],
+    start: Places,
     quality: Quality,
     missed: NDArray[np.bool_] | None,
-) -> list[str]:
+) -> Bytes:
+    """A code for each variable."""
     if not model.names:
-        return []
+        return np.zeros(0, dtype=np.uint8)
     verdict = _own_verdicts(quality, start[:-1])
     part_of = components(model.graph)
-    believed = np.isin(verdict, [GOOD, FAIR, RARE])
-    verdict[believed & np.isin(part_of, part_of[verdict == UNMIXED])] = TIED
+    believed = np.isin(verdict, [CODE[GOOD], CODE[FAIR], CODE[RARE]])
+    verdict[believed & np.isin(part_of, part_of[verdict == CODE[UNMIXED]])] = CODE[TIED]
     if missed is not None:
-        verdict[missed & believed] = MISSED
+        verdict[missed & believed] = CODE[MISSED]
     if domains is not None:
         remaining = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
         frozen = (statistics.open_lanes < statistics.lanes) & (remaining > 1)
-        verdict[np.isin(part_of, part_of[frozen])] = SUSPECT
-        verdict[frozen] = FROZEN
-        verdict[remaining == 1] = FORCED
-    verdict[model.graph.cardinality == 1] = FORCED
-    return list(verdict)
+        verdict[np.isin(part_of, part_of[frozen])] = CODE[SUSPECT]
+        verdict[frozen] = CODE[FROZEN]
+        verdict[remaining == 1] = CODE[FORCED]
+    verdict[model.graph.cardinality == 1] = CODE[FORCED]
+    return verdict
 
 
-def _own_verdicts(quality: Quality, first: NDArray[Any]) -> NDArray[Any]:
+def _own_verdicts(quality: Quality, first: Places) -> Bytes:
     """One verdict per variable, from its worst value; R-hat and ESS of rare ones mean nothing."""
     r_hat = np.maximum.reduceat(np.where(quality.rare, 1.0, quality.r_hat), first)
     ess = np.minimum.reduceat(np.where(quality.rare, np.inf, quality.ess), first)
     unmixed = np.logical_or.reduceat(quality.unmixed, first) | (r_hat > FAIR_R_HAT)
-    verdict = np.full(len(first), FAIR, dtype=object)
-    verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = GOOD
-    verdict[np.logical_or.reduceat(quality.rare, first)] = RARE
-    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = FEW
-    verdict[unmixed] = UNMIXED
+    verdict = np.full(len(first), CODE[FAIR], dtype=np.uint8)
+    verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = CODE[GOOD]
+    verdict[np.logical_or.reduceat(quality.rare, first)] = CODE[RARE]
+    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = CODE[FEW]
+    verdict[unmixed] = CODE[UNMIXED]
     return verdict
 
 
-def _require_numbers(probabilities: Mapping[str, Floats]) -> None:
+def _settle_forced(found: Columns, domains: Domains | None) -> None:
+    """Variables with one value left are certain of it."""
+    forced = np.repeat(found.verdict == CODE[FORCED], np.diff(found.start))
+    left = np.ones(len(forced)) if domains is None else domains.allowed.astype(float)
+    for column in (found.probability, found.low, found.high):
+        column[forced] = left[forced]
+    found.standard_error[forced], found.ess[forced], found.r_hat[forced] = 0.0, np.inf, 1.0
+    found.rare[forced] = False
+
+
+def _require_numbers(found: Columns) -> None:
     """Refuse to give a verdict on what is no number."""
-    for name, p in probabilities.items():
-        if not np.isfinite(p).all():
-            raise LimitError(
-                f"the probabilities of {name!r} came out as {p.tolist()}: the weights of this "
-                "model are beyond what sums of doubles can tell apart"
-            )
+    wrong = np.flatnonzero(~np.isfinite(found.probability))
+    if len(wrong):
+        place = int(np.searchsorted(found.start, wrong[0], side="right")) - 1
+        p = found.probability[found.start[place] : found.start[place + 1]]
+        raise LimitError(
+            f"the probabilities of {found.names[place]!r} came out as {p.tolist()}: the weights of "
+            "this model are beyond what sums of doubles can tell apart"
+        )
 
 
-def _certain(model: Model, name: str, probability: Floats, verdict: str) -> Marginal:
-    values = model.domains_of(name)
-    none, one = np.zeros(len(values)), np.ones(len(values))
-    p = np.asarray(probability, dtype=np.float64)
-    never = np.zeros(len(values), dtype=np.bool_)
-    return Marginal(values, p, none, p, p, np.full(len(values), np.inf), one, verdict, never)
-
-
-def _complete(model: Model, found: Mapping[str, Marginal]) -> dict[str, Marginal]:
+def _complete(model: Model, found: Columns) -> Columns:
     """Put observed variables back in their places."""
-    everything = {}
-    for name in model.order:
-        if name in found:
-            everything[name] = found[name]
-        else:
-            seen = model.observed[name]
-            indicator = np.eye(len(seen.values))[seen.value]
-            everything[name] = _certain(model, name, indicator, OBSERVED)
-    return everything
+    if model.order == model.names:
+        return found
+    seen = model.observed.values()
+    indicators = [np.eye(len(one.values))[one.value] for one in seen]
+    flat = np.concatenate([np.zeros(0), *indicators])
+    observed = certain(list(model.observed), [one.values for one in seen], flat, OBSERVED)
+    everything = joined([found, observed])
+    return everything.taken(np.array([everything.index[name] for name in model.order]))

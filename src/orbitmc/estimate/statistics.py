@@ -198,6 +198,14 @@ class Values:
         found = self.spread(numbers, 1.0)
         return np.where(self.mirrored, 1.0 - found, found)
 
+    def intervals(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Both ends of each value's interval; a mirrored one is turned around."""
+        below, above = self.spread(low, 1.0), self.spread(high, 1.0)
+        return (
+            np.where(self.mirrored, 1.0 - above, below),
+            np.where(self.mirrored, 1.0 - below, above),
+        )
+
 
 def values_of(cardinality: Indices) -> Values:
     """Say which row serves each value: value 0 of a binary variable mirrors value 1."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginal, Marginals
+    from orbitmc.estimate.columns import Marginal
+    from orbitmc.estimate.marginals import Marginals
 
 SAMPLED = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
 CERTAIN = ("variable", "value", "P", "verdict")

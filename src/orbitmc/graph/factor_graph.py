@@ -72,12 +72,11 @@ class FactorGraph(NamedTuple):
 
     def has_zeros(self) -> bool:
         """Whether some states are impossible (a log-potential of minus infinity)."""
-        used = np.unique(self.table_of)
-        sizes = lengths(self.table_start)
-        return bool(np.isneginf(self.table).any()) and any(
-            np.isneginf(self.table[self.table_start[t] : self.table_start[t] + sizes[t]]).any()
-            for t in used
-        )
+        zeros = np.isneginf(self.table)
+        if not zeros.any():
+            return False
+        before = np.concatenate([[0], np.cumsum(zeros)])[self.table_start]
+        return bool(np.any((np.diff(before) > 0)[self.table_of]))
 
 
 def incidence(variables: int, scope_start: Indices, scope: Indices) -> tuple[Indices, Indices]:

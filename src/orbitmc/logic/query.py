@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.logic.database import TRUE, UNKNOWN
+from orbitmc.logic.database import UNKNOWN
 from orbitmc.logic.grounding import Ground
 from orbitmc.logic.names import atom_names
 from orbitmc.logic.syntax import Program
@@ -40,9 +40,6 @@ class QueryAtoms:
     status: NDArray[np.int8]
     variable: Ints
     value: Ints
-
-    def holds(self, atom: int) -> bool:
-        return bool(self.status[atom] == TRUE)
 
 
 def read_query(text: str, program: Program) -> tuple[Pattern, ...]:

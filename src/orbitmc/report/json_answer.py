@@ -5,7 +5,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orbitmc.estimate.marginals import Marginal, Marginals
+from orbitmc.estimate.columns import Marginal
+from orbitmc.estimate.marginals import Marginals
 
 
 def json_object(answer: Marginals) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orbitmc.estimate.marginals import BELIEVED, RARE, Marginals
+from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import LEFT_ALIGNED, headings, plain_table, rows
+from orbitmc.estimate.verdicts import BELIEVED, RARE
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")

@@ -1,23 +1,18 @@
 """What was done, why, and whether to believe it, in sentences."""
 
-import math
 from collections.abc import Mapping
 
-import numpy as np
-
-from orbitmc.estimate.marginals import (
+from orbitmc.estimate.marginals import GOOD_ESS, GOOD_R_HAT, Marginals
+from orbitmc.estimate.verdicts import (
     FAIR,
     FEW,
     FROZEN,
     GOOD,
-    GOOD_ESS,
-    GOOD_R_HAT,
     MISSED,
     RARE,
     SUSPECT,
     TIED,
     UNMIXED,
-    Marginals,
 )
 
 
@@ -118,7 +113,4 @@ def _extremes(answer: Marginals) -> str:
 
 def worst(answer: Marginals) -> tuple[float, float]:
     """The largest R-hat and the smallest ESS of all sampled values."""
-    sampled = [m for m in answer.values() if np.isfinite(m.ess).all()]
-    r_hat = max((float(m.r_hat.max()) for m in sampled), default=1.0)
-    ess = min((float(m.ess.min()) for m in sampled), default=math.inf)
-    return r_hat, ess
+    return answer.columns.extremes()
