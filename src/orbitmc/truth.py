@@ -12,7 +12,8 @@ from orbitmc.choice import kernel_for
 from orbitmc.entrants import Entrant, Ready, by_method, ready
 from orbitmc.errors import LimitError
 from orbitmc.estimate.divergence import Divergence, expected_divergence
-from orbitmc.estimate.statistics import ROUNDING, values_of
+from orbitmc.estimate.row_summaries import ROUNDING
+from orbitmc.estimate.statistics import values_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import MEMORY, predict
 from orbitmc.graph.conditionals import Conditionals

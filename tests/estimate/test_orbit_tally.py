@@ -7,7 +7,7 @@ from orbitmc.compiled import compiled
 from orbitmc.errors import LimitError
 from orbitmc.estimate import orbit_tally as module
 from orbitmc.estimate.orbit_tally import orbit_tally, rows_of_orbits
-from orbitmc.estimate.statistics import pooled
+from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
 from orbitmc.graph.conditionals import conditionals, scratch
 from orbitmc.groups.permutation import from_images, from_row
@@ -83,5 +83,7 @@ def test_pools_join_equal_values_of_one_orbit():
     sizes = np.array([2, 2, 3, 3, 1], dtype=np.uint32)
     pools = rows_of_orbits(sizes, np.array([0, 0, 2, 2, 4]))
     assert pools.tolist() == [0, 0, 1, 2, 3, 1, 2, 3]
-    rows = np.arange(8.0)[:, None] * np.ones((1, 2))
-    assert pooled(rows, pools)[:, 0].tolist() == [0.5, 0.5, 3.5, 4.5, 5.5, 3.5, 4.5, 5.5]
+    rows = np.arange(8.0)[:, None] * np.ones((3, 1, 2))
+    means = pooled(rows, pools)
+    assert means.shape == (3, 4, 2)
+    assert means[2, :, 1].tolist() == [0.5, 3.5, 4.5, 5.5]

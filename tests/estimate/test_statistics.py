@@ -99,8 +99,8 @@ def test_forgetful_chains_are_rarely_accused():
         smallest = fdtrc(degrees, 93, ratio).min()
         assert 4_000 * smallest > 1e-4
         assert 4_000 * smallest < 20
-    assert not persistence(means, lengths, 1e-11).kept.any()
-    assert not persistence(means, lengths, 1e-11).drifts.any()
+    assert not persistence(means, lengths, 1e-11, means.shape[1]).kept.any()
+    assert not persistence(means, lengths, 1e-11, means.shape[1]).drifts.any()
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0])

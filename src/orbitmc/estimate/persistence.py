@@ -31,19 +31,20 @@ class Persistence(NamedTuple):
     drifts: NDArray[np.bool_]
 
 
-def persistence(means: Floats, lengths: Floats, smallest: float) -> Persistence:
+def persistence(means: Floats, lengths: Floats, smallest: float, tested: int) -> Persistence:
     """Test `means[part, row, column]` of parts with so many samples.
 
-    Differences below `smallest` come from rounding. The false-alarm rate is shared among rows.
+    Differences below `smallest` come from rounding. The false-alarm rate is shared among all rows
+    that are `tested`, here or elsewhere.
     """
-    parts, rows, columns = means.shape
+    parts, _, columns = means.shape
     if parts < 2 or columns < 2:
-        none = np.zeros(rows, dtype=np.bool_)
+        none = np.zeros(means.shape[1], dtype=np.bool_)
         return Persistence(none, none)
     between, together, residual = _mean_squares(means, lengths)
     floor = smallest**2 * float(lengths.mean())
     rest = (columns - 1) * (parts - 1)
-    level = FALSE_ALARM / max(rows, 1)
+    level = FALSE_ALARM / max(tested, 1)
     ratio = between / np.maximum(residual, floor)
     kept = (fdtrc(columns - 1, rest, ratio) < level) & (ratio > 1.0 / (1.0 - LARGEST_SHARE))
     drifts = fdtrc(parts - 1, rest, together / np.maximum(residual, floor)) < level

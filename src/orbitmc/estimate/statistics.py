@@ -10,12 +10,11 @@ from scipy.special import stdtrit
 
 from orbitmc.arrays import Floats, Indices
 from orbitmc.estimate.orbit_tally import OrbitTally
-from orbitmc.estimate.persistence import persistence
-from orbitmc.estimate.tallies import PARTS, Tally, capacity, rows_of
+from orbitmc.estimate.row_summaries import ROUNDING, row_summaries
+from orbitmc.estimate.tallies import Tally, rows_of
 from orbitmc.random import COLUMNS
 
 LEVEL = 0.95
-ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
 RARE = 10.0  # / n is how often a value must occur to be known from n independent states
 
@@ -57,21 +56,14 @@ def statistics(
     Rows with the same number in `part_of` belong to variables that depend on each other; unless it
     is given, all do.
     """
-    per_column = lanes // COLUMNS
-    lengths = part_lengths(recorded)
-    means = _part_means(tallies, lengths, per_column)
-    if pools is not None:
-        means = np.stack([pooled(part, pools) for part in means])
-    columns = np.tensordot(lengths / recorded, means, axes=1)
-    probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
-    chains, count = lanes * len(tallies), columns.shape[1]
-    spread = columns.std(axis=1, ddof=1) / np.sqrt(count)
+    seen = row_summaries(tallies, recorded, lanes, pools)
+    probability, spread = seen.probability, seen.spread
+    chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
     together = np.zeros(len(probability), np.int64) if part_of is None else part_of
     states = states_seen(probability, spread, chains, recorded, together)
     standard_error = np.maximum(spread, np.maximum(probability, 1.0 - probability) / states)
     ess = effective_size(probability, standard_error, states)
-    low, high = interval(probability, ess, states, degrees=count - 1)
-    persistent = persistence(means, lengths, ROUNDING)
+    low, high = interval(probability, ess, states, degrees=columns - 1)
     return Statistics(
         probability=probability,
         spread=spread,
@@ -79,22 +71,14 @@ def statistics(
         low=low,
         high=high,
         ess=ess,
-        r_hat=_r_hat(probability, _half_means(means, lengths), per_column),
+        r_hat=seen.r_hat,
         states=states,
-        kept=persistent.kept,
-        drifts=persistent.drifts,
-        open_lanes=sum((t.open.astype(np.int64).sum(axis=1) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
+        kept=seen.kept,
+        drifts=seen.drifts,
+        open_lanes=sum((t.open.sum(axis=1, dtype=np.int64) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
         recorded=recorded,
     )
-
-
-def pooled(rows: Floats, pools: NDArray[np.int64]) -> Floats:
-    """Replace each row by the mean of its pool."""
-    sums = np.zeros((int(pools.max(initial=-1)) + 1, rows.shape[1]))
-    np.add.at(sums, pools, rows)
-    means: Floats = sums / np.bincount(pools, minlength=len(sums))[:, None]
-    return means[pools]
 
 
 def states_seen(
@@ -147,39 +131,6 @@ def interval(
     high = np.maximum(centre + half, probability + (1.0 - probability) * unseen)
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     return np.where(probability <= 0.0, 0.0, low), np.where(probability >= 1.0, 1.0, high)
-
-
-def part_lengths(recorded: int) -> Floats:
-    """How many samples lie in each part of time."""
-    size = capacity(recorded)
-    lengths = np.clip(recorded - size * np.arange(PARTS), 0, size)
-    return lengths[lengths > 0].astype(np.float64)
-
-
-def _part_means(tallies: Sequence[Tally | OrbitTally], lengths: Floats, per_column: int) -> Floats:
-    """Means of columns in parts of time: `[part, row, column]`."""
-    sums = np.concatenate([t.sums[: len(lengths)] for t in tallies], axis=2)
-    sums /= lengths[:, None, None] * per_column
-    return sums
-
-
-def _half_means(means: Floats, lengths: Floats) -> Floats:
-    """Column means of the earlier and of the later samples, side by side."""
-    cut = int(np.argmin(np.abs(np.cumsum(lengths) - lengths.sum() / 2))) + 1
-    halves = [
-        np.tensordot(lengths[parts] / lengths[parts].sum(), means[parts], axes=1)
-        for parts in (slice(0, cut), slice(cut, None))
-        if len(lengths[parts])
-    ]
-    return np.concatenate(halves, axis=1)
-
-
-def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
-    """Split R-hat of single lanes: a column is the mean of several, so it varies less."""
-    between = per_column * halves.var(axis=1, ddof=1)
-    between[between < ROUNDING**2] = 0.0
-    within = np.maximum(probability * (1 - probability) - between, 1e-300)
-    return np.where(between == 0.0, 1.0, np.sqrt(1.0 + np.minimum(between / within, 1e6)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""What columns say of each row, some thousand rows at a time, so that little memory is needed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.arrays import Floats
+from orbitmc.estimate.orbit_tally import OrbitTally
+from orbitmc.estimate.persistence import persistence
+from orbitmc.estimate.tallies import PARTS, Tally, capacity
+from orbitmc.random import COLUMNS
+
+ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
+ROWS = 2**14  # at a time: a few MiB for each pack
+
+Pools = NDArray[np.int64]
+
+
+class RowSummaries(NamedTuple):
+    """Per row: mean and spread of all columns, R-hat, and whether columns forget.
+
+    `spread` is the standard error that columns show; `kept` and `drifts` as in `Persistence`.
+    """
+
+    probability: Floats
+    spread: Floats
+    r_hat: Floats
+    kept: NDArray[np.bool_]
+    drifts: NDArray[np.bool_]
+
+
+def row_summaries(
+    tallies: Sequence[Tally | OrbitTally], recorded: int, lanes: int, pools: Pools | None = None
+) -> RowSummaries:
+    """Summarise the tallies of packs that have each recorded as many samples in as many lanes.
+
+    Rows with the same number in `pools` are known to be equal (exact symmetries): their tallies
+    are averaged, and all of them get what is found.
+    """
+    lengths = part_lengths(recorded)
+    sums = [tally.sums[: len(lengths)] for tally in tallies]
+    rows = sums[0].shape[1]
+    if pools is not None:
+        sums = [pooled(own, pools) for own in sums]
+    found = [_summarised(means, lengths, lanes, rows) for means in _means(sums, lengths, lanes)]
+    whole: list[Any] = [np.concatenate(column) for column in zip(*found, strict=True)]
+    return RowSummaries(*(whole if pools is None else [column[pools] for column in whole]))
+
+
+def pooled(sums: Floats, pools: Pools) -> Floats:
+    """Mean sums of each pool: `sums[part, row, column]` has pools for rows then."""
+    parts, _, columns = sums.shape
+    sizes = np.bincount(pools)
+    means = np.empty((parts, len(sizes), columns))
+    for part in range(parts):
+        for column in range(columns):
+            means[part, :, column] = np.bincount(pools, weights=sums[part, :, column]) / sizes
+    return means
+
+
+def part_lengths(recorded: int) -> Floats:
+    """How many samples lie in each part of time."""
+    size = capacity(recorded)
+    lengths = np.clip(recorded - size * np.arange(PARTS), 0, size)
+    return lengths[lengths > 0].astype(np.float64)
+
+
+def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floats]:
+    """Means of columns in parts of time, `[part, row, column]`, of some rows at a time.
+
+    There is at least one such piece.
+    """
+    weights = lengths[:, None, None] * (lanes // COLUMNS)
+    for first in range(0, max(1, sums[0].shape[1]), ROWS):
+        piece = np.concatenate([own[:, first : first + ROWS] for own in sums], axis=2)
+        piece /= weights
+        yield piece
+
+
+def _summarised(means: Floats, lengths: Floats, lanes: int, rows: int) -> RowSummaries:
+    """Summaries of a piece of so many rows in all."""
+    columns = np.tensordot(lengths / lengths.sum(), means, axes=1)
+    probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
+    spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
+    r_hat = _r_hat(probability, _half_means(means, lengths), lanes // COLUMNS)
+    return RowSummaries(probability, spread, r_hat, *persistence(means, lengths, ROUNDING, rows))
+
+
+def _half_means(means: Floats, lengths: Floats) -> Floats:
+    """Column means of the earlier and of the later samples, side by side."""
+    cut = int(np.argmin(np.abs(np.cumsum(lengths) - lengths.sum() / 2))) + 1
+    halves = [
+        np.tensordot(lengths[parts] / lengths[parts].sum(), means[parts], axes=1)
+        for parts in (slice(0, cut), slice(cut, None))
+        if len(lengths[parts])
+    ]
+    return np.concatenate(halves, axis=1)
+
+
+def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
+    """Split R-hat of single lanes: a column is the mean of several, so it varies less."""
+    between = per_column * halves.var(axis=1, ddof=1)
+    between[between < ROUNDING**2] = 0.0
+    within = np.maximum(probability * (1 - probability) - between, 1e-300)
+    return np.where(between == 0.0, 1.0, np.sqrt(1.0 + np.minimum(between / within, 1e6)))

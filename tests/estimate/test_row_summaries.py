@@ -1,0 +1,66 @@
+"""Statistics made chunk by chunk are those of all rows at once; pools share theirs."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from orbitmc.estimate import row_summaries
+from orbitmc.estimate.persistence import persistence
+from orbitmc.estimate.row_summaries import part_lengths
+from orbitmc.estimate.statistics import Statistics, statistics
+from orbitmc.estimate.tallies import PARTS, ChanceTally
+from orbitmc.random import COLUMNS
+
+LANES, RECORDED = 64, 16
+NUMBERS = [field.name for field in fields(Statistics) if field.name not in ("lanes", "recorded")]
+
+
+def tallies(rows, *, packs=2, variables=0):
+    rng = np.random.default_rng(rows)
+    sums = LANES // COLUMNS * RECORDED / PARTS * rng.random((packs, PARTS, rows, COLUMNS))
+    opened = rng.integers(0, 2, (packs, variables, LANES), dtype=np.uint8)
+    start = np.zeros(1, dtype=np.uint32)
+    return [ChanceTally(own, start, marks) for own, marks in zip(sums, opened, strict=True)]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 23])
+def test_chunks_change_nothing(monkeypatch, rows):
+    whole = statistics(tallies(rows, variables=5), RECORDED, LANES)
+    monkeypatch.setattr(row_summaries, "ROWS", 4)
+    found = statistics(tallies(rows, variables=5), RECORDED, LANES)
+    assert (found.lanes, found.recorded) == (whole.lanes, whole.recorded)
+    for name in NUMBERS:
+        assert getattr(found, name).tolist() == getattr(whole, name).tolist(), name
+
+
+def test_rows_of_all_chunks_share_one_false_alarm_rate(monkeypatch):
+    rows, chunk, lengths = 23, 4, part_lengths(RECORDED)
+    noise = tallies(rows, packs=1)[0]
+    for strength in np.linspace(0.0, 8.0, 400):  # until columns differ so much that chunks matter
+        sums = noise.sums.copy()
+        sums[:, 5] += strength * np.arange(COLUMNS)
+        means = sums / (lengths[:, None, None] * (LANES // COLUMNS))
+        few = persistence(means, lengths, 0.0, chunk).kept[5]
+        if few and not persistence(means, lengths, 0.0, rows).kept[5]:
+            break
+    else:
+        pytest.fail("no strength tells the two rates apart")
+    monkeypatch.setattr(row_summaries, "ROWS", chunk)
+    assert not statistics([noise._replace(sums=sums)], RECORDED, LANES).kept.any()
+
+
+def test_rows_of_a_pool_are_averaged_and_share_all_numbers(monkeypatch):
+    monkeypatch.setattr(row_summaries, "ROWS", 2)
+    pools = np.array([0, 1, 0, 2, 3, 3, 3])
+    found = statistics(tallies(7), RECORDED, LANES, pools)
+    alone = statistics(tallies(7), RECORDED, LANES)
+    for members in ([0, 2], [4, 5, 6]):
+        assert len(set(found.standard_error[members])) == 1
+        mean = alone.probability[members].mean()
+        assert found.probability[members] == pytest.approx(mean, abs=1e-14)
+        # independent rows: their mean is surer than the surest of two or three like these
+        assert found.standard_error[members[0]] < alone.standard_error[members].max()
+    for row in (1, 3):
+        for name in ("probability", "standard_error", "low", "high", "ess", "r_hat"):
+            assert getattr(found, name)[row] == getattr(alone, name)[row]
