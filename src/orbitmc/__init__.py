@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from orbitmc.models.chimera import chimera, random_chimera, read_chimera
     from orbitmc.models.ising import ising, ising_grid
     from orbitmc.models.potts import potts_grid
-    from orbitmc.run.sampler import Run, sample
+    from orbitmc.run.run import Run
+    from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule
     from orbitmc.settings import Settings
 
@@ -67,7 +68,7 @@ _HOMES = {
     "Model": "graph.model",
     "OrbitError": "errors",
     "Overview": "inspection",
-    "Run": "run.sampler",
+    "Run": "run.run",
     "Schedule": "run.schedule",
     "Settings": "settings",
     "chimera": "models.chimera",

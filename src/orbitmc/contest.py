@@ -11,7 +11,8 @@ from orbitmc.entrants import Ready
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.inference import TALLIES
-from orbitmc.run.sampler import LANES, LEAST_SHARE, Run, sample
+from orbitmc.run.run import LEAST_SHARE, Run
+from orbitmc.run.sampler import LANES, sample
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
 from orbitmc.truth import Truth
 

@@ -29,7 +29,8 @@ from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.lifting import Lifting, typed_group
 from orbitmc.logic.grounding import Ground
 from orbitmc.run.missing import missed_by
-from orbitmc.run.sampler import Run, Watcher, glimpse, sample
+from orbitmc.run.run import Run, Watcher
+from orbitmc.run.sampler import glimpse, sample
 from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
 from orbitmc.text import in_words
 from orbitmc.tune.race import Choice, race

@@ -9,7 +9,7 @@ from orbitmc.cli.exits import say
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from orbitmc.run.sampler import Run
+    from orbitmc.run.run import Run
 
 COST = 0.01
 SECONDS_PER_NUMBER = 1e-8  # what statistics take per tallied number, before they are measured

@@ -11,7 +11,7 @@ from orbitmc.cli.progress import Watching
 from orbitmc.cli.stopping import Stopping
 from orbitmc.errors import InputError
 from orbitmc.run.checkpoint import Checkpoints, save
-from orbitmc.run.sampler import Run, Watcher
+from orbitmc.run.run import Run, Watcher
 
 
 class Session:

@@ -24,7 +24,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, empty_pack
-from orbitmc.run.sampler import Run
+from orbitmc.run.run import Run
 from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import Snapshot
 

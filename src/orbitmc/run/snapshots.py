@@ -9,7 +9,7 @@ from orbitmc.arrays import Floats
 from orbitmc.estimate.statistics import Statistics
 
 if TYPE_CHECKING:
-    from orbitmc.run.sampler import Run
+    from orbitmc.run.run import Run
 
 
 @dataclass(frozen=True)
