@@ -11,11 +11,12 @@ from orbitmc.entrants import Ready
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.inference import TALLIES
-from orbitmc.run.run import LEAST_SHARE, Run
+from orbitmc.run.run import Run
 from orbitmc.run.sampler import LANES, sample
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
 from orbitmc.truth import Truth
 
+LEAST_SHARE = 0.25  # of the time belongs to the chains, however long an entrant prepares
 WARM_UP = 32  # sweeps that every contestant throws away
 
 
@@ -79,7 +80,7 @@ def _points(run: Run, one: Ready, estimator: str, truth: Truth) -> Iterator[Poin
             one.name,
             estimator,
             run.seed,
-            iterations=(run.warmed + seen.samples) * run.spacing,
+            iterations=run.warm_up_steps + seen.samples * run.spacing,
             updates=seen.updates,
             seconds=one.seconds + seen.seconds,
             error=divergence(

@@ -35,8 +35,9 @@ from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
 from orbitmc.text import in_words
 from orbitmc.tune.race import Choice, race
 
-EXACT_SECONDS = 20.0  # `auto` prefers an exact answer that takes at most this long, or the run
+EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
+ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 TALLIES: Mapping[str, type] = {
@@ -44,6 +45,7 @@ TALLIES: Mapping[str, type] = {
     "values": ValueTally,
     "orbits": OrbitTally,
 }
+HURRY = "no time to look for modes that chains may have missed"
 AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
@@ -69,7 +71,8 @@ class Decision:
     """How a question will be answered, and why; `settings` name a method that is not `auto`.
 
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
-    took. `prepared` are its conditionals, if the decision needed them already.
+    took. `prepared` are its conditionals, if the decision needed them already. It took so many
+    `seconds`, without compiling.
     """
 
     model: Model
@@ -79,6 +82,7 @@ class Decision:
     choice: Choice | None = None
     prepared: Conditionals | None = None
     remarks: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 def decide(model: Model, settings: Settings) -> Decision:
@@ -90,18 +94,19 @@ def decide(model: Model, settings: Settings) -> Decision:
         raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
     settings.require_use()
     try:
-        firm = hardened(model)
-        if settings.method in ("auto", "exact"):
-            decision = _exact_or_sampled(firm.model, settings)
-        else:
-            decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
-        return replace(decision, remarks=firm.remarks)
+        with Stopwatch() as deciding:
+            firm = hardened(model)
+            if settings.method in ("auto", "exact"):
+                decision = _exact_or_sampled(firm.model, settings)
+            else:
+                decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
     except ContradictionError as error:
         raise explained(model, error) from None
+    return replace(decision, remarks=firm.remarks, seconds=deciding.seconds)
 
 
 def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
-    patience = ORDER_SECONDS if settings.method == "auto" else 5 * ORDER_SECONDS
+    patience = _patience(settings)
     try:
         plan = predict(model.graph, memory=settings.memory, seconds=patience)
     except LimitError as error:
@@ -111,6 +116,13 @@ def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
     if settings.method == "exact" or _affordable(plan, settings):
         return Decision(model, replace(settings, method="exact"), price(plan), plan)
     return _sampled(model, settings, f"{price(plan)}, too much")
+
+
+def _patience(settings: Settings) -> float:
+    """How long to look for a good order; a short run cannot wait for it."""
+    if settings.method == "exact":
+        return 5 * ORDER_SECONDS
+    return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
 
 
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
@@ -135,19 +147,26 @@ def carry_out(
     decision: Decision,
     watchers: Iterable[Watcher] = (),
     ground: Ground | None = None,
+    *,
+    after: float = 0.0,
 ) -> Marginals:
-    """Answer as decided; `ground` is the program that the model means, if there is one."""
+    """Answer as decided; `ground` is the program that the model means, if there is one.
+
+    A timed run leaves so many seconds for what is done with its answer `after` it.
+    """
     try:
-        found = _answered(decision, watchers, ground)
+        found = _answered(decision, watchers, ground, after)
     except ContradictionError as error:
         raise explained(decision.model, error) from None
     return with_warnings(found, decision.remarks)
 
 
-def _answered(decision: Decision, watchers: Iterable[Watcher], ground: Ground | None) -> Marginals:
+def _answered(
+    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
+) -> Marginals:
     if decision.plan is not None:
         return answer_exactly(decision.model, decision.settings, decision.plan)
-    return answer_by_sampling(decision, watchers, ground)
+    return answer_by_sampling(decision, watchers, ground, after)
 
 
 def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
@@ -167,12 +186,12 @@ def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
 
 
 def answer_by_sampling(
-    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None
+    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float = 0.0
 ) -> Marginals:
     """Answer by running chains."""
     model, settings = decision.model, decision.settings
-    prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
-    with Stopwatch() as finding:
+    with Stopwatch() as preparing:
+        prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
         lifting = kernel_for(model, prepared, settings, ground)
     run = sample(
         model.graph,
@@ -186,7 +205,8 @@ def answer_by_sampling(
         group=averaged_group(model, settings),
         prepared=prepared,
         watchers=watchers,
-        spent=finding.seconds + (decision.choice.seconds if decision.choice else 0.0),
+        spent=decision.seconds + preparing.seconds,
+        after=after,
     )
     return answer(model, run, decision.reason, settings, lifting, decision.choice)
 
@@ -205,15 +225,30 @@ def answer(
     choice: Choice | None = None,
 ) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
+    with Stopwatch() as answering:
+        found = _said(model, run, reason, settings, lifting, choice)
+    seconds = run.seconds + answering.seconds
+    return replace(found, about=replace(found.about, seconds=seconds))
+
+
+def _said(
+    model: Model,
+    run: Run,
+    reason: str,
+    settings: Settings,
+    lifting: Lifting,
+    choice: Choice | None,
+) -> Marginals:
     method = settings.method
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     slices = slices_in_words(run.outcomes) if isinstance(run.kernel, MCSat) else ""
     averages = AVERAGES if settings.estimator == "orbits" else ""
+    hurry = HURRY if run.skips_modes else ""
     about = About(
         method=method if method in ("mcsat", "lifted", "lmh") else "gibbs",
-        reason="; ".join(part for part in (reason, lifting.about, averages, slices) if part),
+        reason="; ".join(part for part in (reason, lifting.about, averages, slices, hurry) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
@@ -226,7 +261,7 @@ def answer(
     )
     known = _statistics(run, lifting)
     missed = missed_by(run, known)
-    found = sampled_marginals(model, known, domains, about, missed)
+    found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found)
     if about.outcomes.get(BY_SAMPLE_SAT):
@@ -267,7 +302,7 @@ def price(plan: Plan) -> str:
 
 
 def _affordable(plan: Plan, settings: Settings) -> bool:
-    limit = max(EXACT_SECONDS, settings.seconds or 0.0)
+    limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
     return plan.bytes <= settings.memory and plan.seconds <= limit
 
 

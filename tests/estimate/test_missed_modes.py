@@ -43,20 +43,22 @@ def test_forty_atoms_that_look_independent_have_missed_their_conjunction(more):
     """The state of all ones has a probability of 0.78; atoms that are elsewhere change nothing."""
     graph = conjunction(40, 29.0, more)
     best = np.ones(40 + more, dtype=np.uint8)
-    found = missed_modes(graph, best, states(40 + more), run_with([0.5] * (40 + more)))
+    found = missed_modes(
+        graph, best, states(40 + more), run_with([0.5] * (40 + more)), components(graph)
+    )
     assert found.tolist() == [True] * 40 + [False] * more
 
 
 def test_a_state_that_weighs_too_little_is_not_missed():
     graph, best = conjunction(40, 20.0), np.ones(40, dtype=np.uint8)
-    assert not missed_modes(graph, best, states(40), run_with([0.5] * 40)).any()
+    assert not missed_modes(graph, best, states(40), run_with([0.5] * 40), components(graph)).any()
 
 
 def test_a_chain_that_is_there_has_not_missed_it():
     graph, best = conjunction(40, 29.0), np.ones(40, dtype=np.uint8)
     values = states(40)
     values[:, 17] = 1
-    assert not missed_modes(graph, best, values, run_with([0.5] * 40)).any()
+    assert not missed_modes(graph, best, values, run_with([0.5] * 40), components(graph)).any()
 
 
 def test_right_marginals_are_never_accused():
@@ -69,7 +71,9 @@ def test_right_marginals_are_never_accused():
         rng = np.random.default_rng(seed)
         drawn = every[:, rng.choice(len(weights), LANES, p=weights / weights.sum())]
         known = run_with([marginal[1] for marginal in brute_force.marginals(graph)])
-        assert not missed_modes(graph, every[:, logs.argmax()], drawn, known).any()
+        assert not missed_modes(
+            graph, every[:, logs.argmax()], drawn, known, components(graph)
+        ).any()
 
 
 def test_log_weights_of_parts_add_up_to_those_of_states():

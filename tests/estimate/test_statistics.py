@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import fdtrc
 
-from orbitmc.estimate.persistence import _mean_squares, persistence
+from orbitmc.estimate.persistence import _mean_squares, critical_ratio, persistence
 from orbitmc.estimate.statistics import (
     effective_size,
     interval,
@@ -101,6 +101,14 @@ def test_forgetful_chains_are_rarely_accused():
         assert 4_000 * smallest < 20
     assert not persistence(means, lengths, 1e-11, means.shape[1]).kept.any()
     assert not persistence(means, lengths, 1e-11, means.shape[1]).drifts.any()
+
+
+@pytest.mark.parametrize(("first", "second"), [(7, 21), (31, 93), (3, 7)])
+@pytest.mark.parametrize("level", [1e-3, 1e-6, 1e-13])
+def test_critical_ratios_are_passed_as_often_as_they_say(first, second, level):
+    found = critical_ratio(first, second, level)
+    assert fdtrc(first, second, found) <= level
+    assert fdtrc(first, second, found) == pytest.approx(level, rel=1e-9)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0])

@@ -5,6 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.potentials import log_weight
@@ -48,7 +49,9 @@ def test_a_heavy_state_that_single_steps_do_not_find_costs_the_verdict(model, se
 
 def test_without_annealed_starts_nobody_would_notice(monkeypatch):
     model = conjunction(40, 29.0)
-    monkeypatch.setattr("orbitmc.run.sampler.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8))
+    monkeypatch.setattr(
+        "orbitmc.run.starting.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8)
+    )
     found = om.marginals(model, method="gibbs", samples=100, seed=1)
     assert found.converged
     assert found["v0"].probability[1] == pytest.approx(0.5)
@@ -81,7 +84,7 @@ def test_annealed_states_are_heavy_and_belong_to_the_seed():
     rng = np.random.default_rng(1)
     anywhere = (rng.random(states.shape) * graph.cardinality[:, None]).astype(np.uint8)
     assert log_weight(graph, states).mean() > log_weight(graph, anywhere).max()
-    best = heaviest(graph, states)
+    best = heaviest(graph, states, components(graph))
     assert log_weight(graph, best[:, None])[0] >= log_weight(graph, states).max() - 1e-9
 
 
@@ -107,11 +110,15 @@ def test_only_one_column_of_each_pack_is_annealed_whatever_the_number_of_packs()
         )
 
     plain, few, many = started(3), started(3), started(9)
-    occupy_modes(model.graph, few, seed=4)
-    best = occupy_modes(model.graph, many, seed=4)
+    part_of = components(model.graph)
+    occupy_modes(model.graph, dict(enumerate(few)), part_of, seed=4)
+    best = occupy_modes(model.graph, dict(enumerate(many)), part_of, seed=4)
     for before, after, again in zip(plain, few, many, strict=False):
         changed = (before.values != after.values).any(axis=0)
         assert not np.delete(changed, slice(None, None, COLUMNS)).any()
         assert (after.values == again.values).all()
+    late = started(3)[2]
+    occupy_modes(model.graph, {2: late}, part_of, seed=4)
+    assert (late.values == few[2].values).all()
     assert best.tolist() == [1] * 12
-    assert (heaviest_state(model.graph, 9, 64, seed=4) == best).all()
+    assert (heaviest_state(model.graph, 9, 64, part_of, seed=4) == best).all()

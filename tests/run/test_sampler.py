@@ -48,22 +48,12 @@ def test_a_pack_depends_on_its_number_not_on_its_company():
         assert one.tally.sums.tobytes() == two.tally.sums.tobytes()
 
 
-def test_a_time_budget_is_kept():
-    graph = random_graph(5, variables=(6, 7))
-    run(graph, Schedule(samples=1))
-    found = run(graph, Schedule(seconds=1.0), threads=1)
-    assert found.recorded > 0
-    assert found.warmed > 0
-    # The budget is wall time; a loaded machine may delay the last round.
-    assert 0.9 <= found.seconds <= 1.5
-
-
 def test_long_preparations_leave_time_for_a_warm_up():
     found = run(random_graph(3), Schedule(seconds=0.4), spent=10.0)
     assert found.preparing >= 10.0
-    assert found.warmed > 0
+    assert found.warm_up_steps > 0
     assert found.recorded > 0
-    assert found.seconds >= found.preparing + 0.1  # a quarter of what was asked for
+    assert found.ends == pytest.approx(found.preparing + 0.04)  # a tenth of what was asked for
 
 
 def test_samples_and_warm_up_are_counted_exactly():

@@ -28,7 +28,6 @@ from orbitmc.estimate.verdicts import (
     TIED,
     UNMIXED,
 )
-from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import Domains
 
@@ -118,10 +117,12 @@ def sampled_marginals(
     statistics: Statistics,
     domains: Domains | None,
     about: About,
+    part_of: NDArray[np.int64],
     missed: NDArray[np.bool_] | None = None,
 ) -> Marginals:
     """Dress the statistics of a run as an answer; `domains` tells forced from frozen.
 
+    `part_of` has the connected component of each variable.
     `missed` marks variables whose numbers are known to be wrong, because a mode was missed.
     """
     spread = values_of(model.graph.cardinality)
@@ -144,7 +145,7 @@ def sampled_marginals(
         ess,
         r_hat,
         rare,
-        _verdicts(model, statistics, domains, start, quality, missed),
+        _verdicts(model, statistics, domains, start, quality, part_of, missed),
     )
     _settle_forced(found, domains)
     _require_numbers(found)
@@ -167,13 +168,13 @@ def _verdicts(
     domains: Domains | None,
     start: Places,
     quality: Quality,
+    part_of: NDArray[np.int64],
     missed: NDArray[np.bool_] | None,
 ) -> Bytes:
     """A code for each variable."""
     if not model.names:
         return np.zeros(0, dtype=np.uint8)
     verdict = _own_verdicts(quality, start[:-1])
-    part_of = components(model.graph)
     believed = np.isin(verdict, [CODE[GOOD], CODE[FAIR], CODE[RARE]])
     verdict[believed & np.isin(part_of, part_of[verdict == CODE[UNMIXED]])] = CODE[TIED]
     if missed is not None:

@@ -12,7 +12,6 @@ from scipy.special import xlogy
 
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.estimate.statistics import Statistics, values_of
-from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
 
@@ -22,22 +21,27 @@ STATES = 2**24  # variables times chains that are looked at, at most; 32 chains 
 
 
 def missed_modes(
-    graph: FactorGraph, heaviest: Bytes, values: Bytes, statistics: Statistics
+    graph: FactorGraph,
+    heaviest: Bytes,
+    values: Bytes,
+    statistics: Statistics,
+    part_of: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Say of each variable whether its component has missed the heaviest state that was found.
 
     `values[variable, lane]` are present states of all chains, from which log-weights are known.
+    `part_of` numbers the component of each variable.
     """
     lanes = values.shape[1]
-    part_of = components(graph)
     here = log_weights_of_parts(graph, values, part_of)
     error = ERRORS * here.std(axis=1, ddof=1) / np.sqrt(lanes)
     there = log_weights_of_parts(graph, heaviest[:, None], part_of)[:, 0]
     entropy = np.bincount(part_of, largest_entropies(graph, statistics), minlength=len(there))
     bound = there - (here.mean(axis=1) + error) - entropy
-    away = np.zeros((len(there), lanes), dtype=np.int64)
-    np.add.at(away, part_of, values != heaviest[:, None])
-    missed: NDArray[np.bool_] = (bound > np.log(-np.log(FALSE_ALARM) / lanes)) & away.all(axis=1)
+    away = np.ones(len(there), dtype=np.bool_)
+    for state in values.T:
+        away &= np.bincount(part_of, state != heaviest, minlength=len(there)) > 0
+    missed: NDArray[np.bool_] = (bound > np.log(-np.log(FALSE_ALARM) / lanes)) & away
     return np.take(missed, part_of)
 
 

@@ -12,6 +12,7 @@ both follow Fisher's F distribution. `1 - 1 / F` of the columns is the share of 
 that does not shrink with time.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +46,21 @@ def persistence(means: Floats, lengths: Floats, smallest: float, tested: int) ->
     floor = smallest**2 * float(lengths.mean())
     rest = (columns - 1) * (parts - 1)
     level = FALSE_ALARM / max(tested, 1)
-    ratio = between / np.maximum(residual, floor)
-    kept = (fdtrc(columns - 1, rest, ratio) < level) & (ratio > 1.0 / (1.0 - LARGEST_SHARE))
-    drifts = fdtrc(parts - 1, rest, together / np.maximum(residual, floor)) < level
-    return Persistence(kept, drifts)
+    noise = np.maximum(residual, floor)
+    least = max(critical_ratio(columns - 1, rest, level), 1.0 / (1.0 - LARGEST_SHARE))
+    drift = critical_ratio(parts - 1, rest, level)
+    return Persistence(between / noise > least, together / noise > drift)
+
+
+@cache
+def critical_ratio(first: int, second: int, level: float) -> float:
+    """What F with so many degrees of freedom passes with a probability of `level`."""
+    low, high = 0.0, 1.0
+    while fdtrc(first, second, high) > level:
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if fdtrc(first, second, middle) > level else (low, middle)
+    return high
 
 
 def _mean_squares(means: Floats, lengths: Floats) -> tuple[Floats, Floats, Floats]:

@@ -13,7 +13,7 @@ from orbitmc.estimate.tallies import PARTS, Tally, capacity
 from orbitmc.random import COLUMNS
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
-ROWS = 2**14  # at a time: a few MiB for each pack
+ROWS = 2**11  # at a time: what a processor keeps close by
 
 Pools = NDArray[np.int64]
 
@@ -81,18 +81,26 @@ def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floa
 
 def _summarised(means: Floats, lengths: Floats, lanes: int, rows: int) -> RowSummaries:
     """Summaries of a piece of so many rows in all."""
-    columns = np.tensordot(lengths / lengths.sum(), means, axes=1)
+    columns = _mean_of_parts(means, lengths)
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
     spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
     r_hat = _r_hat(probability, _half_means(means, lengths), lanes // COLUMNS)
     return RowSummaries(probability, spread, r_hat, *persistence(means, lengths, ROUNDING, rows))
 
 
+def _mean_of_parts(means: Floats, lengths: Floats) -> Floats:
+    """Means of all samples in some parts; not by a matrix product, which may take more threads."""
+    total: Floats = means[0] * (lengths[0] / lengths.sum())
+    for part in range(1, len(lengths)):
+        total += means[part] * (lengths[part] / lengths.sum())
+    return total
+
+
 def _half_means(means: Floats, lengths: Floats) -> Floats:
     """Column means of the earlier and of the later samples, side by side."""
     cut = int(np.argmin(np.abs(np.cumsum(lengths) - lengths.sum() / 2))) + 1
     halves = [
-        np.tensordot(lengths[parts] / lengths[parts].sum(), means[parts], axes=1)
+        _mean_of_parts(means[parts], lengths[parts])
         for parts in (slice(0, cut), slice(cut, None))
         if len(lengths[parts])
     ]

@@ -5,7 +5,7 @@ that forgets them. If modes do not communicate, this column disagrees with the o
 the run lasts, and that is seen; a mode that nobody has entered is not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes, sealed
 from orbitmc.estimate.tallies import ChanceTally
-from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
@@ -26,34 +25,44 @@ from orbitmc.run.start import start_values
 COLD = 4.0  # inverse temperature of annealing
 SWEEPS = 8
 PURPOSE = 2**31  # keeps these random numbers apart from those of packs
+NANOSECONDS = 20.0  # for each lane and each variable that is or that a factor reads
 UNIFORM, HEAVY = 1, (2, 3)  # what lanes are annealed from, by their numbers modulo 4; 0 is random
 
 
-def occupy_modes(graph: FactorGraph, packs: tuple[Pack, ...], *, seed: int) -> Bytes:
+def search_seconds(graph: FactorGraph, lanes: int) -> float:
+    """About how long the search for modes takes, and what is made of it in the end."""
+    return NANOSECONDS * 1e-9 * lanes * (graph.variables + len(graph.scope))
+
+
+def occupy_modes(
+    graph: FactorGraph, packs: Mapping[int, Pack], part_of: NDArray[np.int64], *, seed: int
+) -> Bytes:
     """Let one column of every pack start from annealed states; give the heaviest state of all.
 
-    A pack still depends on nothing but the seed and its number.
+    A pack still depends on nothing but the seed and its number. `part_of` has the connected
+    component of each variable.
     """
-    lanes = packs[0].values.shape[1]
+    lanes = next(iter(packs.values())).values.shape[1]
     share = lanes // COLUMNS
     found = []
-    for first, states in _groups(graph, len(packs), lanes, seed):
-        for place, pack in enumerate(packs[first : first + COLUMNS]):
-            pack.values[:, ::COLUMNS] = states[:, place * share : (place + 1) * share]
-        found.append(heaviest(graph, states))
-    return heaviest(graph, np.stack(found, axis=1))
+    for group in sorted({number // COLUMNS for number in packs}):
+        states = annealed_states(graph, seed=seed, group=group, lanes=lanes)
+        for place in range(COLUMNS):
+            if pack := packs.get(group * COLUMNS + place):
+                pack.values[:, ::COLUMNS] = states[:, place * share : (place + 1) * share]
+        found.append(heaviest(graph, states, part_of))
+    return heaviest(graph, np.stack(found, axis=1), part_of)
 
 
-def heaviest_state(graph: FactorGraph, packs: int, lanes: int, *, seed: int) -> Bytes:
+def heaviest_state(
+    graph: FactorGraph, packs: int, lanes: int, part_of: NDArray[np.int64], *, seed: int
+) -> Bytes:
     """The heaviest of the annealed states that so many packs start from."""
-    found = [heaviest(graph, states) for _, states in _groups(graph, packs, lanes, seed)]
-    return heaviest(graph, np.stack(found, axis=1))
-
-
-def _groups(graph: FactorGraph, packs: int, lanes: int, seed: int) -> Iterator[tuple[int, Bytes]]:
-    """Annealed states for eight packs at a time, and the number of the first."""
-    for first in range(0, packs, COLUMNS):
-        yield first, annealed_states(graph, seed=seed, group=first // COLUMNS, lanes=lanes)
+    found = [
+        heaviest(graph, annealed_states(graph, seed=seed, group=group, lanes=lanes), part_of)
+        for group in range(-(-packs // COLUMNS))
+    ]
+    return heaviest(graph, np.stack(found, axis=1), part_of)
 
 
 def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
@@ -69,9 +78,10 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     return pack.values
 
 
-def heaviest(graph: FactorGraph, states: Bytes) -> Bytes:
+def heaviest(graph: FactorGraph, states: Bytes, part_of: NDArray[np.int64]) -> Bytes:
     """The heaviest state that can be put together, each component from the lane that has it."""
-    part_of = components(graph)
+    if states.shape[1] == 1:
+        return states[:, 0]
     lane = log_weights_of_parts(graph, states, part_of).argmax(axis=1)
     best: Bytes = states[np.arange(graph.variables), lane[part_of]]
     return best

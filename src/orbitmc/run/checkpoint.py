@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.files import write_atomically
+from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.pack import Pack, empty_pack
+from orbitmc.run.pack import KINDS, Pack, empty_pack
 from orbitmc.run.run import Run
 from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import Snapshot
@@ -33,7 +34,19 @@ LONGEST_HEADER = 2**26
 CHECKSUM = 32
 SECONDS_BETWEEN = 30.0
 COST = 0.01  # writing takes at most this share of the time
-COUNTS = ("warmed", "recorded", "wanted", "piloted", "seconds", "preparing")
+COUNTS = (
+    "warm_up_steps",
+    "recorded",
+    "wanted",
+    "piloted",
+    "seconds",
+    "preparing",
+    "starting",
+    "answering",
+    "after",
+    "skips_modes",
+    "most_packs",
+)
 
 
 class Checkpoints:
@@ -101,6 +114,10 @@ class Checkpoint:
                 empty_pack(graph, kernel, lanes=lanes, kind=self.header["tally"], group=group)
                 for _ in range(packs)
             ),
+            most_packs=packs,
+            part_of=components(graph),
+            kind=KINDS[self.header["tally"]],
+            group=group,
         )
         for name in COUNTS:
             setattr(run, name, self.header[name])

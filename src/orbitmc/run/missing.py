@@ -9,12 +9,14 @@ from orbitmc.run.annealing import heaviest_state
 from orbitmc.run.run import Run
 
 
-def missed_by(run: Run, statistics: Statistics) -> NDArray[np.bool_]:
-    """Say of each variable whether the run has provably missed a mode."""
-    if not run.graph.variables:
-        return np.zeros(0, dtype=np.bool_)
+def missed_by(run: Run, statistics: Statistics) -> NDArray[np.bool_] | None:
+    """Say of each variable whether the run has provably missed a mode; None if nobody looked."""
+    if run.skips_modes or not run.graph.variables:
+        return None
     if run.heaviest is None:
-        run.heaviest = heaviest_state(run.graph, len(run.packs), run.lanes, seed=run.seed)
+        run.heaviest = heaviest_state(
+            run.graph, len(run.packs), run.lanes, run.part_of, seed=run.seed
+        )
     each = -(-lanes_to_look_at(run.graph, run.chains) // len(run.packs))
     values = np.concatenate([pack.values[:, :each] for pack in run.packs], axis=1)
-    return missed_modes(run.graph, run.heaviest, values, statistics)
+    return missed_modes(run.graph, run.heaviest, values, statistics, run.part_of)

@@ -30,6 +30,7 @@ from orbitmc.random import LANE_UNIT, Generator, generator
 from orbitmc.run.start import start_values
 
 MOST_VALUES = 256  # a value is one byte
+KINDS = {kind.__name__: kind for kind in (ChanceTally, ValueTally, OrbitTally)}
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,7 @@ def _tally(
         if group is None:
             raise InputError("averages over orbits need generators of a group")
         return orbit_tally(graph, lanes, group)
-    kinds = {one.__name__: one for one in (ChanceTally, ValueTally)}
-    return tally(graph, lanes, kind=kinds[kind])
+    return tally(graph, lanes, kind=KINDS[kind])
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

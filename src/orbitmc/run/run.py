@@ -2,33 +2,38 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes
 from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import rows_of
-from orbitmc.graph.components import components
+from orbitmc.estimate.tallies import ChanceTally, rows_of
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack
 from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import Snapshot
 
-LEAST_SHARE = 0.25  # of the time that was asked for belongs to the chains
+LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
 
 
 @dataclass
 class Run:
     """Packs of one kernel on one graph, and how far they have come.
 
-    `warmed` and `recorded` count samples per lane; `wanted` is how many are to be recorded, once
-    that is known. `seconds` is the time spent so far, over all sessions; `preparing` is how much
-    of it went by before the first step. `heaviest` is the heaviest state that a search for modes
-    has found; a run that comes from a file searches again.
+    `warm_up_steps` counts steps per lane, `recorded` samples; `wanted` is how many are to be
+    recorded, once that is known. `most_packs` is how many packs there will be: more than there are
+    until it is known how many a timed run can afford. `seconds` is the time spent so far, over all
+    sessions; `preparing` is how much of it went by before the first step. `starting` is what one
+    pack took to start, `answering` what an answer takes for each pack, `after` what is to be done
+    after it: a timed run keeps time for them.
+
+    `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
+    file searches again, unless it `skips_modes`. `part_of` has the connected component of each
+    variable; `kind` and `group` say what is tallied.
     """
 
     graph: FactorGraph
@@ -38,12 +43,20 @@ class Run:
     seed: int
     lanes: int
     packs: tuple[Pack, ...]
-    warmed: int = 0
+    most_packs: int
+    part_of: NDArray[np.int64]
+    kind: type = ChanceTally
+    group: PermutationGroup | None = None
+    warm_up_steps: int = 0
     recorded: int = 0
     wanted: int | None = None
     piloted: bool = False
     seconds: float = 0.0
     preparing: float = 0.0
+    starting: float = 0.0
+    answering: float = 0.0
+    after: float = 0.0
+    skips_modes: bool = False
     interrupted: bool = False
     heaviest: Bytes | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -53,11 +66,22 @@ class Run:
         return self.schedule.spacing_for(self.graph.variables)
 
     @property
+    def sweep(self) -> int:
+        """Steps that visit every variable once, or lie between two samples if these are fewer."""
+        return min(self.graph.variables, self.spacing)
+
+    @property
+    def warmed(self) -> int:
+        """Whole samples of warm-up."""
+        return self.warm_up_steps // max(self.spacing, 1)
+
+    @property
     def ends(self) -> float | None:
-        """When a timed run ends; chains get a share of the time even if preparing took it all."""
+        """When a timed run records no more; chains get a share even if preparing took it all."""
         if self.schedule.seconds is None:
             return None
-        left = self.schedule.seconds - self.preparing
+        answering = self.after + self.answering * len(self.packs)
+        left = self.schedule.seconds - self.preparing - answering
         return self.preparing + max(left, LEAST_SHARE * self.schedule.seconds)
 
     @property
@@ -81,12 +105,8 @@ class Run:
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
         tallies = [pack.tally for pack in self.packs]
-        return statistics(tallies, self.recorded, self.lanes, pools, self.part_of_row)
-
-    @cached_property
-    def part_of_row(self) -> NDArray[np.int64]:
-        """Which connected component of the graph each tallied row belongs to."""
-        return np.repeat(components(self.graph), rows_of(self.graph.cardinality))
+        part_of_row = np.repeat(self.part_of, rows_of(self.graph.cardinality))
+        return statistics(tallies, self.recorded, self.lanes, pools, part_of_row)
 
 
 Watcher = Callable[[Run], None]

@@ -1,7 +1,6 @@
 """Run packs of chains in threads, round by round, until the schedule is fulfilled."""
 
 import os
-import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -10,20 +9,29 @@ from functools import partial
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.graph.components import components
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.annealing import occupy_modes
-from orbitmc.run.pack import advance, copied, start_pack, warm_up
+from orbitmc.run.annealing import search_seconds
+from orbitmc.run.pace import (
+    MEASURED_SECONDS,
+    Clock,
+    affordable_packs,
+    answering_seconds,
+    costs_of,
+)
+from orbitmc.run.pack import advance, copied, warm_up
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.snapshots import next_snapshot, snapshot
+from orbitmc.run.starting import add_packs
 
 LANES = 64
 PACKS = 4
-ROUND_SECONDS = 0.1  # a compiled call cannot be interrupted, so it must be short
+SEARCH_SHARE = 0.05  # of a timed run may go into a search for modes
 
 
 def sample(
@@ -40,46 +48,52 @@ def sample(
     prepared: Conditionals | None = None,
     watchers: Iterable[Watcher] = (),
     spent: float = 0.0,
+    after: float = 0.0,
 ) -> Run:
     """Sample a graph with a kernel; the same seed gives the same samples on any machine.
 
     `spent` seconds went into finding the kernel and count as the run's own, as does finding
-    starts; compiling does not.
+    starts; `after` seconds are needed when it is over; compiling does not count. A timed run
+    has fewer packs if it has no time to take enough samples in all of them.
     Ctrl-C ends the run early: what was recorded so far is returned, marked `interrupted`.
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
-    with Stopwatch() as starting:
-        started = tuple(
-            start_pack(graph, kernel, seed=seed, number=number, lanes=lanes, kind=kind, group=group)
-            for number in range(packs)
+    seconds = schedule.seconds
+    with Stopwatch() as preparing:
+        run = Run(
+            graph=graph,
+            kernel=kernel,
+            prepared=prepared if prepared is not None else prepare(graph),
+            schedule=schedule,
+            seed=seed,
+            lanes=lanes,
+            packs=(),
+            most_packs=packs,
+            part_of=components(graph),
+            kind=kind,
+            group=group,
+            skips_modes=seconds is not None
+            and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
-        heaviest = occupy_modes(graph, started, seed=seed)
-    run = Run(
-        graph=graph,
-        kernel=kernel,
-        prepared=prepared if prepared is not None else prepare(graph),
-        schedule=schedule,
-        seed=seed,
-        lanes=lanes,
-        packs=started,
-        seconds=spent + starting.seconds,
-        preparing=spent + starting.seconds,
-        heaviest=heaviest,
-    )
-    warm_up(graph, kernel, run.prepared, started[0], samples=0, spacing=0)  # compiles
+        add_packs(run, packs if seconds is None else _at_once(run, threads))
+        warm_up(graph, kernel, run.prepared, run.packs[0], samples=0, spacing=0)  # compiles
+        if seconds is not None:
+            run.answering, run.after = answering_seconds(run), after
+    run.preparing = run.seconds = spent + preparing.seconds
     return proceed(run, threads=threads, watchers=watchers)
 
 
 def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher] = ()) -> Run:
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
-    workers = min(len(run.packs), threads or available_cores())
-    with ThreadPoolExecutor(workers) as pool:
-        clock = _Clock(run)
+    at_once = _at_once(run, threads)
+    with ThreadPoolExecutor(at_once) as pool:
+        clock = Clock(run, at_once)
         _plan(run)
         while not run.interrupted and not _finished(run, clock):
             _round(run, pool, clock)
-            clock.stamp(run)
+            _settle_packs(run, clock)
+            run.seconds = clock()
             _end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
@@ -108,27 +122,15 @@ def glimpse(run: Run, *, samples: int = 4) -> Run:
     return seen
 
 
+def _at_once(run: Run, threads: int | None) -> int:
+    """How many packs advance at the same time."""
+    return min(run.most_packs, threads or available_cores())
+
+
 def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-class _Clock:
-    """Knows the time of this session and how many samples fit into a round."""
-
-    def __init__(self, run: Run) -> None:
-        self.begun = time.perf_counter() - run.seconds
-        self.samples = 1
-        self.snapshot_due = 0
-
-    def stamp(self, run: Run) -> None:
-        run.seconds = time.perf_counter() - self.begun
-
-    def learn(self, samples: int, seconds: float) -> None:
-        """Aim at rounds of equal duration; grow carefully."""
-        wanted = samples * ROUND_SECONDS / max(seconds, 1e-6)
-        self.samples = max(1, int(min(wanted, 4.0 * samples)))
 
 
 def _plan(run: Run) -> None:
@@ -139,34 +141,34 @@ def _plan(run: Run) -> None:
         run.wanted = PILOT_SAMPLES
 
 
-def _finished(run: Run, clock: _Clock) -> bool:
-    if run.ends is not None:
-        spent = time.perf_counter() - clock.begun
-        return spent >= run.ends and run.recorded > 0
-    return run.recorded >= (run.wanted or 0)
+def _finished(run: Run, clock: Clock) -> bool:
+    """Whether the schedule is fulfilled: a timed run ends where a sample more would be too far.
+
+    Then it knows how many samples it wanted, and records no more when it is resumed.
+    """
+    timed = run.wanted is None and run.ends is not None and run.recorded > 0
+    if timed and clock() + 0.5 * clock.turns(run) * clock.samples.each >= (run.ends or 0.0):
+        run.wanted = run.recorded
+    return run.wanted is not None and run.recorded >= run.wanted
 
 
-def _round(run: Run, pool: ThreadPoolExecutor, clock: _Clock) -> None:
-    """Advance every pack by the same number of samples; never leaves them unequal."""
-    warming = _warm_up_left(run, clock)
-    if warming:
-        samples = min(warming, clock.samples)
-        work = partial(warm_up, samples=samples)
-    else:
-        samples = _samples_now(run, clock)
-        work = partial(advance, recorded=run.recorded, samples=samples)
-    begun = time.perf_counter()
-    futures = [
-        pool.submit(work, run.graph, run.kernel, run.prepared, pack, spacing=run.spacing)
-        for pack in run.packs
-    ]
-    _wait(run, futures)
-    turns = -(-len(run.packs) // pool._max_workers)
-    clock.learn(samples, (time.perf_counter() - begun) / turns)
-    if warming:
-        run.warmed += samples
-    else:
-        run.recorded += samples
+def _round(run: Run, pool: ThreadPoolExecutor, clock: Clock) -> None:
+    """Advance every pack by as many steps of warm-up, or samples; never leaves them unequal."""
+    steps = _warm_up_steps(run, clock)
+    samples = 0 if steps else _samples_now(run, clock)
+    work = (
+        partial(warm_up, samples=1, spacing=steps)
+        if steps
+        else partial(advance, recorded=run.recorded, samples=samples, spacing=run.spacing)
+    )
+    begun = clock()
+    _wait(
+        run,
+        [pool.submit(work, run.graph, run.kernel, run.prepared, pack) for pack in run.packs],
+    )
+    clock.learn(run, steps, samples, clock() - begun)
+    run.warm_up_steps += steps
+    run.recorded += samples
 
 
 def _wait(run: Run, futures: list[Future[None]]) -> None:
@@ -182,27 +184,41 @@ def _wait(run: Run, futures: list[Future[None]]) -> None:
         future.result()
 
 
-def _warm_up_left(run: Run, clock: _Clock) -> int:
-    """How many samples of warm-up are still to be made."""
+def _warm_up_steps(run: Run, clock: Clock) -> int:
+    """How many steps of warm-up come next; none when it is over."""
     if run.recorded or run.piloted:
         return 0
     if run.ends is None or run.schedule.warm_up is not None:
-        return max(0, run.schedule.warm_up_for(run.wanted or 0) - run.warmed)
-    spent = time.perf_counter() - clock.begun - run.preparing
-    return clock.samples if spent < WARM_UP_SHARE * (run.ends - run.preparing) else 0
+        left = run.schedule.warm_up_for(run.wanted or 0) * run.spacing - run.warm_up_steps
+        return max(0, min(left, clock.sweeps.units * run.sweep))
+    turns = clock.turns(run)
+    seconds = run.preparing + WARM_UP_SHARE * (run.ends - run.preparing) - clock()
+    if run.warm_up_steps and seconds <= 0.5 * turns * clock.sweeps.each:
+        return 0
+    return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 
-def _samples_now(run: Run, clock: _Clock) -> int:
-    samples = clock.samples
+def _samples_now(run: Run, clock: Clock) -> int:
+    samples = clock.samples.units
     if run.wanted is not None:
         samples = min(samples, run.wanted - run.recorded)
     if run.ends is not None:
-        left = run.ends - (time.perf_counter() - clock.begun)
-        samples = max(1, min(samples, int(samples * left / ROUND_SECONDS) + 1))
+        samples = min(samples, clock.samples.fitting((run.ends - clock()) / clock.turns(run)))
     if run.schedule.snapshots:
         clock.snapshot_due = next_snapshot(run.recorded)
         samples = min(samples, clock.snapshot_due - run.recorded)
     return samples
+
+
+def _settle_packs(run: Run, clock: Clock) -> None:
+    """Decide how many packs a timed run can afford, as soon as it is known what they cost."""
+    if len(run.packs) >= run.most_packs or run.interrupted:
+        return
+    if clock.round < MEASURED_SECONDS and _warm_up_steps(run, clock):
+        return
+    costs = costs_of(run, clock)
+    run.most_packs = affordable_packs(run.most_packs, clock.at_once, len(run.packs), costs)
+    add_packs(run, run.most_packs)
 
 
 def _end_pilot(run: Run) -> None:

@@ -28,4 +28,7 @@ def start_values(
     for first in range(0, graph.variables, ROWS):
         sizes = graph.cardinality[first : first + ROWS, None]
         values[first : first + ROWS] = rng.random((len(sizes), lanes)) * sizes
-    return values if wanted is None else np.where(wanted >= 0, wanted, values).astype(np.uint8)
+        if wanted is not None:
+            told = wanted[first : first + ROWS]
+            np.copyto(values[first : first + ROWS], told, where=told >= 0, casting="unsafe")
+    return values
