@@ -103,6 +103,7 @@ class Checkpoint:
                 source=str(self.path),
             )
         lanes, packs = int(self.header["lanes"]), int(self.header["packs"])
+        kind, part_of = self.header["tally"], components(graph)
         run = Run(
             graph=graph,
             kernel=kernel,
@@ -111,12 +112,12 @@ class Checkpoint:
             seed=int(self.header["seed"]),
             lanes=lanes,
             packs=tuple(
-                empty_pack(graph, kernel, lanes=lanes, kind=self.header["tally"], group=group)
+                empty_pack(graph, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
                 for _ in range(packs)
             ),
             most_packs=packs,
-            part_of=components(graph),
-            kind=KINDS[self.header["tally"]],
+            part_of=part_of,
+            kind=KINDS[kind],
             group=group,
         )
         for name in COUNTS:

@@ -27,6 +27,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.random import LANE_UNIT, Generator, generator
+from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.start import start_values
 
 MOST_VALUES = 256  # a value is one byte
@@ -43,6 +44,7 @@ class Pack:
     tally: Tally | OrbitTally
     scratch: Scratch
     outcomes: NDArray[np.int64]
+    ends: PartEnds | None = None
 
 
 def start_pack(
@@ -54,9 +56,11 @@ def start_pack(
     lanes: int,
     kind: type = ChanceTally,
     group: PermutationGroup | None = None,
+    part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else."""
-    pack = empty_pack(graph, kernel, lanes=lanes, kind=kind.__name__, group=group)
+    named = kind.__name__
+    pack = empty_pack(graph, kernel, lanes=lanes, kind=named, group=group, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     pack.values[...] = start_values(graph, lanes, start)
     return replace(pack, rng=generator(seed, number, lanes))
@@ -69,8 +73,12 @@ def empty_pack(
     lanes: int,
     kind: str,
     group: PermutationGroup | None = None,
+    part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
-    """Give the arrays of a pack, not yet started; `group` is what an `OrbitTally` goes over."""
+    """Give the arrays of a pack, not yet started; `group` is what an `OrbitTally` goes over.
+
+    With `part_of`, the component of each variable, the pack notes log-weights as it advances.
+    """
     check_lanes(graph, lanes)
     return Pack(
         values=np.zeros((graph.variables, lanes), dtype=np.uint8),
@@ -79,6 +87,7 @@ def empty_pack(
         tally=_tally(graph, lanes, kind, group),
         scratch=scratch(graph, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
+        ends=None if part_of is None else part_ends(graph, lanes, part_of),
     )
 
 
@@ -108,7 +117,7 @@ def copied(pack: Pack) -> Pack:
 
     What is sealed is shared: a copy would lose the seal, and be compiled for once more.
     """
-    sealed = _sealed_in((pack.memory, pack.tally, pack.scratch))
+    sealed = _sealed_in((pack.memory, pack.tally, pack.scratch, pack.ends))
     return deepcopy(pack, {id(array): array for array in sealed})
 
 
@@ -135,11 +144,15 @@ def advance(
         size = capacity(recorded + 1)
         if recorded == PARTS * size // 2 and recorded > PARTS // 2:
             merge_parts(pack.tally.sums)
+            if pack.ends is not None:
+                merge_ends(pack.ends)
         part = recorded // size
         now = min(samples, (part + 1) * size - recorded)
         _go_on(graph, kernel, conditionals, pack, part, now, spacing)
         recorded += now
         samples -= now
+        if pack.ends is not None and recorded % size == 0:
+            note_end(pack.ends, graph, pack.values, part)
 
 
 def warm_up(

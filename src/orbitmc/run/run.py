@@ -1,19 +1,20 @@
 """A run: packs of chains, and how far they have come."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.arrays import Bytes
 from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import ChanceTally, rows_of
+from orbitmc.estimate.tallies import PARTS, ChanceTally, rows_of
 from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack
+from orbitmc.run.part_ends import unmixed_variables
 from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import Snapshot
 
@@ -105,8 +106,17 @@ class Run:
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
         tallies = [pack.tally for pack in self.packs]
-        part_of_row = np.repeat(self.part_of, rows_of(self.graph.cardinality))
-        return statistics(tallies, self.recorded, self.lanes, pools, part_of_row)
+        rows = rows_of(self.graph.cardinality)
+        part_of_row = np.repeat(self.part_of, rows)
+        known = statistics(tallies, self.recorded, self.lanes, pools, part_of_row)
+        return replace(known, kept=known.kept | np.repeat(self._unmixed(), rows))
+
+    def _unmixed(self) -> NDArray[np.bool_]:
+        """Variables whose log-weights say that the chains have not mixed."""
+        ends = [pack.ends for pack in self.packs if pack.ends is not None]
+        if not ends or self.recorded < PARTS:
+            return np.zeros(self.graph.variables, dtype=np.bool_)
+        return unmixed_variables(ends, self.recorded)
 
 
 Watcher = Callable[[Run], None]

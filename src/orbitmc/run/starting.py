@@ -31,6 +31,7 @@ def _started(run: Run, number: int) -> Pack:
         lanes=run.lanes,
         kind=run.kind,
         group=run.group,
+        part_of=run.part_of,
     )
 
 
