@@ -6,6 +6,7 @@ import os
 import pytest
 
 from orbitmc.errors import InputError, LimitError
+from orbitmc.files import write_atomically
 from orbitmc.formats.writing import write_text
 from orbitmc.text import in_words, read_text
 
@@ -114,6 +115,19 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path)
     assert link.is_symlink()
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_new_file_has_the_permissions_of_the_process_which_stay_as_they_are(
+    tmp_path, monkeypatch
+):
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", None)  # other threads may be making files meanwhile
+            write_atomically(tmp_path / "x.run", [b"bytes"])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x.run").stat().st_mode & 0o777 == 0o640
 
 
 def test_writing_into_a_folder_that_is_not_there_is_an_input_error(tmp_path):

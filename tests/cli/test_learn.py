@@ -129,13 +129,13 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
     output.unlink()
 
     def full(path, step, asked):
-        raise InputError("cannot write: No space left on device", source=str(path))
+        raise InputError("cannot write it: No space left on device", source=str(path))
 
     monkeypatch.setattr("orbitmc.learn.checkpoint.save", full)
     monkeypatch.setattr("orbitmc.cli.learn.KEPT_SECONDS", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2
-    assert "cannot write: No space left on device; it goes on" in done.stderr
+    assert "cannot write it: No space left on device; it goes on" in done.stderr
     assert output.read_text() == expected
 
 

@@ -151,7 +151,7 @@ def test_ctrl_c_in_the_warm_up_gives_a_first_glimpse(tmp_path):
 
 
 def no_room(path, pieces):
-    raise InputError("cannot write: No space left on device", source=str(path))
+    raise InputError("cannot write it: No space left on device", source=str(path))
 
 
 def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch):
@@ -162,7 +162,7 @@ def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch)
     keep = ("--checkpoint", run, "--checkpoint-every", "0")
     done = orbitmc("infer", path, *few, *keep, "--json")
     assert done.returncode == 2
-    assert f"the run is not kept: {run}: cannot write: No space left on device" in done.stderr
+    assert f"the run is not kept: {run}: cannot write it: No space left on device" in done.stderr
     assert json.loads(done.stdout)["variables"] == undisturbed["variables"]
 
 

@@ -1,6 +1,8 @@
 """A recorded choice is the choice; a wrong one is refused with words that help."""
 
+import contextlib
 import json
+import random
 
 import pytest
 
@@ -14,6 +16,7 @@ from orbitmc.kernels.tempering import Tempering
 from orbitmc.kernels.trading_tempering import TradingTempering
 from orbitmc.run.checkpoint import digest
 from orbitmc.tune.recipe import Recipe, recipe_from
+from tests.mutated import mutated
 from tests.tune.models import ordered_grid
 
 RECIPES = [
@@ -58,6 +61,10 @@ def test_alpha_is_the_share_of_base_steps():
     assert Recipe(("flip",), 4).alpha == 0.8
 
 
+def tempered(betas):
+    return {"families": [], "period": 1, "base": "tempering", "betas": betas}
+
+
 @pytest.mark.parametrize(
     ("record", "words"),
     [
@@ -72,6 +79,18 @@ def test_alpha_is_the_share_of_base_steps():
         ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
         ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering", "betas": "hot"}, '"betas" belongs'),
+        ({"families": [[]], "period": 1}, r"no family of moves \[\]"),
+        ({"families": ["flip", {}], "period": 1}, r"no family of moves \{\}"),
+        ({"families": ["flip", "flip"], "period": 1}, "a family twice"),
+        ({"families": [], "period": True}, "above 0, not True"),
+        ({"families": [], "period": 10**400}, r"above 0, not 1000+\.\.\.0+; it is at most"),
+        ({"families": [], "period": 10**5000}, "above 0, not such a long int"),
+        ({"families": [], "period": 1, "base": []}, r"no base \[\]"),
+        (tempered([1.0, 10**400]), "betas are numbers above 0 and at most 1, not 1000"),
+        (tempered([1.0, float("inf")]), "betas are numbers .* not inf"),
+        (tempered([1.0, True]), "betas are numbers .* not True"),
+        (tempered([1.0, "0.5"]), "betas are numbers .* not '0.5'"),
+        (tempered([0.5] * 65), "at most 64 betas, not 65"),
         ({"families": [], "period": 1, "famlies": []}, "no 'famlies'.*families"),
     ],
 )
@@ -84,3 +103,13 @@ def test_moves_that_make_no_sense_for_a_model_are_refused():
     model = ordered_grid(4)
     with pytest.raises(InputError, match="'labels' make no sense for this model"):
         Recipe(("labels",), 3).kernel(model, conditionals(model.graph))
+
+
+def test_whatever_stands_in_a_record_only_our_error_comes_out():
+    rng, accepted = random.Random(1), 0
+    for _ in range(2000):
+        record = mutated(rng.choice(RECIPES).record(), rng)
+        with contextlib.suppress(InputError):
+            assert isinstance(recipe_from(record), Recipe)
+            accepted += 1
+    assert 50 < accepted < 1000

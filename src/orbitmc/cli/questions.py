@@ -149,7 +149,17 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
         )
+    _require_recipe(moves, text.source)
     return moves
+
+
+def _require_recipe(moves: Mapping[str, Any], source: str) -> None:
+    from orbitmc.tune.recipe import recipe_from
+
+    try:
+        recipe_from(moves)
+    except InputError as error:
+        raise InputError(error.message, source=source) from None
 
 
 def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:

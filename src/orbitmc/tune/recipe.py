@@ -1,6 +1,7 @@
 """What a race has chosen: enough to build the same kernel again without it."""
 
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +15,14 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.mixture import mixture
 from orbitmc.kernels.tempering import tempering
 from orbitmc.kernels.trading_tempering import trading_tempering
+from orbitmc.run.ladder import MOST_RUNGS
 from orbitmc.text import suggestion
 from orbitmc.tune.families import FAMILIES
 
 GIBBS, TEMPERING, TRADES = "gibbs", "tempering", "tempering with trades"
+BASES = (GIBBS, TEMPERING, TRADES)
 FIELDS = ("base", "families", "period", "betas")
+LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 
 
 @dataclass(frozen=True)
@@ -79,32 +83,58 @@ def combined(jumps: Sequence[Kernel]) -> Kernel:
     return found
 
 
-def recipe_from(record: Mapping[str, Any]) -> Recipe:
+def recipe_from(record: object) -> Recipe:
     """Read a recorded recipe; what is wrong with it is said."""
+    if not isinstance(record, Mapping):
+        raise InputError(f"moves are an object with families and period, not {_shown(record)}")
     for name in record:
         if name not in FIELDS:
-            raise InputError(f"moves have no {name!r}{suggestion(str(name), FIELDS)}")
-    families, period = record.get("families"), record.get("period")
-    if not isinstance(families, Sequence) or isinstance(families, str):
+            raise InputError(f"moves have no {_shown(name, FIELDS)}")
+    base = record.get("base", GIBBS)
+    if not isinstance(base, str) or base not in BASES:
+        raise InputError(f"moves have no base {_shown(base, BASES)}")
+    return Recipe(_families(record), _period(record), _betas(record, base), base == TRADES)
+
+
+def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
+    families = record.get("families")
+    if not isinstance(families, list | tuple):
         raise InputError('the moves need a list "families"')
-    if not isinstance(period, int) or isinstance(period, bool) or period < 1:
-        raise InputError(f'the moves need a whole number "period" above 0, not {period!r}')
     for name in families:
-        if name not in FAMILIES:
-            near = suggestion(str(name), FAMILIES)
-            raise InputError(f"there is no family of moves {name!r}{near}")
-    return Recipe(tuple(families), period, _betas(record), record.get("base") == TRADES)
+        if not isinstance(name, str) or name not in FAMILIES:
+            raise InputError(f"there is no family of moves {_shown(name, FAMILIES)}")
+    if len(set(families)) < len(families):
+        raise InputError("the moves name a family twice; once is enough, all come equally often")
+    return tuple(families)
 
 
-def _betas(record: Mapping[str, Any]) -> tuple[float, ...]:
-    base, betas = record.get("base", GIBBS), record.get("betas", ())
-    if base not in (GIBBS, TEMPERING, TRADES):
-        near = suggestion(str(base), (GIBBS, TEMPERING, TRADES))
-        raise InputError(f"moves have no base {base!r}{near}")
-    listed = isinstance(betas, Sequence) and all(isinstance(beta, (int, float)) for beta in betas)
-    if not listed or bool(betas) != (base != GIBBS):
+def _period(record: Mapping[str, Any]) -> int:
+    period = record.get("period")
+    if not isinstance(period, int) or isinstance(period, bool) or not 0 < period <= LONGEST:
+        said = 'the moves need a whole number "period" above 0'
+        raise InputError(f"{said}, not {_shown(period)}; it is at most 2^62")
+    return period
+
+
+def _betas(record: Mapping[str, Any], base: str) -> tuple[float, ...]:
+    betas = record.get("betas", ())
+    if not isinstance(betas, list | tuple) or bool(betas) != (base != GIBBS):
         raise InputError(f'a list of numbers "betas" belongs to the base {TEMPERING!r} only')
+    for beta in betas:
+        if type(beta) not in (int, float) or not 0 < beta <= 1:
+            raise InputError(f"betas are numbers above 0 and at most 1, not {_shown(beta)}")
+    if len(betas) > MOST_RUNGS:
+        raise InputError(f"a ladder has at most {MOST_RUNGS} betas, not {len(betas):,}")
     return tuple(float(beta) for beta in betas)
+
+
+def _shown(found: object, known: Iterable[str] = ()) -> str:
+    """What was found, shortened if it is long, and what was probably meant."""
+    try:
+        shown = reprlib.repr(found)
+    except ValueError:  # Python writes no numbers of many thousand digits
+        shown = f"such a long {type(found).__name__}"
+    return shown + (suggestion(found, known) if isinstance(found, str) else "")
 
 
 def _jump(name: str, model: Model, prepared: Conditionals) -> Kernel:
