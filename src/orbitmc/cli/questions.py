@@ -52,7 +52,7 @@ def read_question(
 ) -> Question:
     """Read a model, or a program, with all pieces of evidence."""
     if is_logic(path):
-        return _logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
+        return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
     if logic is not None and logic != LogicOptions():
         raise InputError(
             "--query, --open, --closed, --dialect, --weights and --max-groundings belong to "
@@ -68,26 +68,7 @@ def read_question(
     return Question(model.given(seen), {"model": str(path.resolve()), "evidence": dict(seen)})
 
 
-def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source: str) -> Question:
-    """Read the question of a run once more, from its record."""
-    path = moved or record.get("model")
-    if not isinstance(path, str | Path):
-        raise InputError("this run does not say which model it belongs to", source=source)
-    if moved is None and not Path(path).exists():
-        raise InputError(
-            f"its model is no longer at {path}; say --model where it is now", source=source
-        )
-    logic, pieces, evidence = (record.get(key) for key in ("logic", "pieces", "evidence"))
-    if isinstance(logic, dict) and isinstance(pieces, list):
-        return _logic_question(Path(path), tuple(pieces), memory, LogicOptions(**logic))
-    if not isinstance(evidence, dict):
-        raise InputError("this run does not say which model it belongs to", source=source)
-    from orbitmc.formats.registry import read
-
-    return Question(read(path, memory=memory).given(evidence), record)
-
-
-def _logic_question(
+def logic_question(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> Question:
     from orbitmc.logic.grounding import MOST_GROUNDINGS

@@ -1,8 +1,7 @@
 """`orbitmc resume`: go on with a run as if it had never stopped."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,11 +17,7 @@ from orbitmc.cli.options import (
     Quiet,
     Threads,
 )
-from orbitmc.cli.questions import ask_again
-from orbitmc.errors import InputError
-
-if TYPE_CHECKING:
-    from orbitmc.settings import Settings
+from orbitmc.cli.records import ask_again, kernel_settings
 
 
 @verb
@@ -53,29 +48,19 @@ def resume(
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
-    kept = load(run)
+    kept = load(run, memory=memory)
     question = dict(kept.question)
     again = ask_again(question, model, memory, str(run))
     firm = hardened(again.model)
     asked = firm.model
     prepared = conditionals(asked.graph)
-    settings = _settings(run, question)
+    settings = kernel_settings(question, str(run))
     lifting = kernel_for(asked, prepared, settings, again.ground)
     group = averaged_group(asked, settings)
-    going = kept.restore(asked.graph, lifting.kernel, prepared, group)
+    going = kept.restore(asked.graph, lifting.kernel, prepared, group, memory=memory)
     with Session(quiet, run, checkpoint_every, question) as session:
         done = proceed(going, threads=threads, watchers=session.watchers)
         found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
     found = with_warnings(found, firm.remarks)
     code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
     return code or session.exit_code
-
-
-def _settings(run: Path, question: Mapping[str, Any]) -> "Settings":
-    """The settings that decide which kernel a run uses."""
-    from orbitmc.settings import Settings
-
-    try:
-        return Settings(**question["kernel"])
-    except (KeyError, TypeError):
-        raise InputError("this run does not say how it was sampled", source=str(run)) from None

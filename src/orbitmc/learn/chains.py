@@ -13,8 +13,10 @@ from orbitmc.graph.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.gibbs import SystematicScan
 from orbitmc.learn.counts import States, TrueCounts
+from orbitmc.learn.step import require_like
 from orbitmc.logic.assembly import graph_of
 from orbitmc.logic.grounding import Ground
+from orbitmc.random import generator
 from orbitmc.run.pack import Pack, empty_pack, start_pack, warm_up
 
 LANES = 64  # as in other runs, so that one compiled program serves all
@@ -44,9 +46,12 @@ class Chains:
 
     def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
         """Go on where other chains on the same world stopped."""
-        shape = len(self.ground.cardinality), self.lanes
-        if kept.keys() != {"values", "common", "streams"} or kept["values"].shape != shape:
-            raise InputError("the chains that were kept belong to another program or database")
+        cardinality = self.ground.cardinality
+        rng = generator(self.seed, self.number, self.lanes)
+        values = np.zeros((len(cardinality), self.lanes), dtype=np.uint8)
+        require_like(kept, {"values": values, "common": rng.common, "streams": rng.streams})
+        if (kept["values"] >= cardinality[:, None]).any():
+            raise InputError("the chains that were kept have values that no atom has")
         self.kept = kept
 
     def _pack(self, graph: FactorGraph, kernel: SystematicScan) -> Pack:

@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import re
+import struct
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,25 @@ from orbitmc.logic.syntax import Program
 from orbitmc.text import MEMORY, read_bytes
 
 KEPT = "kept/"
+MOST_ITERATIONS = 2**53
+
+ARRAY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<|][buif][1248])', 'fortran_order': (True|False), "
+    rb"'shape': \(([0-9, ]*)\), \} *\n",
+    re.DOTALL,
+)
+
+UNREADABLE = (
+    ArithmeticError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+"""What reading zip files and arrays raises on bytes that are neither."""
 
 
 def question(program: Program, databases: Sequence[Database], settings: Settings) -> str:
@@ -55,11 +76,13 @@ def load(path: Path, asked: str, *, memory: int = MEMORY) -> Step:
     """Read a step; one that belongs to another question is refused."""
     try:
         found = _arrays(read_bytes(path, memory=memory))
-        belongs = found["question"].tobytes().decode() == asked
+        belongs = found["question"].tobytes() == asked.encode()
         if belongs:
             return _step(found)
-    except (ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile):
-        raise InputError("this is no checkpoint of learning", source=str(path)) from None
+    except UNREADABLE:
+        raise InputError(
+            "this is no checkpoint of learning; remove it, or name another file", source=str(path)
+        ) from None
     raise InputError(
         "this checkpoint belongs to another program, other databases or other settings; remove "
         "it, or name another file",
@@ -68,23 +91,36 @@ def load(path: Path, asked: str, *, memory: int = MEMORY) -> Step:
 
 
 def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, none larger than its own bytes; nothing in it is executed."""
+    """The arrays of a file, all together no larger than it; nothing in it is executed."""
     found = {}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        for member in file.infolist():
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size > len(content):
+        members = file.infolist()
+        if sum(member.file_size for member in members) > len(content):
+            raise ValueError("members that are larger than their file, or lie in each other")
+        for member in members:
+            if member.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(member.filename)
-            data = io.BytesIO(file.read(member))
-            np.lib.format.read_magic(data)
-            shape, columns_first, kind = np.lib.format.read_array_header_1_0(data)
-            array = np.frombuffer(data.read(), dtype=kind)  # refuses objects
-            order: Literal["C", "F"] = "F" if columns_first else "C"
-            found[member.filename.removesuffix(".npy")] = array.reshape(shape, order=order).copy()
+            found[member.filename.removesuffix(".npy")] = _array(file.read(member))
     return found
 
 
+def _array(content: bytes) -> NDArray[Any]:
+    """An array of numbers, written as numpy writes it and in no other way."""
+    match = ARRAY.match(content)
+    if match is None:
+        raise ValueError("no array of numbers")
+    shape = tuple(int(length) for length in match[3].split(b",") if length.strip())
+    order: Literal["C", "F"] = "F" if match[2] == b"True" else "C"
+    array = np.frombuffer(content, dtype=np.dtype(match[1].decode()), offset=match.end())
+    return array.reshape(shape, order=order).copy()
+
+
 def _step(found: dict[str, NDArray[Any]]) -> Step:
+    if found["numbers"].dtype != np.float64:
+        raise ValueError("numbers of another type")
     iteration, objective, slope = found["numbers"].tolist()
+    if not 0 <= iteration <= MOST_ITERATIONS:
+        raise ValueError("no number of iterations")
     kept = {
         name.removeprefix(KEPT): array for name, array in found.items() if name.startswith(KEPT)
     }

@@ -16,7 +16,7 @@ from orbitmc.learn.counts import States, TrueCounts
 from orbitmc.learn.optimisers import Optimiser
 from orbitmc.learn.prior import Prior
 from orbitmc.learn.pseudo_likelihood import PseudoLikelihood
-from orbitmc.learn.step import Step
+from orbitmc.learn.step import Step, require_like
 from orbitmc.learn.worlds import TrainingWorld
 
 ITERATIONS = 200
@@ -100,10 +100,14 @@ def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> dict[str, N
 
 def _restored(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
-    optimiser.restore(_below("optimiser/", step.kept))
+    kept = _below("optimiser/", step.kept)
+    require_like(kept, optimiser.kept)
+    optimiser.restore(kept)
     for number, chains in enumerate(objective.expecting):
         chains.restore(_below(f"chains/{number}/", step.kept))
-    return step.kept["weights"]
+    own = {"weights": step.kept["weights"]} if "weights" in step.kept else {}
+    require_like(own, {"weights": objective.prior.mean})
+    return own["weights"]
 
 
 def _below(prefix: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -15,7 +15,7 @@ from orbitmc.learn.discriminative import ConditionalLikelihood, climb, observed_
 from orbitmc.learn.optimisers import Adam, DiagonalNewton
 from orbitmc.learn.prior import DEVIATION, Prior, prior
 from orbitmc.learn.pseudo_likelihood import ITERATIONS, PseudoLikelihood, first_step, maximise
-from orbitmc.learn.step import Step
+from orbitmc.learn.step import Step, require_like
 from orbitmc.learn.worlds import TrainingWorld, training_worlds
 from orbitmc.logic.database import Database
 from orbitmc.logic.grounding import MEMORY, MOST_GROUNDINGS, Ground
@@ -86,6 +86,8 @@ class Task:
 
     def steps(self, start: Step | None = None) -> Iterator[Step]:
         """Learn step by step, from the beginning or from a step that was kept."""
+        if start is not None:
+            require_like({"weights": start.weights}, {"weights": self.prior.mean})
         if self.settings.objective == "discriminative":
             return self._noisy_steps(start)
         wanted = self.settings.iterations or ITERATIONS

@@ -7,6 +7,8 @@ the file's before memory is taken.
 
 import hashlib
 import json
+import math
+import mmap
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -24,29 +26,21 @@ from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.random import COLUMNS
+from orbitmc.run.header import COUNTS, Header, header_from
 from orbitmc.run.pack import KINDS, Pack, empty_pack
 from orbitmc.run.run import Run
-from orbitmc.run.schedule import Schedule
 from orbitmc.run.snapshots import Snapshot
+from orbitmc.text import MEMORY, quoted, require_memory, unreadable
 
 MAGIC = b"orbitmc run, version 1\n"
 LONGEST_HEADER = 2**26
 CHECKSUM = 32
 SECONDS_BETWEEN = 30.0
 COST = 0.01  # writing takes at most this share of the time
-COUNTS = (
-    "warm_up_steps",
-    "recorded",
-    "wanted",
-    "piloted",
-    "seconds",
-    "preparing",
-    "starting",
-    "answering",
-    "after",
-    "skips_modes",
-    "most_packs",
-)
+VALUES = "values"  # of a pack
+BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
+ROUNDING = 1e-6
 
 
 class Checkpoints:
@@ -77,9 +71,12 @@ class Checkpoint:
     """What a file says of a run; `question` is whatever its writer needs to ask again."""
 
     path: Path
-    question: Mapping[str, Any]
-    header: Mapping[str, Any]
+    header: Header
     arrays: Mapping[str, NDArray[Any]]
+
+    @property
+    def question(self) -> Mapping[str, Any]:
+        return self.header["question"]  # type: ignore[no-any-return]
 
     def restore(
         self,
@@ -87,56 +84,89 @@ class Checkpoint:
         kernel: Kernel,
         prepared: Conditionals,
         group: PermutationGroup | None = None,
+        *,
+        memory: int = MEMORY,
     ) -> Run:
         """Give back the run; a checkpoint of another model is refused.
 
         `group` is needed by runs that average over its orbits.
         """
         if self.header["digest"] != digest(graph):
-            raise InputError(
-                "this run belongs to another model or other evidence", source=str(self.path)
-            )
+            raise self._error("this run belongs to another model or other evidence")
         if self.header["kernel"] != digest(kernel):
-            raise InputError(
+            raise self._error(
                 "this run used other jumps than are found now (a search for symmetries that ran "
-                "out of time finds others the next time); it cannot go on as it was",
-                source=str(self.path),
+                "out of time finds others the next time); it cannot go on as it was"
             )
-        lanes, packs = int(self.header["lanes"]), int(self.header["packs"])
-        kind, part_of = self.header["tally"], components(graph)
+        self._require_memory(graph, memory)
+        part_of = components(graph)
         run = Run(
             graph=graph,
             kernel=kernel,
             prepared=prepared,
-            schedule=Schedule(**self.header["schedule"]),
-            seed=int(self.header["seed"]),
-            lanes=lanes,
-            packs=tuple(
-                empty_pack(graph, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
-                for _ in range(packs)
-            ),
-            most_packs=packs,
+            schedule=self.header.schedule,
+            seed=self.header["seed"],
+            lanes=self.header["lanes"],
+            packs=tuple(self._packs(graph, kernel, group, part_of)),
+            most_packs=self.header["most_packs"],
             part_of=part_of,
-            kind=KINDS[kind],
+            kind=KINDS[self.header["tally"]],
             group=group,
         )
         for name in COUNTS:
             setattr(run, name, self.header[name])
-        self._fill(run)
-        for place, (seconds, updates, samples) in enumerate(self.header["snapshots"]):
-            probability = self.arrays[f"snapshot/{place}"]
-            run.snapshots.append(Snapshot(seconds, updates, samples, probability))
+        run.snapshots.extend(self._snapshots(run))
         return run
 
-    def _fill(self, run: Run) -> None:
-        for number, pack in enumerate(run.packs):
+    def _require_memory(self, graph: FactorGraph, memory: int) -> None:
+        """Refuse what would not fit: the packs are as large as their arrays in the file."""
+        lanes, packs, most = (self.header[name] for name in ("lanes", "packs", "most_packs"))
+        held = sum(entry.bytes for entry in self.header.entries)
+        require_memory(str(self.path), held * max(packs, most) // packs, memory)
+        self._array(f"pack/0/{VALUES}", (graph.variables, lanes), np.dtype(np.uint8))
+        self._array("pack/0/rng/drawn", (lanes,), np.dtype(np.uint32))
+
+    def _packs(
+        self,
+        graph: FactorGraph,
+        kernel: Kernel,
+        group: PermutationGroup | None,
+        part_of: NDArray[np.int64],
+    ) -> Iterator[Pack]:
+        """Make the packs one by one, so that a file which lacks one takes no memory for it."""
+        lanes, kind = self.header["lanes"], self.header["tally"]
+        if kind not in KINDS:
+            raise self._error(f"this run counts in a way we do not know: {quoted(kind)}")
+        for number in range(self.header["packs"]):
+            pack = empty_pack(graph, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
             for name, array in arrays_of(pack, f"pack/{number}"):
-                found = self.arrays.get(name)
-                if found is None or found.shape != array.shape or found.dtype != array.dtype:
-                    raise InputError(
-                        f"the run holds no {name} of shape {array.shape}", source=str(self.path)
-                    )
-                array[...] = found
+                array[...] = self._array(name, array.shape, array.dtype)
+            self._require_sense(graph, pack)
+            yield pack
+
+    def _require_sense(self, graph: FactorGraph, pack: Pack) -> None:
+        """Refuse what no chain can have come to: compiled code would trust it."""
+        if (pack.values >= graph.cardinality[:, None]).any():
+            raise self._error("a chain of this run has a value that its variable lacks")
+        most = self.header["recorded"] * self.header["lanes"] / COLUMNS
+        total = pack.tally.sums.sum(axis=0)
+        if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
+            raise self._error("the sums of this run do not agree with its number of samples")
+
+    def _snapshots(self, run: Run) -> Iterator[Snapshot]:
+        shape = (run.packs[0].tally.sums.shape[1],)
+        for place, (seconds, updates, samples) in enumerate(self.header["snapshots"]):
+            probability = self._array(f"snapshot/{place}", shape, np.dtype(np.float64))
+            yield Snapshot(seconds, updates, samples, probability.copy())
+
+    def _array(self, name: str, shape: tuple[int, ...], kind: "np.dtype[Any]") -> NDArray[Any]:
+        found = self.arrays.get(name)
+        if found is None or found.shape != shape or found.dtype != kind:
+            raise self._error(f"the run holds no {name} of shape {shape}")
+        return found
+
+    def _error(self, message: str) -> InputError:
+        return InputError(message, source=str(self.path))
 
 
 def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
@@ -170,27 +200,31 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     write_atomically(path, [*pieces, checksum.digest()])
 
 
-def load(path: Path) -> Checkpoint:
-    """Read a checkpoint; anything that is not a whole one is refused."""
+def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
+    """Read a checkpoint; anything that is not a whole one is refused.
+
+    Its arrays stay in the file until somebody looks at them.
+    """
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            magic, line = file.read(len(MAGIC)), b""
-            if magic == MAGIC:
-                line = file.readline(LONGEST_HEADER)
-            header = _header(path, magic, line)
-            wanted = sum(_bytes(entry) for entry in header["arrays"])
-            if len(MAGIC) + len(line) + wanted + CHECKSUM != size:
-                raise _damaged(path)
-            body = file.read()
+            magic = file.read(len(MAGIC))
+            if magic != MAGIC:
+                raise InputError("this is not a run that orbitmc has written", source=str(path))
+            line = file.readline(LONGEST_HEADER)
+            header = _header(path, line, memory)
+            start, wanted = len(MAGIC) + len(line), sum(entry.bytes for entry in header.entries)
+            if start + wanted + CHECKSUM != size:
+                raise _damaged(path, "its size is not that of its arrays")
+            body = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise InputError(f"cannot read this run: {error.strerror}", source=str(path)) from None
-    checksum = hashlib.blake2b(digest_size=CHECKSUM)
-    for piece in (magic, line, memoryview(body)[:-CHECKSUM]):
-        checksum.update(piece)
-    if checksum.digest() != body[-CHECKSUM:]:
-        raise _damaged(path)
-    return Checkpoint(path, header["question"], header, _arrays(header["arrays"], body))
+        raise unreadable(path, error) from None
+    if (
+        hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM).digest()
+        != body[-CHECKSUM:]
+    ):
+        raise _damaged(path, "its checksum is another one")
+    return Checkpoint(path, header, _arrays(header, body, start))
 
 
 def digest(holder: Any) -> str:
@@ -218,50 +252,23 @@ def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
             yield from arrays_of(value, f"{name}/{key}")
 
 
-def _header(path: Path, magic: bytes, line: bytes) -> dict[str, Any]:
-    if magic != MAGIC:
-        raise InputError("this is not a run that orbitmc has written", source=str(path))
+def _header(path: Path, line: bytes, memory: int) -> Header:
+    require_memory(str(path), BYTES_PER_CHARACTER * len(line), memory)
     try:
-        header = json.loads(line)
-        for entry in header["arrays"]:
-            _bytes(entry)
-        needed = {
-            "question",
-            "digest",
-            "kernel",
-            "schedule",
-            "seed",
-            "lanes",
-            "packs",
-            "tally",
-            *COUNTS,
-        }
-        if not needed <= header.keys():
-            raise _damaged(path)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(path) from None
-    return header  # type: ignore[no-any-return]
+        return header_from(line)
+    except InputError as error:
+        raise _damaged(path, error.message) from None
 
 
-def _bytes(entry: Any) -> int:
-    name, kind, shape = entry
-    count = int(np.dtype(kind).itemsize)
-    for length in shape:
-        count *= int(length)
-    if count < 0 or np.dtype(kind).hasobject or not isinstance(name, str):
-        raise ValueError
-    return count
-
-
-def _arrays(entries: list[Any], body: bytes) -> dict[str, NDArray[Any]]:
-    found, place = {}, 0
-    for name, kind, shape in entries:
-        count = int(np.prod(shape, dtype=np.int64))
-        array = np.frombuffer(body, dtype=np.dtype(kind), count=count, offset=place)
-        found[name] = array.reshape(shape)
-        place += array.nbytes
+def _arrays(header: Header, body: mmap.mmap, place: int) -> dict[str, NDArray[Any]]:
+    found = {}
+    for entry in header.entries:
+        count = math.prod(entry.shape)
+        array = np.frombuffer(body, dtype=entry.kind, count=count, offset=place)
+        found[entry.name] = array.reshape(entry.shape)
+        place += entry.bytes
     return found
 
 
-def _damaged(path: Path) -> InputError:
-    return InputError("this run is damaged or was written only in part", source=str(path))
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(f"this run is damaged or was written only in part: {why}", source=str(path))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
+from orbitmc.records import MOST
 
 SWEEPS_PER_SAMPLE = 4  # recording costs most of a sweep; more often adds little
 WARM_UP_SHARE = 0.2
@@ -37,10 +38,10 @@ class Schedule:
             raise InputError("a schedule has one of samples, seconds and standard_error")
         for name in ("samples", "seconds", "standard_error", "spacing"):
             number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise InputError(f"{name} must be above 0, not {number}")
-        if self.warm_up is not None and self.warm_up < 0:
-            raise InputError(f"warm_up must not be negative, it is {self.warm_up}")
+            if number is not None and not 0 < number <= MOST:
+                raise InputError(f"{name} must be above 0 and at most 2^62, not {number}")
+        if self.warm_up is not None and not 0 <= self.warm_up <= MOST:
+            raise InputError(f"warm_up must be between 0 and 2^62, not {self.warm_up}")
 
     def spacing_for(self, variables: int) -> int:
         """Steps between two samples."""
