@@ -52,7 +52,6 @@ def require_writable(path: Path | None) -> None:
 
 def require_new_run(path: Path | None) -> None:
     """Refuse to write a run over an earlier one, or over anything else."""
-    require_writable(path)
     if path is not None and path.exists():
         raise InputError(
             "this file is there already: `orbitmc resume` goes on with a run that was kept, "

@@ -36,6 +36,7 @@ from orbitmc.cli.options import (
 )
 from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, read_question
 from orbitmc.errors import ContradictionError, InputError
+from orbitmc.locks import owned
 
 if TYPE_CHECKING:
     from orbitmc.settings import Settings
@@ -174,7 +175,7 @@ def infer(
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
     require_output(output)
-    require_new_run(checkpoint)
+    require_writable(checkpoint)
     require_writable(results)
     source = _one_of(model, program)
     for written in (output, results):
@@ -209,27 +210,29 @@ def infer(
         meaning=weights,
         max_groundings=max_groundings,
     )
-    asked = read_question(source, evidence, memory, logic)
-    if not quiet:
-        for remark in asked.remarks:
-            say(remark)
-    from orbitmc.cli.sampling import Session
-    from orbitmc.inference import carry_out, decide
+    with owned(checkpoint):
+        require_new_run(checkpoint)
+        asked = read_question(source, evidence, memory, logic)
+        if not quiet:
+            for remark in asked.remarks:
+                say(remark)
+        from orbitmc.cli.sampling import Session
+        from orbitmc.inference import carry_out, decide
 
-    with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
-        try:
-            decision = decide(asked.model, settings)
-            session.remember(kernel=decision.settings.kernel())
-            found = carry_out(decision, session.watchers, asked.ground)
-        except ContradictionError as error:
-            raise asked.explained(error) from None
-    answer = asked.in_words(found)
-    if checkpoint is not None and answer.about.method == "exact" and not quiet:
-        say("the answer is exact, so there is no run to keep")
-    code = deliver(answer, json=json, output=output, quiet=quiet)
-    if results is not None:
-        write_results(answer, results)
-    return code or session.exit_code
+        with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
+            try:
+                decision = decide(asked.model, settings)
+                session.remember(kernel=decision.settings.kernel())
+                found = carry_out(decision, session.watchers, asked.ground)
+            except ContradictionError as error:
+                raise asked.explained(error) from None
+        answer = asked.in_words(found)
+        if checkpoint is not None and answer.about.method == "exact" and not quiet:
+            say("the answer is exact, so there is no run to keep")
+        code = deliver(answer, json=json, output=output, quiet=quiet)
+        if results is not None:
+            write_results(answer, results)
+        return code or session.exit_code
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:

@@ -22,6 +22,7 @@ from orbitmc.cli.options import (
     Seed,
 )
 from orbitmc.errors import InputError
+from orbitmc.locks import owned
 
 if TYPE_CHECKING:
     from orbitmc.learn.learning import Learned, Settings
@@ -137,15 +138,18 @@ def learn(
         for warning in (*read.warnings, *(words for world in worlds for words in world.warnings)):
             say(f"note: {warning}")
     asked = question(read, worlds, settings)
-    start = load(checkpoint, asked, memory=memory) if checkpoint and checkpoint.exists() else None
-    if start is not None and not quiet:
-        say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
-    watching = _Watching(quiet, checkpoint, asked)
-    with Compiling(quiet=quiet), _stopped_by_signals():
-        learned = learn_weights(read, worlds, settings, start=start, watch=watching)
-    text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
-    write_text(output, text)
-    watching.keep(learned.step)
+    with owned(checkpoint):
+        start = (
+            load(checkpoint, asked, memory=memory) if checkpoint and checkpoint.exists() else None
+        )
+        if start is not None and not quiet:
+            say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
+        watching = _Watching(quiet, checkpoint, asked)
+        with Compiling(quiet=quiet), _stopped_by_signals():
+            learned = learn_weights(read, worlds, settings, start=start, watch=watching)
+        text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
+        write_text(output, text)
+        watching.keep(learned.step)
     return _end(learned, settings, output, quiet)
 
 

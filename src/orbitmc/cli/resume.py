@@ -18,6 +18,7 @@ from orbitmc.cli.options import (
     Threads,
 )
 from orbitmc.cli.records import ask_again, kernel_settings
+from orbitmc.locks import owned
 
 
 @verb
@@ -48,19 +49,20 @@ def resume(
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
-    kept = load(run, memory=memory)
-    question = dict(kept.question)
-    again = ask_again(question, model, memory, str(run))
-    firm = hardened(again.model)
-    asked = firm.model
-    prepared = conditionals(asked.graph)
-    settings = kernel_settings(question, str(run))
-    lifting = kernel_for(asked, prepared, settings, again.ground)
-    group = averaged_group(asked, settings)
-    going = kept.restore(asked.graph, lifting.kernel, prepared, group, memory=memory)
-    with Session(quiet, run, checkpoint_every, question) as session:
-        done = proceed(going, threads=threads, watchers=session.watchers)
-        found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
-    found = with_warnings(found, firm.remarks)
-    code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
-    return code or session.exit_code
+    with owned(run):
+        kept = load(run, memory=memory)
+        question = dict(kept.question)
+        again = ask_again(question, model, memory, str(run))
+        firm = hardened(again.model)
+        asked = firm.model
+        prepared = conditionals(asked.graph)
+        settings = kernel_settings(question, str(run))
+        lifting = kernel_for(asked, prepared, settings, again.ground)
+        group = averaged_group(asked, settings)
+        going = kept.restore(asked.graph, lifting.kernel, prepared, group, memory=memory)
+        with Session(quiet, run, checkpoint_every, question) as session:
+            done = proceed(going, threads=threads, watchers=session.watchers)
+            found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
+        found = with_warnings(found, firm.remarks)
+        code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
+        return code or session.exit_code

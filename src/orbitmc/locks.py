@@ -1,0 +1,78 @@
+"""Own a file for a while: nobody else may, until the owner ends, however that happens."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from orbitmc.errors import InputError
+
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
+
+
+@contextmanager
+def owned(path: Path | None) -> Iterator[None]:
+    """Own a file that is replaced again and again; refused while another process owns it.
+
+    The lock is on a neighbour of the file, which stays when the file is replaced. The system
+    frees it when its owner ends, also by `kill -9`. Where nothing can be written there is nothing
+    to own.
+    """
+    if path is None:
+        yield
+        return
+    place = path.resolve()
+    beside = place.parent / f".{place.name[:100]}.lock"
+    handle = _locked(path, beside)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            beside.unlink(missing_ok=True)
+            os.close(handle)
+
+
+def _locked(path: Path, beside: Path) -> int | None:
+    """Give the handle of a locked file that still has its name, or nothing where that is moot."""
+    while True:
+        try:
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno in UNWRITABLE:
+                return None
+            raise InputError(f"cannot write it: {error.strerror}", source=str(path)) from None
+        try:
+            _lock(handle, path)
+            if _is_at(handle, beside):
+                os.ftruncate(handle, 0)
+                os.write(handle, str(os.getpid()).encode())
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last owner removed it in the meantime
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(handle, 20, 0).decode(errors="replace")
+        raise InputError(
+            f"another process{f' ({owner})' if owner.isdigit() else ''} is writing to this file; "
+            "wait for its end, or name another file",
+            source=str(path),
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot lock it: {error.strerror}; name a file on another disk", source=str(path)
+        ) from None
+
+
+def _is_at(handle: int, beside: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(beside))
+    except FileNotFoundError:
+        return False
