@@ -29,6 +29,7 @@ from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.lifting import Lifting, typed_group
 from orbitmc.logic.grounding import Ground
 from orbitmc.run.missing import missed_by
+from orbitmc.run.pack import MOST_VALUES
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import glimpse, sample
 from orbitmc.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
@@ -72,7 +73,7 @@ class Decision:
 
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
     took. `prepared` are its conditionals, if the decision needed them already. It took so many
-    `seconds`, without compiling.
+    `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
     """
 
     model: Model
@@ -83,6 +84,7 @@ class Decision:
     prepared: Conditionals | None = None
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
+    ruled_out: tuple[str, ...] = ()
 
 
 def decide(model: Model, settings: Settings) -> Decision:
@@ -99,6 +101,7 @@ def decide(model: Model, settings: Settings) -> Decision:
             if settings.method in ("auto", "exact"):
                 decision = _exact_or_sampled(firm.model, settings)
             else:
+                _require_few_values(model, "the exact method has no such limit")
                 decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
     except ContradictionError as error:
         raise explained(model, error) from None
@@ -126,9 +129,21 @@ def _patience(settings: Settings) -> float:
 
 
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
+    """Sample, because exact elimination was ruled out."""
+    _require_few_values(model, reason)
     if settings.scan == "random":
-        return Decision(model, replace(settings, method="gibbs"), reason)
-    return _tuned(model, replace(settings, method="lmh"), reason)
+        chosen = Decision(model, replace(settings, method="gibbs"), reason)
+    else:
+        chosen = _tuned(model, replace(settings, method="lmh"), reason)
+    return replace(chosen, ruled_out=("exact",))
+
+
+def _require_few_values(model: Model, otherwise: str) -> None:
+    most = int(model.graph.cardinality.max(initial=1))
+    if most > MOST_VALUES:
+        raise LimitError(
+            f"a variable has {most} values, sampling handles up to {MOST_VALUES}; {otherwise}"
+        )
 
 
 def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
@@ -208,7 +223,7 @@ def answer_by_sampling(
         spent=decision.seconds + preparing.seconds,
         after=after,
     )
-    return answer(model, run, decision.reason, settings, lifting, decision.choice)
+    return answer(run, decision, lifting)
 
 
 def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
@@ -216,29 +231,16 @@ def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
     return typed_group(model, settings.generators) if settings.estimator == "orbits" else None
 
 
-def answer(
-    model: Model,
-    run: Run,
-    reason: str,
-    settings: Settings,
-    lifting: Lifting,
-    choice: Choice | None = None,
-) -> Marginals:
+def answer(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
-        found = _said(model, run, reason, settings, lifting, choice)
+        found = _said(run, decision, lifting)
     seconds = run.seconds + answering.seconds
     return replace(found, about=replace(found.about, seconds=seconds))
 
 
-def _said(
-    model: Model,
-    run: Run,
-    reason: str,
-    settings: Settings,
-    lifting: Lifting,
-    choice: Choice | None,
-) -> Marginals:
+def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
+    model, settings, choice = decision.model, decision.settings, decision.choice
     method = settings.method
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
@@ -248,7 +250,9 @@ def _said(
     hurry = HURRY if run.skips_modes else ""
     about = About(
         method=method if method in ("mcsat", "lifted", "lmh") else "gibbs",
-        reason="; ".join(part for part in (reason, lifting.about, averages, slices, hurry) if part),
+        reason="; ".join(
+            part for part in (decision.reason, lifting.about, averages, slices, hurry) if part
+        ),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
@@ -258,6 +262,7 @@ def _said(
         interrupted=run.interrupted,
         moves=settings.moves,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
+        ruled_out=decision.ruled_out,
     )
     known = _statistics(run, lifting)
     missed = missed_by(run, known)

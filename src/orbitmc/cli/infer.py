@@ -222,7 +222,9 @@ def infer(
         with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
             try:
                 decision = decide(asked.model, settings)
-                session.remember(kernel=decision.settings.kernel())
+                session.remember(
+                    kernel=decision.settings.kernel(), ruled_out=list(decision.ruled_out)
+                )
                 found = carry_out(decision, session.watchers, asked.ground)
             except ContradictionError as error:
                 raise asked.explained(error) from None

@@ -25,8 +25,10 @@ from orbitmc.records import (
 if TYPE_CHECKING:
     from orbitmc.settings import Settings
 
+METHODS = ("exact", "gibbs", "mcsat", "lifted", "lmh")
+
 KERNEL: Mapping[str, Check] = {
-    "method": one_of("gibbs", "mcsat", "lifted", "lmh"),
+    "method": one_of(*METHODS[1:]),
     "scan": or_none(one_of("systematic", "random")),
     "slices": or_none(one_of("walk", "samplesat")),
     "estimator": one_of("chances", "values", "orbits"),
@@ -71,6 +73,15 @@ def kernel_settings(record: Mapping[str, Any], source: str) -> "Settings":
         settings = Settings(**checked(record.get("kernel"), KERNEL, "way of sampling"))
         settings.require_use()
     return settings
+
+
+def ruled_out_methods(record: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    """Methods that were found not to answer the question, or to take too long."""
+    found = record.get("ruled_out", [])
+    with _said_of(source):
+        if not list_of(one_of(*METHODS))(found):
+            raise InputError("it rules out methods that we do not know")
+    return tuple(found)
 
 
 @contextmanager

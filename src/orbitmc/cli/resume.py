@@ -17,7 +17,7 @@ from orbitmc.cli.options import (
     Quiet,
     Threads,
 )
-from orbitmc.cli.records import ask_again, kernel_settings
+from orbitmc.cli.records import ask_again, kernel_settings, ruled_out_methods
 from orbitmc.locks import owned
 
 
@@ -45,7 +45,7 @@ def resume(
     from orbitmc.cli.sampling import Session
     from orbitmc.graph.conditionals import conditionals
     from orbitmc.graph.hardening import hardened
-    from orbitmc.inference import answer, averaged_group, with_warnings
+    from orbitmc.inference import Decision, answer, averaged_group, with_warnings
     from orbitmc.run.checkpoint import load
     from orbitmc.run.sampler import proceed
 
@@ -57,12 +57,15 @@ def resume(
         asked = firm.model
         prepared = conditionals(asked.graph)
         settings = kernel_settings(question, str(run))
+        ruled_out = ruled_out_methods(question, str(run))
         lifting = kernel_for(asked, prepared, settings, again.ground)
         group = averaged_group(asked, settings)
         going = kept.restore(asked.graph, lifting.kernel, prepared, group, memory=memory)
         with Session(quiet, run, checkpoint_every, question) as session:
             done = proceed(going, threads=threads, watchers=session.watchers)
-            found = answer(asked, done, f"a run resumed from {run.name}", settings, lifting)
+            reason = f"a run resumed from {run.name}"
+            decision = Decision(asked, settings, reason, ruled_out=ruled_out)
+            found = answer(done, decision, lifting)
         found = with_warnings(found, firm.remarks)
         code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
         return code or session.exit_code

@@ -38,7 +38,7 @@ FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
 
 @dataclass(frozen=True)
 class About:
-    """How an answer was found."""
+    """How an answer was found; methods that are `ruled_out` cannot find it, or take too long."""
 
     method: str
     reason: str
@@ -52,6 +52,7 @@ class About:
     interrupted: bool = False
     moves: Mapping[str, Any] | None = None
     race: tuple[Mapping[str, Any], ...] = ()
+    ruled_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property

@@ -60,18 +60,18 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
     if found.get(FROZEN):
         return (
             f"not converged: {_variables(found[FROZEN])} frozen"
-            f"{_more(found.get(SUSPECT, 0))}; try --method exact"
-            + ("" if answer.about.method == "mcsat" else " or mcsat")
+            f"{_more(found.get(SUSPECT, 0))}; "
+            + (_try(answer, "exact", "mcsat") or "no other method of ours would do better")
         )
     if found.get(UNMIXED):
         return (
             f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
-            f"{_more(found.get(TIED, 0))}; run longer, or try --method exact"
+            f"{_more(found.get(TIED, 0))}; {_longer_or(answer, 'exact')}"
         )
     if found.get(MISSED):
         return (
-            f"not converged: {_variables(found[MISSED])} wrong, because a mode was missed; run "
-            "longer, or try --method exact or lmh"
+            f"not converged: {_variables(found[MISSED])} wrong, because a mode was missed; "
+            + _longer_or(answer, "exact", "lmh")
         )
     if found.get(FEW):
         return (
@@ -92,6 +92,18 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
     if rare:
         return "converged" + rare
     return "certain: evidence and constraints leave every variable one value"
+
+
+def _longer_or(answer: Marginals, *methods: str) -> str:
+    other = _try(answer, *methods)
+    return f"run longer, or {other}" if other else "run longer"
+
+
+def _try(answer: Marginals, *methods: str) -> str:
+    """Advise methods, but neither the one that was used nor those that were ruled out."""
+    about = answer.about
+    left = [one for one in methods if one != about.method and one not in about.ruled_out]
+    return f"try --method {' or '.join(left)}" if left else ""
 
 
 def _variables(count: int) -> str:

@@ -106,10 +106,7 @@ def check_lanes(graph: FactorGraph, lanes: int) -> None:
         raise InputError(f"a pack has a multiple of {LANE_UNIT} lanes, not {lanes}")
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
-        raise LimitError(
-            f"a variable has {most} values; sampling handles up to {MOST_VALUES}, "
-            "the exact method has no such limit"
-        )
+        raise LimitError(f"a variable has {most} values, sampling handles up to {MOST_VALUES}")
 
 
 def copied(pack: Pack) -> Pack:
