@@ -24,6 +24,7 @@ from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.interrupts import listening
 from orbitmc.kernels.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.slice_reach import surely_reached
 from orbitmc.lifting import Lifting, typed_group
@@ -50,6 +51,7 @@ HURRY = "no time to look for modes that chains may have missed"
 AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
+@listening()
 def marginals(
     model: Model,
     evidence: Evidence | None = None,

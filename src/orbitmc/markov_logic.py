@@ -14,6 +14,7 @@ from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
 from orbitmc.inference import carry_out, decide
+from orbitmc.interrupts import listening
 from orbitmc.logic.assembly import model_of
 from orbitmc.logic.clausal_form import meanings_differ, split_into_clauses
 from orbitmc.logic.contradictions import contradicting_rules, in_words
@@ -51,6 +52,7 @@ class MarkovLogic:
     def asked(self) -> QueryAtoms:
         return query_atoms(self.ground, self.patterns)
 
+    @listening()
     def marginals(self, **settings: Any) -> Marginals:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
         try:

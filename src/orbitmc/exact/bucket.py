@@ -15,6 +15,7 @@ from orbitmc.arrays import Floats
 from orbitmc.compiled import compiled
 from orbitmc.exact.problem import Scope
 from orbitmc.graph.sums import sum_of_tables
+from orbitmc.interrupts import heed
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 
@@ -82,6 +83,7 @@ class Bucket:
         """Add up tables; gives (slab, sums[value, place]), overwriting the same memory."""
         slab_sums = np.empty((self.values, self.places))
         for slab in range(self.slabs):
+            heed()
             slab_sums[:] = 0.0
             for _, table, view in terms:
                 add_table(slab_sums, table, view.step, view.high[slab], view.low)

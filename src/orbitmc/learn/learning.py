@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from orbitmc.arrays import Floats
 from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError, is_interrupt
+from orbitmc.interrupts import heed, listening
 from orbitmc.learn.chains import Chains
 from orbitmc.learn.changes import changes, joined
 from orbitmc.learn.discriminative import ITERATIONS as NOISY_ITERATIONS
@@ -130,6 +131,7 @@ class Learned:
 Watch = Callable[[Step], None]
 
 
+@listening()
 def learn(
     program: Program,
     databases: Sequence[Database],
@@ -157,6 +159,7 @@ def learn(
             step = found
             if watch is not None:
                 watch(step)
+            heed()
     except (KeyboardInterrupt, SystemError) as stop:
         if not is_interrupt(stop):
             raise

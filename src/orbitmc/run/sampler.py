@@ -14,6 +14,7 @@ from orbitmc.graph.conditionals import Conditionals
 from orbitmc.graph.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.interrupts import interrupted, listening, tell_others
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.annealing import search_seconds
 from orbitmc.run.pace import (
@@ -34,6 +35,7 @@ PACKS = 4
 SEARCH_SHARE = 0.05  # of a timed run may go into a search for modes
 
 
+@listening()
 def sample(
     graph: FactorGraph,
     kernel: Kernel,
@@ -55,7 +57,8 @@ def sample(
     `spent` seconds went into finding the kernel and count as the run's own, as does finding
     starts; `after` seconds are needed when it is over; compiling does not count. A timed run
     has fewer packs if it has no time to take enough samples in all of them.
-    Ctrl-C ends the run early: what was recorded so far is returned, marked `interrupted`.
+    Ctrl-C ends the run early, in whatever thread it is: what was recorded so far is returned,
+    marked `interrupted`.
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
@@ -176,10 +179,12 @@ def _wait(run: Run, futures: list[Future[None]]) -> None:
     while True:
         try:
             wait(futures)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            tell_others(stop)
             run.interrupted = True
         else:
             break
+    run.interrupted |= interrupted()
     for future in futures:
         future.result()
 

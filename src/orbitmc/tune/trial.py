@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from orbitmc.arrays import Bytes, Floats
 from orbitmc.estimate.tallies import ChanceTally
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.interrupts import heed
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.random import generator
 from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
@@ -105,6 +106,7 @@ class Track:
         return own["accepted"] / real if real else 0.0
 
     def _take(self, count: int) -> float:
+        heed()
         begun = time.thread_time()  # what others do on this machine does not count
         walk(self.graph, self.kernel, self.pack, count)
         return time.thread_time() - begun

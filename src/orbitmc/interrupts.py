@@ -1,0 +1,62 @@
+"""Ctrl-C for questions that do not run in the main thread.
+
+Python raises `KeyboardInterrupt` in the main thread only, and only that thread may ask for
+signals. So a question in another thread looks, now and then, whether such an exception is on its
+way through the main thread or has ended it. No handler is installed.
+"""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Heard(threading.local):
+    before: list[KeyboardInterrupt] | None = None
+
+
+_heard = _Heard()
+_ended: list[KeyboardInterrupt] = []  # the last one that ended a question of the main thread
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Let a question of this thread be stopped by a Ctrl-C that comes from now on."""
+    if _heard.before is not None:
+        yield  # within a question that listens already
+        return
+    _heard.before = _interrupts()
+    try:
+        yield
+    finally:
+        _heard.before = None
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C has come since the question of this thread began to listen.
+
+    False in the main thread, where Ctrl-C is an exception of its own.
+    """
+    before = _heard.before
+    if before is None or threading.current_thread() is threading.main_thread():
+        return False
+    return any(all(one is not old for old in before) for one in _interrupts())
+
+
+def heed() -> None:
+    """Raise what the main thread got, where there is no part of an answer to give."""
+    if interrupted():
+        raise KeyboardInterrupt
+
+
+def tell_others(interrupt: KeyboardInterrupt) -> None:
+    """Let an interrupt that ends a question end those of other threads too."""
+    _ended[:] = [interrupt]
+
+
+def _interrupts() -> list[KeyboardInterrupt]:
+    """What the main thread is unwinding now, what it did not catch, what ended a question."""
+    current = sys._current_exceptions().get(threading.main_thread().ident or 0)
+    handled = current[1] if isinstance(current, tuple) else current  # a tuple before Python 3.12
+    found = (handled, getattr(sys, "last_value", None), *_ended)
+    return [one for one in found if isinstance(one, KeyboardInterrupt)]

@@ -1,0 +1,159 @@
+"""Ctrl-C stops questions in whatever thread they run, and only those it was meant for."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import orbitmc as om
+from orbitmc import interrupts
+from orbitmc.cli.stopping import Stopping
+from orbitmc.interrupts import heed, interrupted, listening
+from tests.cli.commands import orbitmc, rain
+
+ASK = """
+import asyncio, os, signal, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+import orbitmc as om
+
+def going(run):
+    if run.recorded:
+        print("going in", threading.current_thread().name, flush=True)
+
+def ask(seconds=600):
+    model = om.ising_grid(6, 6, 0.3)
+    found = om.marginals(model, method="gibbs", seconds=seconds, warm_up=1, watchers=[going])
+    print("interrupted", found.about.interrupted, flush=True)
+
+def in_thread():
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+
+def in_executor():
+    with ThreadPoolExecutor() as pool:
+        pool.submit(ask).result()
+
+def without_waiting():
+    ThreadPoolExecutor().submit(ask).result()
+
+def in_asyncio():
+    async def main():
+        await asyncio.to_thread(ask)
+    asyncio.run(main())
+
+def beside_another():
+    pool = ThreadPoolExecutor()
+    future = pool.submit(ask)
+    ask()
+    future.result()
+
+{}()
+"""
+
+
+def interrupted_once_it_goes(how, questions=1):
+    """Run a script, press Ctrl-C once its questions have begun; gives what it printed after."""
+    script = [sys.executable, "-c", ASK.format(how)]
+    with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as one:
+        try:
+            begun = set()
+            while len(begun) < questions:
+                begun.add(one.stdout.readline())
+                assert one.poll() is None
+            one.send_signal(signal.SIGINT)
+            printed, _ = one.communicate(timeout=120)  # the question would take ten minutes
+        finally:
+            one.kill()
+    return printed
+
+
+@pytest.mark.parametrize("how", ["in_executor", "without_waiting", "in_asyncio"])
+def test_ctrl_c_stops_a_question_in_another_thread(how):
+    printed = interrupted_once_it_goes(how)
+    assert printed.count("interrupted True") == 1
+
+
+def test_ctrl_c_ends_a_program_that_waits_for_a_thread():
+    interrupted_once_it_goes("in_thread")  # some versions of Python do not wait for the thread
+
+
+def test_ctrl_c_stops_all_questions_at_once():
+    assert interrupted_once_it_goes("beside_another", 2).count("interrupted True") == 2
+
+
+def in_a_thread(work):
+    """What some work gives in a thread of its own."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.fixture
+def pressed(monkeypatch):
+    """Press Ctrl-C, as seen from other threads."""
+    seen = []
+    monkeypatch.setattr(interrupts, "_ended", seen)
+    return lambda: seen.append(KeyboardInterrupt())
+
+
+def test_an_earlier_ctrl_c_stops_no_later_question(pressed):
+    def ask():
+        with listening():
+            return interrupted()
+
+    pressed()
+    assert in_a_thread(ask) is False
+
+
+def test_what_listens_within_a_question_hears_all_that_the_question_does(pressed):
+    def ask():
+        with listening():
+            pressed()
+            with listening():
+                return interrupted()
+
+    assert in_a_thread(ask) is True
+
+
+def test_the_main_thread_has_its_own_exception(pressed):
+    with listening():
+        pressed()
+        assert not interrupted()
+
+
+def test_elimination_and_races_heed(pressed):
+    def ask(**settings):
+        with listening():
+            pressed()
+            with pytest.raises(KeyboardInterrupt):
+                om.marginals(om.ising_grid(6, 6, 0.3), **settings)
+            return True
+
+    assert in_a_thread(lambda: ask(method="exact"))
+    assert in_a_thread(lambda: ask(method="lmh", seconds=1))
+
+
+def test_nothing_is_heeded_without_a_question(pressed):
+    pressed()
+    heed()
+    assert in_a_thread(heed) is None
+
+
+def test_no_handler_is_touched_outside_the_main_thread(tmp_path):
+    path = rain(tmp_path)
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    def work():
+        with Stopping():
+            during = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        om.marginals(om.read(path), method="gibbs", samples=20)
+        done = orbitmc("infer", path, "--method", "gibbs", "--samples", "300")
+        return during, done.returncode
+
+    assert in_a_thread(work) == (before, 0)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
