@@ -31,8 +31,11 @@ def verb(command: Callable[P, int]) -> Callable[P, None]:
 
 
 def say(message: str) -> None:
-    """Say one line on standard error."""
-    print(f"orbitmc: {message}", file=sys.stderr, flush=True)
+    """Say one line on standard error; where nobody can hear it, go on without."""
+    try:
+        print(f"orbitmc: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _exit_code(command: Callable[[], int], debug: bool) -> int:
@@ -41,17 +44,13 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
             code = command()
             sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        return _reader_has_left()
+    except BrokenPipeError as error:
+        return unwritten(error)
     except OrbitError as error:
         say(str(error))
         return error.exit_code
     except OSError as error:
-        if error.errno not in FULL:
-            return _bug(error, debug)
-        _nothing_more_can_be_written()
-        say(f"cannot write the answer: {error.strerror}")
-        return UNWRITTEN
+        return unwritten(error) if error.errno in FULL else _bug(error, debug)
     except KeyboardInterrupt as stop:
         return _interrupted(str(stop))
     except MemoryError:
@@ -74,11 +73,10 @@ def _bug(error: Exception, debug: bool) -> int:
     return BROKEN
 
 
-def _reader_has_left() -> int:
-    """`| head` has seen enough: that is no mishap."""
-    _nothing_more_can_be_written()
-    return 0
-
-
-def _nothing_more_can_be_written() -> None:
+def unwritten(error: OSError) -> int:
+    """Say why standard output takes no more; a reader that has seen enough is no mishap."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 0
+    say(f"cannot write the answer: {error.strerror}")
+    return UNWRITTEN

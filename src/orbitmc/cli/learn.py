@@ -1,10 +1,6 @@
 """`orbitmc learn`: a program and databases in, the program with learned weights out."""
 
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -145,7 +141,7 @@ def learn(
         if start is not None and not quiet:
             say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
-        with Compiling(quiet=quiet), _stopped_by_signals():
+        with Compiling(quiet=quiet):
             learned = learn_weights(read, worlds, settings, start=start, watch=watching)
         text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
         write_text(output, text)
@@ -178,19 +174,6 @@ class _Watching:
 
         if self.checkpoint is not None:
             save(self.checkpoint, step, self.asked)
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[None]:
-    """Let a polite request to end the program be what Ctrl-C is."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _words(step: "Step") -> str:

@@ -10,6 +10,7 @@ from orbitmc.cli.check import check
 from orbitmc.cli.compare import compare
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
+from orbitmc.cli.exits import unwritten
 from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
 from orbitmc.cli.learn import learn
@@ -54,12 +55,25 @@ def main() -> None:
     sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
-    app(prog_name="orbitmc")
+    try:
+        _run()
+    except OSError as error:  # help and versions are printed outside of all verbs
+        sys.exit(unwritten(error))
+
+
+def _run() -> None:
+    """Parse and carry out; what is printed has been written when this ends."""
+    try:
+        app(prog_name="orbitmc")
+    finally:
+        sys.stdout.flush()
 
 
 def _opened(stream: TextIO | None) -> TextIO:
     """Let what is said to a closed stream vanish, as services start programs with these."""
-    return open(os.devnull, "w") if stream is None else stream
+    if stream is not None:
+        return stream
+    return open(os.open(os.devnull, os.O_WRONLY), "w", closefd=False)
 
 
 def _never_fail_on_letters(stream: TextIO) -> None:

@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,12 +14,31 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
 AGAIN_SECONDS = 0.05
 
+Handler = Callable[[int, FrameType | None], Any]
+
+
+@contextmanager
+def handled_by(handler: Handler) -> Iterator[None]:
+    """Let a handler hear of Ctrl-C and of polite requests to end, if this is the main thread.
+
+    What is ignored stays so: shells let programs in the background ignore Ctrl-C.
+    """
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
 
 @contextmanager
 def heard() -> Iterator[None]:
-    """Hear Ctrl-C also where Python drops exceptions, as in what a compiler calls back.
+    """Turn requests to end into `KeyboardInterrupt`, also where Python drops exceptions.
 
-    What was dropped there is asked for again, a little later.
+    What was dropped there, as in what a compiler calls back, is asked for again a little later.
     """
     before, asking = sys.unraisablehook, list[threading.Timer]()
 
@@ -35,7 +54,8 @@ def heard() -> Iterator[None]:
 
     sys.unraisablehook = ask_again
     try:
-        yield
+        with handled_by(signal.default_int_handler):
+            yield
     finally:
         sys.unraisablehook = before
         for later in asking:
@@ -51,14 +71,13 @@ class Stopping:
     def __init__(self) -> None:
         self.run: Run | None = None
         self.asked = False
-        self._before: dict[int, Any] = {}
+        self._handled = handled_by(self._ask)
 
     def __call__(self, run: "Run") -> None:
         self.run = run
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        self._handled.__enter__()
         return self
 
     def __exit__(
@@ -67,8 +86,7 @@ class Stopping:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handled.__exit__(kind, error, trace)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.run is None or self.asked:
