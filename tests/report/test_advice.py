@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc.estimate.columns import Marginal, gathered
 from orbitmc.estimate.marginals import FROZEN, MISSED, UNMIXED, About, Marginal, Marginals
 from orbitmc.report.words import verdict
 
@@ -12,7 +13,7 @@ def advice(found, method, ruled_out):
     never = np.zeros(2, dtype=bool)
     marginal = Marginal(("no", "yes"), half, half, half, half, one, one, found, never)
     about = About(method, "why not", 2.0, 7, 100, 256, 10**9, ruled_out=ruled_out)
-    return verdict(Marginals({"v": marginal}, about)).rpartition("; ")[2]
+    return verdict(Marginals(gathered({"v": marginal}), about)).rpartition("; ")[2]
 
 
 @pytest.mark.parametrize(
