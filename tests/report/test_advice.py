@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.estimate.columns import Marginal, gathered
-from orbitmc.estimate.marginals import FROZEN, MISSED, UNMIXED, About, Marginal, Marginals
+from orbitmc.estimate.marginals import FROZEN, MISSED, UNMIXED, About, Marginals
 from orbitmc.report.words import verdict
 
 
