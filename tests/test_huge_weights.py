@@ -141,7 +141,7 @@ def test_no_verdict_is_given_on_what_is_no_number():
     from orbitmc.estimate.marginals import About, exact_marginals
 
     with pytest.raises(LimitError, match="'v0' came out as"):
-        exact_marginals(binary(variables=1), {"v0": np.array([np.nan, 0.5])}, About("exact", ""))
+        exact_marginals(binary(variables=1), [np.array([np.nan, 0.5])], About("exact", ""))
 
 
 @pytest.mark.parametrize("ask", ["conditionals", "eliminate", "enumerate", "attraction"])

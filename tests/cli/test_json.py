@@ -37,6 +37,7 @@ SCHEMA = {
         "ess": [(NUMBER, NULL)],
         "r_hat": [NUMBER],
         "verdict": WORD,
+        "rare": [TRUTH],
     },
 }
 

@@ -70,7 +70,7 @@ def test_an_answer_that_cannot_be_written_is_refused_before_it_is_sought(tmp_pat
 
 
 def test_an_answer_that_cannot_be_written_after_all_is_printed(tmp_path, monkeypatch):
-    def full(path, data):
+    def full(path, pieces):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     model = rain(tmp_path)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.estimate.columns import Marginal, gathered
-from orbitmc.estimate.marginals import FROZEN, MISSED, UNMIXED, About, Marginals
+from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
 from orbitmc.report.words import verdict
 
 

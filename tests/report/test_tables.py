@@ -21,8 +21,8 @@ from orbitmc.estimate.verdicts import (
     UNMIXED,
 )
 from orbitmc.report.comparison import compare
-from orbitmc.report.json_answer import json_text
-from orbitmc.report.tables import csv_text, show_answer
+from orbitmc.report.json_answer import json_pieces
+from orbitmc.report.tables import csv_pieces, show_answer
 from orbitmc.report.words import remarks, verdict
 
 
@@ -96,7 +96,7 @@ def test_printing_an_answer_of_many_variables_says_what_it_leaves_out():
 
 
 def test_csv_quotes_what_it_must():
-    lines = csv_text(sampled(**{'a,"b"': marginal(1.0, OBSERVED)})).splitlines()
+    lines = "".join(csv_pieces(sampled(**{'a,"b"': marginal(1.0, OBSERVED)}))).splitlines()
     assert lines[1] == '"a,""b""",no,0.0,0.0,0.0,0.0,,1.0,observed'
 
 
@@ -146,4 +146,4 @@ def test_json_of_an_empty_model_is_json():
     import json
 
     empty = om.marginals(om.model({}, []), method="exact")
-    assert json.loads(json_text(empty))["variables"] == {}
+    assert json.loads("".join(json_pieces(empty)))["variables"] == {}

@@ -1,6 +1,7 @@
 """Print an answer, write it to a file, and say what to think of it."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,17 +78,18 @@ def require_output(path: Path | None) -> None:
 
 def write_results(answer: "Marginals", path: Path) -> None:
     """Write a line `Atom probability` for everything that was asked about."""
-    from orbitmc.formats.writing import write_text
+    from orbitmc.formats.writing import write_pieces
 
-    lines = [f"{name} {marginal.probability[-1]:.6g}\n" for name, marginal in answer.items()]
-    write_text(path, "".join(lines))
+    columns = answer.columns
+    last = columns.probability[columns.start[1:] - 1].tolist()
+    write_pieces(path, (f"{name} {p:.6g}\n" for name, p in zip(columns.names, last, strict=True)))
 
 
 def _print(answer: "Marginals", json: bool) -> None:
     if json:
-        from orbitmc.report.json_answer import json_text
+        from orbitmc.report.json_answer import json_pieces
 
-        print(json_text(answer), end="")
+        sys.stdout.writelines(json_pieces(answer))
         return
     from rich.console import Console
 
@@ -108,23 +110,23 @@ def _writer(path: Path) -> Callable[["Marginals", Path], None]:
 
 
 def _write_mar(answer: "Marginals", path: Path) -> None:
-    from orbitmc.formats.uai_results import write_mar
+    from orbitmc.formats.uai_results import write_flat_mar
 
-    write_mar(path, [marginal.probability for marginal in answer.values()])
+    write_flat_mar(path, answer.columns.probability, answer.columns.start)
 
 
 def _write_json(answer: "Marginals", path: Path) -> None:
-    from orbitmc.formats.writing import write_text
-    from orbitmc.report.json_answer import json_text
+    from orbitmc.formats.writing import write_pieces
+    from orbitmc.report.json_answer import json_pieces
 
-    write_text(path, json_text(answer))
+    write_pieces(path, json_pieces(answer))
 
 
 def _write_csv(answer: "Marginals", path: Path) -> None:
-    from orbitmc.formats.writing import write_text
-    from orbitmc.report.tables import csv_text
+    from orbitmc.formats.writing import write_pieces
+    from orbitmc.report.tables import csv_pieces
 
-    write_text(path, csv_text(answer))
+    write_pieces(path, csv_pieces(answer))
 
 
 WRITERS = {".mar": _write_mar, ".json": _write_json, ".csv": _write_csv}

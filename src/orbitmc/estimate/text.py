@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from orbitmc.estimate.columns import OF_VALUES, Columns
+from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
+
 if TYPE_CHECKING:
-    from orbitmc.estimate.columns import Marginal
     from orbitmc.estimate.marginals import Marginals
 
 SAMPLED = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
 CERTAIN = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
 MOST_ROWS = 40
+BLANKS = ("", "", "", "")  # a value without error has no numbers in these columns
 
 
 def headings(answer: Marginals) -> tuple[str, ...]:
@@ -24,22 +28,27 @@ def headings(answer: Marginals) -> tuple[str, ...]:
 def rows(answer: Marginals) -> Iterator[tuple[str, ...]]:
     """One row of words per value of each variable."""
     short = headings(answer) == CERTAIN
-    for name, marginal in answer.items():
-        for place, value in enumerate(marginal.values):
-            p = probability(float(marginal.probability[place]))
-            error = () if short else _error(marginal, place)
-            yield (printable(name), printable(value), p, *error, verdict(marginal, place))
+    for piece in answer.columns.pieces():
+        yield from _rows(piece, short)
 
 
-def verdict(marginal: Marginal, place: int) -> str:
-    """The verdict on a value; of a rare one, how probable it is at most."""
-    if marginal.verdict != "rare":
-        return marginal.verdict
-    if not marginal.rare[place]:
-        return "fair"
-    if marginal.probability[place] > 0.5:
-        return f"at least {probability(float(marginal.low[place]))}"
-    return f"rare: at most {probability(float(marginal.high[place]))}"
+def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
+    p, error, low, high, ess, r_hat, rare = (getattr(piece, name).tolist() for name in OF_VALUES)
+    first = piece.start.tolist()
+    for place, name in enumerate(piece.names):
+        shown, word = printable(name), VERDICTS[piece.verdict[place]]
+        for k, value in enumerate(piece.values[place], first[place]):
+            sure = short or not math.isfinite(ess[k])
+            numbers = BLANKS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
+            said = _bound(p[k], low[k], high[k], rare[k]) if word == RARE else word
+            yield (shown, printable(value), probability(p[k]), *(() if short else numbers), said)
+
+
+def _bound(p: float, low: float, high: float, rare: bool) -> str:
+    """The verdict on a value of a variable with rare ones: how probable those are at most."""
+    if not rare:
+        return FAIR
+    return f"at least {probability(low)}" if p > 0.5 else f"{RARE}: at most {probability(high)}"
 
 
 def plain_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -58,14 +67,9 @@ def plain_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def compact(answer: Marginals, *, most_rows: int = MOST_ROWS) -> str:
     """A table of the first values; says how many it leaves out, and how it was found."""
-    lines: list[tuple[str, ...]] = []
-    left_out = 0
-    for row in rows(answer):
-        if len(lines) < most_rows:
-            lines.append(row)
-        else:
-            left_out += 1
+    lines = list(islice(rows(answer), most_rows))
     table = plain_table(headings(answer), lines)
+    left_out = len(answer.columns.probability) - len(lines)
     more = f"\n… and {left_out:,} more rows" if left_out else ""
     return f"{table}{more}\n{answer.about.method}: {answer.about.reason}"
 
@@ -91,13 +95,8 @@ def printable(name: str) -> str:
     return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
 
 
-def _error(marginal: Marginal, place: int) -> tuple[str, str, str, str]:
-    if not math.isfinite(marginal.ess[place]):
-        return "", "", "", ""
-    low, high = float(marginal.low[place]), float(marginal.high[place])
-    return (
-        probability(float(marginal.standard_error[place])),
-        f"{probability(low)}…{probability(high)}",
-        count(float(marginal.ess[place])),
-        f"{float(marginal.r_hat[place]):.3f}",
-    )
+def _error(
+    error: float, low: float, high: float, ess: float, r_hat: float
+) -> tuple[str, str, str, str]:
+    interval = f"{probability(low)}…{probability(high)}"
+    return probability(error), interval, count(ess), f"{r_hat:.3f}"

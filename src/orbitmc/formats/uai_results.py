@@ -1,16 +1,20 @@
 """UAI results: `MAR` (a probability for each value of each variable) and `PR` (log10 of Z)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.arrays import Floats, floats
 from orbitmc.errors import InputError
 from orbitmc.formats.words import Words
-from orbitmc.formats.writing import write_text
+from orbitmc.formats.writing import write_pieces, write_text
 from orbitmc.text import MEMORY, quoted, read_text
+
+ROWS = 4096  # variables that are turned into words at a time
 
 
 def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:
@@ -62,12 +66,27 @@ def _fits(words: Sequence[str], place: int) -> bool:
 
 def write_mar(path: str | Path, marginals: Sequence[ArrayLike]) -> None:
     """Write marginals, one list of probabilities for each variable in the author's order."""
-    rows = [floats(row).tolist() for row in marginals]
-    if not all(0 <= number <= 1 for row in rows for number in row):
+    rows = [floats(row) for row in marginals]
+    start = np.cumsum([0, *map(len, rows)])
+    write_flat_mar(path, np.concatenate([np.zeros(0), *rows]), start)
+
+
+def write_flat_mar(path: str | Path, probabilities: Floats, start: NDArray[np.int64]) -> None:
+    """Write marginals that stand in one array; those of variable `k` from `start[k]` on."""
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise InputError("marginals to write must be probabilities, 0 to 1", source=str(path))
-    listed = (" ".join(map(repr, row)) for row in rows)
-    body = (f"{len(row)} {text}" for row, text in zip(rows, listed, strict=True))
-    write_text(path, "\n".join(["MAR", " ".join([str(len(rows)), *body])]) + "\n")
+    write_pieces(path, chain([f"MAR\n{len(start) - 1}"], _words(probabilities, start), ["\n"]))
+
+
+def _words(probabilities: Floats, start: NDArray[np.int64]) -> Iterator[str]:
+    for first in range(0, len(start) - 1, ROWS):
+        places = start[first : first + ROWS + 1].tolist()
+        numbers = probabilities[places[0] : places[-1]].tolist()
+        ends = [place - places[0] for place in places]
+        yield "".join(
+            f" {last - begin} {' '.join(map(repr, numbers[begin:last]))}"
+            for begin, last in pairwise(ends)
+        )
 
 
 def read_pr(path: str | Path, *, memory: int = MEMORY) -> float:

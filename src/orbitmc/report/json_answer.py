@@ -2,15 +2,30 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orbitmc.estimate.columns import Marginal
+import numpy as np
+
+from orbitmc.arrays import Floats
+from orbitmc.estimate.columns import NUMBERS, Columns
 from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.verdicts import VERDICTS
 
 
-def json_object(answer: Marginals) -> dict[str, Any]:
-    """Everything that is known, in terms that JSON has."""
+def json_pieces(answer: Marginals) -> Iterator[str]:
+    """The object in pieces, with a line per variable, so that people can look at it too."""
+    head = ",\n  ".join(f"{_dump(key)}: {_dump(held)}" for key, held in _head(answer).items())
+    yield "{\n  " + head + ',\n  "variables": {\n    '
+    between = ""
+    for piece in answer.columns.pieces():
+        yield between + ",\n    ".join(_lines(piece))
+        between = ",\n    "
+    yield "\n  }\n}\n"
+
+
+def _head(answer: Marginals) -> dict[str, Any]:
+    """Everything that is known but of the variables, in terms that JSON has."""
     about = answer.about
     return {
         "method": about.method,
@@ -28,18 +43,22 @@ def json_object(answer: Marginals) -> dict[str, Any]:
         "warnings": list(about.warnings),
         "moves": None if about.moves is None else dict(about.moves),
         "race": [_priced(price) for price in about.race],
-        "variables": {name: _variable(marginal) for name, marginal in answer.items()},
     }
 
 
-def json_text(answer: Marginals) -> str:
-    """The object, with a line per variable, so that people can look at it too."""
-    whole = json_object(answer)
-    variables = whole.pop("variables")
-    head = [f"{_dump(key)}: {_dump(held)}" for key, held in whole.items()]
-    body = [f"{_dump(name)}: {_dump(held)}" for name, held in variables.items()]
-    listed = ",\n    ".join(body)
-    return "{\n  " + ",\n  ".join([*head, '"variables": {\n    ' + listed + "\n  }"]) + "\n}\n"
+def _lines(piece: Columns) -> Iterator[str]:
+    """A line for each variable of some."""
+    lists = {column: _numbers(getattr(piece, column)) for column in NUMBERS}
+    rare, first = piece.rare.tolist(), piece.start.tolist()
+    for place, name in enumerate(piece.names):
+        own = slice(first[place], first[place + 1])
+        held = {
+            "values": piece.values[place],
+            **{column: numbers[own] for column, numbers in lists.items()},
+            "verdict": VERDICTS[piece.verdict[place]],
+            "rare": rare[own],
+        }
+        yield f"{_dump(name)}: {_dump(held)}"
 
 
 def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,27 +69,15 @@ def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _variable(marginal: Marginal) -> dict[str, Any]:
-    return {
-        "values": list(marginal.values),
-        "probability": _numbers(marginal.probability),
-        "standard_error": _numbers(marginal.standard_error),
-        "low": _numbers(marginal.low),
-        "high": _numbers(marginal.high),
-        "ess": _numbers(marginal.ess),
-        "r_hat": _numbers(marginal.r_hat),
-        "verdict": marginal.verdict,
-        "rare": marginal.rare.tolist(),
-    }
-
-
-def _numbers(found: Iterable[float]) -> list[float | None]:
-    return [_finite(float(number)) for number in found]
+def _numbers(found: Floats) -> list[float | None]:
+    numbers: list[float | None] = found.tolist()
+    for place in np.flatnonzero(~np.isfinite(found)):
+        numbers[place] = None
+    return numbers
 
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _dump(held: object) -> str:
-    return json.dumps(held, ensure_ascii=False, allow_nan=False)
+_dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

@@ -3,26 +3,37 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orbitmc.estimate.columns import NUMBERS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import LEFT_ALIGNED, headings, plain_table, rows
-from orbitmc.estimate.verdicts import BELIEVED, RARE
+from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
+from orbitmc.report.widths import widths
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 LEAST_NEEDED = ("R-hat", "ESS", "95 % interval", "±")  # the least needed first
 GAP = 2  # letters between columns
-NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
+MOST_COLOURED = 2000  # values: colours need the whole table at once
+LINES = 4096  # of a plain table that are written together
 
 
 def show_answer(answer: Marginals, console: Console) -> None:
-    """Print every value of every variable; coloured on a terminal, plain elsewhere."""
-    show(headings(answer), list(rows(answer)), console)
+    """Print every value of every variable; coloured on a terminal, plain elsewhere.
+
+    Long tables are printed line by line, without colours.
+    """
+    if console.is_terminal and len(answer.columns.probability) <= MOST_COLOURED:
+        show(headings(answer), list(rows(answer)), console)
+    else:
+        for piece in plain_pieces(answer):
+            console.file.write(piece)
 
 
 def show(titles: Sequence[str], lines: Sequence[Sequence[str]], console: Console) -> None:
@@ -38,17 +49,32 @@ def show(titles: Sequence[str], lines: Sequence[Sequence[str]], console: Console
         console.file.write(plain_table(titles, lines) + "\n")
 
 
-def csv_text(answer: Marginals) -> str:
+def plain_pieces(answer: Marginals) -> Iterator[str]:
+    """A plain table, some thousand lines at a time: it is never held as a whole."""
+    titles = headings(answer)
+    sides = ["<" if title in LEFT_ALIGNED else ">" for title in titles]
+    line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, widths(answer), strict=True))
+    lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], rows(answer)))
+    while piece := "".join(islice(lines, LINES)):
+        yield piece
+
+
+def csv_pieces(answer: Marginals) -> Iterator[str]:
     """One line per value, numbers in full; an error that has no bound is left empty."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["variable", "value", *NUMBERS, "verdict"])
-    for name, marginal in answer.items():
-        for place, value in enumerate(marginal.values):
-            numbers = [float(getattr(marginal, column)[place]) for column in NUMBERS]
-            written = [repr(number) if math.isfinite(number) else "" for number in numbers]
-            writer.writerow([name, value, *written, marginal.verdict])
-    return file.getvalue()
+    yield ",".join(["variable", "value", *NUMBERS, "verdict"]) + "\n"
+    for piece in answer.columns.pieces():
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows(_csv_rows(piece))
+        yield file.getvalue()
+
+
+def _csv_rows(piece: Columns) -> Iterator[tuple[str, ...]]:
+    numbers = list(zip(*(getattr(piece, column).tolist() for column in NUMBERS), strict=True))
+    first = piece.start.tolist()
+    for place, name in enumerate(piece.names):
+        word = VERDICTS[piece.verdict[place]]
+        for k, value in enumerate(piece.values[place], first[place]):
+            yield (name, value, *(repr(n) if math.isfinite(n) else "" for n in numbers[k]), word)
 
 
 def _left_out(titles: Sequence[str], lines: Sequence[Sequence[str]], width: int) -> list[str]:
