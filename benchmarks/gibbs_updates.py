@@ -24,8 +24,8 @@ from measuring import (
 from workloads import Workload, speed_workloads
 from yardstick import Yardstick, compiled_yardstick
 
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.sampler import LANES
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE

@@ -15,16 +15,16 @@ import measuring
 import numpy as np
 import peers
 
-from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.mc_sat import mc_sat
-from orbitmc.logic.assembly import graph_of
-from orbitmc.logic.database import TRUE, Database, Facts
-from orbitmc.logic.grounding import World, ground
-from orbitmc.logic.parser import parse
-from orbitmc.logic.syntax import Program
+from orbitmc.logic.databases.database import TRUE, Database, Facts
+from orbitmc.logic.grounding.assembly import graph_of
+from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.logic.language.parser import parse
+from orbitmc.logic.language.syntax import Program
 from orbitmc.run.pack import start_pack, walk
 
 PROGRAM = """

@@ -56,8 +56,8 @@ def _stages(side: int) -> Iterator[str]:
     import numpy as np
 
     yield "start"
-    from orbitmc.graph.conditionals import conditionals
-    from orbitmc.kernels.gibbs import SystematicScan
+    from orbitmc.graph.conditionals.conditionals import conditionals
+    from orbitmc.kernels.base.gibbs import SystematicScan
     from orbitmc.models.ising import ising_grid
     from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule

@@ -15,16 +15,16 @@ import measuring
 import numpy as np
 import workloads
 
-from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.exchange_blocks import ExchangeBlocks
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
-from orbitmc.kernels.swap import swap
+from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
 from orbitmc.run.pack import Pack, start_pack, warm_up
-from orbitmc.symmetry.blocks import blocks
+from orbitmc.symmetry.blocks.blocks import blocks
 
 LANES = 64
 MEMBERS = 20

@@ -75,7 +75,7 @@ def regular_edges(count, degree, seed):
 
 def run_ours(case):
     from orbitmc.models.ising import ising_grid
-    from orbitmc.symmetry.automorphisms import automorphisms
+    from orbitmc.symmetry.detection.automorphisms import automorphisms
 
     graph = build(case)
     first = time.perf_counter()
@@ -101,9 +101,9 @@ def run_igraph(case):
     import igraph
     import numpy as np
 
-    from orbitmc.symmetry.bliss import plain_graph
-    from orbitmc.symmetry.encoding import variable_graph
-    from orbitmc.symmetry.energy_form import energy_form
+    from orbitmc.symmetry.detection.bliss import plain_graph
+    from orbitmc.symmetry.detection.encoding.encoding import variable_graph
+    from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 
     drawn = variable_graph(energy_form(build(case)))
     edges, colors = plain_graph(drawn, drawn.color, np.ones(drawn.vertices, dtype=bool))

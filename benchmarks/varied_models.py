@@ -14,8 +14,8 @@ from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.logic.assembly import model_of
-from orbitmc.logic.grounding import ground
+from orbitmc.logic.grounding.assembly import model_of
+from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera import random_chimera
 from orbitmc.models.friends import friends
 from orbitmc.models.grid import grid_edges

@@ -14,20 +14,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orbitmc.arrays import Floats
+from orbitmc.ask.marginals import RACE_SHARE
+from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.exact.elimination import marginals
-from orbitmc.graph.conditionals import Conditionals, conditionals
+from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.inference import RACE_SHARE
-from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.random import COLUMNS
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import Pack, advance, start_pack, warm_up
-from orbitmc.settings import DEFAULT_SECONDS
-from orbitmc.tune.race import Choice, race
-from orbitmc.tune.recipe import Recipe
+from orbitmc.tuning.race import Choice, race
+from orbitmc.tuning.recipe import Recipe
 
 LANES = 64
 SWEEPS = 4  # between recorded states

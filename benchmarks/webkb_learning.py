@@ -16,12 +16,12 @@ import measuring
 import numpy as np
 from scipy.stats import rankdata
 
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import SystematicScan
-from orbitmc.learn.learning import Settings, learn
-from orbitmc.learn.worlds import TrainingWorld, training_worlds
-from orbitmc.logic.assembly import graph_of
-from orbitmc.logic.syntax import Program, atoms_of
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.logic.grounding.assembly import graph_of
+from orbitmc.logic.language.syntax import Program, atoms_of
+from orbitmc.logic.learning.learning import Settings, learn
+from orbitmc.logic.learning.worlds import TrainingWorld, training_worlds
 from orbitmc.models.webkb import WebKB, read_webkb, webkb_program
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

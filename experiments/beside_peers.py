@@ -22,7 +22,7 @@ from ising import truth_for as ising_truth
 from samplers import tuned_lmh
 
 import orbitmc as om
-from orbitmc.workshop import (
+from orbitmc.compare.workshop import (
     Album,
     Course,
     Entrant,

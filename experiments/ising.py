@@ -17,7 +17,7 @@ from figure import Asked, album, arguments, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
-from orbitmc.workshop import (
+from orbitmc.compare.workshop import (
     Conditionals,
     Entrant,
     Kernel,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import Model
-from orbitmc.workshop import (
+from orbitmc.compare.workshop import (
     SWEEPS_PER_SAMPLE,
     WARM_UP,
     Builder,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from orbitmc import Model
-from orbitmc.workshop import (
+from orbitmc.compare.workshop import (
     Conditionals,
     Entrant,
     Kernel,

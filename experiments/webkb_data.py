@@ -12,7 +12,7 @@ from figure import note
 from samplers import paper_lmh
 
 from orbitmc import InputError, Model
-from orbitmc.workshop import (
+from orbitmc.compare.workshop import (
     FOLDS,
     LearningSettings,
     Truth,

@@ -9,8 +9,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc import interrupts
-from orbitmc.cli.stopping import Stopping
-from orbitmc.interrupts import heed, interrupted, listening
+from orbitmc.cli.session.stopping import Stopping
+from orbitmc.machine.interrupts import heed, interrupted, listening
 from tests.cli.commands import orbitmc, rain
 
 ASK = """

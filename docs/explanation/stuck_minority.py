@@ -7,8 +7,8 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.estimate.statistics import part_lengths, statistics
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 
 mpl.use("svg")

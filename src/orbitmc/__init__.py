@@ -10,52 +10,50 @@ from orbitmc.version import __version__
 
 if TYPE_CHECKING:
     from orbitmc import (
-        approximate,
+        ask,
+        compare,
         estimate,
         exact,
         formats,
         graph,
         groups,
         kernels,
-        learn,
         logic,
         models,
         run,
         symmetry,
-        tune,
-        workshop,
+        tuning,
     )
+    from orbitmc.ask.marginals import marginals
+    from orbitmc.ask.programs import MarkovLogic, read_logic
+    from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.columns import Marginal
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.model import Model, model
-    from orbitmc.inference import marginals
-    from orbitmc.inspection import Overview, overview
-    from orbitmc.markov_logic import MarkovLogic, read_logic
     from orbitmc.models.chimera import chimera, random_chimera, read_chimera
     from orbitmc.models.ising import ising, ising_grid
     from orbitmc.models.potts import potts_grid
+    from orbitmc.report.inspection import Overview, overview
     from orbitmc.run.run import Run
     from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule
-    from orbitmc.settings import Settings
 
 _ROOMS = (
-    "approximate",
+    "ask",
+    "compare",
     "estimate",
     "exact",
     "formats",
     "graph",
     "groups",
     "kernels",
-    "learn",
     "logic",
     "models",
     "run",
     "symmetry",
-    "tune",
-    "workshop",
+    "tuning",
 )
 
 _HOMES = {
@@ -64,24 +62,24 @@ _HOMES = {
     "LimitError": "errors",
     "Marginal": "estimate.columns",
     "Marginals": "estimate.marginals",
-    "MarkovLogic": "markov_logic",
+    "MarkovLogic": "ask.programs",
     "Model": "graph.model",
     "OrbitError": "errors",
-    "Overview": "inspection",
+    "Overview": "report.inspection",
     "Run": "run.run",
     "Schedule": "run.schedule",
-    "Settings": "settings",
+    "Settings": "ask.settings",
     "chimera": "models.chimera",
     "ising": "models.ising",
     "ising_grid": "models.ising",
-    "marginals": "inference",
+    "marginals": "ask.marginals",
     "model": "graph.model",
-    "overview": "inspection",
+    "overview": "report.inspection",
     "potts_grid": "models.potts",
     "random_chimera": "models.chimera",
     "read": "formats.registry",
     "read_chimera": "models.chimera",
-    "read_logic": "markov_logic",
+    "read_logic": "ask.programs",
     "sample": "run.sampler",
     "write": "formats.registry",
 }
@@ -100,8 +98,9 @@ __all__ = [
     "Schedule",
     "Settings",
     "__version__",
-    "approximate",
+    "ask",
     "chimera",
+    "compare",
     "estimate",
     "exact",
     "formats",
@@ -110,7 +109,6 @@ __all__ = [
     "ising",
     "ising_grid",
     "kernels",
-    "learn",
     "logic",
     "marginals",
     "model",
@@ -124,8 +122,7 @@ __all__ = [
     "run",
     "sample",
     "symmetry",
-    "tune",
-    "workshop",
+    "tuning",
     "write",
 ]
 

@@ -13,7 +13,7 @@ from scipy.special import bdtrc, stdtr
 from orbitmc.estimate.columns import Marginal, gathered
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import FAIR, FEW, FORCED, GOOD, RARE
-from orbitmc.run.checkpoint import digest
+from orbitmc.run.kept.checkpoint import digest
 from tests.benchmarks.trusting import (
     BENCHMARKS,
     DOUBT,

@@ -2,7 +2,7 @@
 
 import numba
 
-from orbitmc.cli.compiling import Compiling
+from orbitmc.cli.session.compiling import Compiling
 
 
 def test_compiling_is_said_once_and_only_when_it_happens(capsys):

@@ -10,9 +10,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from orbitmc.run.checkpoint import CHECKSUM, MAGIC
+from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC
 from tests.cli.commands import grid, orbitmc, rain
-from tests.learn.programs import PEOPLE, SMOKERS
+from tests.logic.learning.programs import PEOPLE, SMOKERS
 from tests.mutated import mutated
 
 FEW = ("--samples", "20", "--seed", "1", "--quiet")

@@ -3,11 +3,11 @@
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.learn.learning import Settings, learn
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse, read_program
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse, read_program
+from orbitmc.logic.learning.learning import Settings, learn
 from tests.cli.commands import orbitmc
-from tests.learn.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
+from tests.logic.learning.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
     def full(path, step, asked):
         raise InputError("cannot write it: No space left on device", source=str(path))
 
-    monkeypatch.setattr("orbitmc.learn.checkpoint.save", full)
+    monkeypatch.setattr("orbitmc.logic.learning.checkpoint.save", full)
     monkeypatch.setattr("orbitmc.cli.learn.KEPT_SECONDS", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.cli import progress
-from orbitmc.cli.progress import COST, Watching, fraction
+from orbitmc.cli.session import progress
+from orbitmc.cli.session.progress import COST, Watching, fraction
 from orbitmc.run.schedule import Schedule
 
 

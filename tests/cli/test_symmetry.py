@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orbitmc import prospects
-from orbitmc.approximate import low_rank as low_rank_links
+from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from orbitmc.compiled import compiled
 from orbitmc.errors import LimitError
 from orbitmc.estimate import orbit_tally as module
 from orbitmc.estimate.orbit_tally import orbit_tally, rows_of_orbits
 from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
-from orbitmc.graph.conditionals import conditionals, scratch
+from orbitmc.graph.conditionals.conditionals import conditionals, scratch
 from orbitmc.groups.permutation import from_images, from_row
 from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
 

@@ -10,7 +10,7 @@ from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.row_summaries import part_lengths
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, ChanceTally
-from orbitmc.random import COLUMNS
+from orbitmc.machine.lanes.random import COLUMNS
 
 LANES, RECORDED = 64, 16
 NUMBERS = [field.name for field in fields(Statistics) if field.name not in ("lanes", "recorded")]

@@ -14,9 +14,9 @@ from orbitmc.estimate.statistics import (
     values_of,
 )
 from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, capacity
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.random import COLUMNS
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle import brute_force

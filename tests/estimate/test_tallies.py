@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from orbitmc.compiled import compiled
 from orbitmc.estimate.tallies import (
     COLUMNS,
     PARTS,
@@ -14,8 +13,9 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals import conditionals, scratch
-from orbitmc.kernels.gibbs import RandomScan
+from orbitmc.graph.conditionals.conditionals import conditionals, scratch
+from orbitmc.kernels.base.gibbs import RandomScan
+from orbitmc.machine.compiling import compiled
 from orbitmc.run.pack import advance, start_pack
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

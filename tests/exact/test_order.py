@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
-from orbitmc.exact.neighbours import eliminate, neighbours_of
-from orbitmc.exact.order import find_order
+from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
+from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera import chimera, chimera_edges

@@ -11,7 +11,7 @@ from orbitmc import workshop
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.py"))
-PUBLIC = {"orbitmc": set(om.__all__), "orbitmc.workshop": set(workshop.__all__)}
+PUBLIC = {"orbitmc": set(om.__all__), "orbitmc.compare.workshop": set(workshop.__all__)}
 
 
 def imported(tree):
@@ -36,7 +36,7 @@ def test_experiments_use_public_names_only(script):
 
 def test_some_experiment_uses_the_workshop():
     found = [pair for path in EXPERIMENTS for pair in imported(ast.parse(path.read_text()))]
-    assert ("orbitmc.workshop", "truth_of") in found
+    assert ("orbitmc.compare.workshop", "truth_of") in found
 
 
 def test_the_workshop_is_documented_name_by_name():

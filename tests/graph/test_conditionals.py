@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from orbitmc.compiled import compiled
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import (
+from orbitmc.graph.conditionals.conditionals import (
     add_limits,
     conditionals,
     cumulative_chances,
     has_limits,
     scratch,
 )
-from orbitmc.graph.paths import BITS, COUNT, FACTORS, FIELD, TABLE
-from orbitmc.vectors import exponential, logistic
+from orbitmc.graph.conditionals.paths import BITS, COUNT, FACTORS, FIELD, TABLE
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.vectors import exponential, logistic
 from tests.kernels.catalogue import on_path
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import conditionals, scratch, unrounded_conditionals
-from orbitmc.graph.curves import local_curve
-from orbitmc.graph.paths import FIELD_ERROR
+from orbitmc.graph.conditionals.conditionals import conditionals, scratch, unrounded_conditionals
+from orbitmc.graph.conditionals.curves import local_curve
+from orbitmc.graph.conditionals.paths import FIELD_ERROR
 from tests.oracle import brute_force
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.potentials import change_of_log_weight, log_weight
+from orbitmc.graph.weights.potentials import change_of_log_weight, log_weight
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

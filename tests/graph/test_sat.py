@@ -7,9 +7,9 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.potentials import log_weight
-from orbitmc.graph.sat import solved
-from orbitmc.graph.support import possible_values
+from orbitmc.graph.possible.sat import solved
+from orbitmc.graph.possible.support import possible_values
+from orbitmc.graph.weights.potentials import log_weight
 
 pytest.importorskip("pysat", reason="needs the extra `sat`")
 

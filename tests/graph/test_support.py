@@ -6,9 +6,9 @@ import pytest
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.potentials import log_weight
-from orbitmc.graph.state_search import MOST_BACKTRACKS, _searched, _walked, possible_states
-from orbitmc.graph.support import possible_values
+from orbitmc.graph.possible.state_search import MOST_BACKTRACKS, _searched, _walked, possible_states
+from orbitmc.graph.possible.support import possible_values
+from orbitmc.graph.weights.potentials import log_weight
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

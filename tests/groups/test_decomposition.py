@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
-from orbitmc.groups import recognition
+from orbitmc.groups.chains.membership import (
+    factors_contain,
+    group_contains,
+    group_order,
+    order_of_factors,
+    same_group,
+)
 from orbitmc.groups.composition import compose
 from orbitmc.groups.cycles import from_cycles, read_cycles
-from orbitmc.groups.decomposition import (
+from orbitmc.groups.elements import recognition
+from orbitmc.groups.elements.decomposition import (
     Chained,
     Exchangeable,
     Generated,
@@ -19,13 +26,6 @@ from orbitmc.groups.decomposition import (
     disjoint_factors,
 )
 from orbitmc.groups.exchange_blocks import exchange_blocks, group_of, order_of
-from orbitmc.groups.membership import (
-    factors_contain,
-    group_contains,
-    group_order,
-    order_of_factors,
-    same_group,
-)
 from orbitmc.groups.permutation import identity, permutation
 from orbitmc.groups.permutation_group import (
     group_from_rows,

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
+from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.composition import act
-from orbitmc.groups.element_table import element_table, elements
+from orbitmc.groups.elements.element_table import element_table, elements
 from orbitmc.groups.permutation import from_row, identity, permutation
 from orbitmc.groups.permutation_group import (
     check_number_of_values,
@@ -17,7 +18,6 @@ from orbitmc.groups.permutation_group import (
     permutation_group,
     restricted,
 )
-from orbitmc.groups.stabilizer_chain import stabilizer_chain
 from tests.groups.familiar import global_flip, signed
 from tests.groups.random_groups import random_group, random_permutation
 from tests.groups.slow_groups import VALUES, closure_of, orbit_of_state, slow_act

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.compiled import compiled
 from orbitmc.errors import InputError
+from orbitmc.groups.chains.stabilizer_chain import contains, stabilizer_chain
+from orbitmc.groups.elements.random_elements import Rattle, rattle, rattle_of_rows, rattle_step
 from orbitmc.groups.pairs import element_of, pairs_of
 from orbitmc.groups.permutation_group import permutation_group
-from orbitmc.groups.random_elements import Rattle, rattle, rattle_of_rows, rattle_step
-from orbitmc.groups.stabilizer_chain import contains, stabilizer_chain
-from orbitmc.random import generator
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import chimera, cyclic, grid, mathieu_24, signed, symmetric
 from tests.groups.slow_groups import after

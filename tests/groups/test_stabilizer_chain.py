@@ -7,14 +7,19 @@ import pytest
 from scipy.stats import chi2
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.groups import chain_builder
+from orbitmc.groups.chains import chain_builder
+from orbitmc.groups.chains.stabilizer_chain import (
+    contains,
+    stabilizer_chain,
+    uniform,
+    uniform_element,
+)
 from orbitmc.groups.composition import act, compose
-from orbitmc.groups.element_table import draw_row, element_table, elements
+from orbitmc.groups.elements.element_table import draw_row, element_table, elements
 from orbitmc.groups.pairs import element_of, image_of, value_of
 from orbitmc.groups.permutation import from_row, identity, permutation
 from orbitmc.groups.permutation_group import permutation_group
-from orbitmc.groups.stabilizer_chain import contains, stabilizer_chain, uniform, uniform_element
-from orbitmc.random import generator
+from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import (
     chimera,

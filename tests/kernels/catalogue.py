@@ -3,31 +3,31 @@
 import numpy as np
 import pytest
 
-from orbitmc.arrays import indices, sealed, starts
-from orbitmc.graph.conditionals import unrounded_conditionals
-from orbitmc.graph.paths import FACTORS, FIELD
-from orbitmc.groups.constant_swaps import ConstantSwaps
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.conditionals.paths import FACTORS, FIELD
+from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
+from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_group import permutation_group
-from orbitmc.groups.stabilizer_chain import stabilizer_chain
-from orbitmc.kernels import one_hot as one_hot_module
-from orbitmc.kernels.alternation import alternation
-from orbitmc.kernels.clusters import clusters
-from orbitmc.kernels.drawn import drawn_orbital
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.flips import flips
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.informed import informed_swap
-from orbitmc.kernels.mc_sat import mc_sat
-from orbitmc.kernels.mixture import lifted
-from orbitmc.kernels.one_hot import one_hot
-from orbitmc.kernels.orbital import orbital
-from orbitmc.kernels.relabelling import relabelling
-from orbitmc.kernels.renaming import renaming
-from orbitmc.kernels.swap import swap
-from orbitmc.kernels.windows import windows
-from orbitmc.kernels.within_slice import WithinSlice
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
+from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
+from orbitmc.kernels.combine.alternation import alternation
+from orbitmc.kernels.combine.mixture import lifted
+from orbitmc.kernels.jumps.clusters import clusters
+from orbitmc.kernels.jumps.drawn import drawn_orbital
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.flips import flips
+from orbitmc.kernels.jumps.informed import informed_swap
+from orbitmc.kernels.jumps.one_hot import one_hot as one_hot_module
+from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
+from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels.jumps.relabelling import relabelling
+from orbitmc.kernels.jumps.renaming import renaming
+from orbitmc.kernels.jumps.swap import swap
+from orbitmc.kernels.jumps.windows import windows
+from orbitmc.machine.arrays import indices, sealed, starts
 
 LARGEST_CLUSTER = 3  # bonds branch too much beyond
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.kernels.alternation import alternation
+from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import steps
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals

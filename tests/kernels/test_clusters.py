@@ -5,9 +5,9 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import unrounded_conditionals
-from orbitmc.kernels import clusters as module
-from orbitmc.kernels.clusters import clusters
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.kernels.jumps import clusters as module
+from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.models.ising import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.choices import one_step

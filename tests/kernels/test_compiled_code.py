@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from orbitmc.compiled import compiled
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
-from orbitmc.random import generator
-from orbitmc.run.start import start_values
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.random import generator
+from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import on_path, prepared_on
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

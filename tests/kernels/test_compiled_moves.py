@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.groups.exchange_blocks import exchange_blocks
-from orbitmc.kernels.clusters import clusters
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.flips import Flips, flips
-from orbitmc.kernels.informed import informed_swap
+from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.kernels.jumps.clusters import clusters
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.flips import Flips, flips
+from orbitmc.kernels.jumps.informed import informed_swap
+from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
+from orbitmc.kernels.jumps.relabelling import Relabelling, relabelling
+from orbitmc.kernels.jumps.replica import replica_exchange
+from orbitmc.kernels.jumps.swap import swap
+from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.one_hot import one_hot
-from orbitmc.kernels.relabelling import Relabelling, relabelling
-from orbitmc.kernels.replica import replica_exchange
-from orbitmc.kernels.swap import swap
-from orbitmc.kernels.tempering import tempering
-from orbitmc.kernels.windows import windows
+from orbitmc.machine.lanes.random import generator
 from orbitmc.models.potts import potts_grid
-from orbitmc.random import generator
-from orbitmc.run.start import start_values
+from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_compiled_code import compiled_steps
 from tests.oracle.random_models import random_graph, random_ising

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_group import permutation_group
-from orbitmc.groups.stabilizer_chain import stabilizer_chain
-from orbitmc.kernels.drawn import drawn_orbital, replaced_orbital
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.gibbs import RandomScan
-from orbitmc.kernels.lifting import orbital_kernels
-from orbitmc.kernels.mixture import lifted
-from orbitmc.kernels.orbital import orbital
-from orbitmc.kernels.swap import swap
-from orbitmc.symmetry.automorphisms import automorphisms
+from orbitmc.kernels.base.gibbs import RandomScan
+from orbitmc.kernels.combine.lifting import orbital_kernels
+from orbitmc.kernels.combine.mixture import lifted
+from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels.jumps.swap import swap
+from orbitmc.symmetry.detection.automorphisms import automorphisms
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.brute_force import states

@@ -5,10 +5,10 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import unrounded_conditionals
-from orbitmc.kernels.flips import Flips, flips
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.kernels.jumps.flips import Flips, flips
+from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.relabelling import relabelling
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step, outcomes

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from orbitmc.compiled import compiled
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.mc_sat import (
+from orbitmc.kernels.base.mcsat.mc_sat import (
     BY_SAMPLE_SAT,
     COUNTED,
     FORCED,
@@ -18,13 +16,15 @@ from orbitmc.kernels.mc_sat import (
     mc_sat,
     slices_in_words,
 )
-from orbitmc.kernels.pruning import prune
-from orbitmc.kernels.sample_sat import SampleSAT
-from orbitmc.kernels.slice_reach import surely_reached
-from orbitmc.kernels.slices import draw_levels, holds
-from orbitmc.kernels.within_slice import WithinSlice
-from orbitmc.random import accept_by_log_ratio, generator
-from orbitmc.run.start import start_values
+from orbitmc.kernels.base.mcsat.pruning import prune
+from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
+from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
+from orbitmc.kernels.base.mcsat.slices import draw_levels, holds
+from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
+from orbitmc.kernels.kernel import steps
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.random import accept_by_log_ratio, generator
+from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import slice_kernels_on
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals

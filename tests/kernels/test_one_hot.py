@@ -5,9 +5,9 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import unrounded_conditionals
-from orbitmc.kernels import one_hot as module
-from orbitmc.kernels.one_hot import one_hot
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.kernels.jumps.one_hot import one_hot as module
+from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.choices import one_step, outcomes

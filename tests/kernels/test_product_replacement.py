@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.groups.elements.random_elements import Rattle, rattle_step
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_group import permutation_group
-from orbitmc.groups.random_elements import Rattle, rattle_step
-from orbitmc.kernels.drawn import _propose, replaced_orbital
+from orbitmc.kernels.jumps.drawn import _propose, replaced_orbital
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.proposal import settle
+from orbitmc.kernels.metropolis.proposal import settle
 from tests.oracle import brute_force
 from tests.oracle.choices import outcomes
 from tests.oracle.random_models import random_ising

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from orbitmc.compiled import compiled
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.proposal import apply_proposal, proposal_memory
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.metropolis.proposal import apply_proposal, proposal_memory
+from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import conditionals, unrounded_conditionals
-from orbitmc.graph.relative_fields import relative_fields
+from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
+from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.groups.exchange_blocks import exchange_blocks
-from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.relative import relative_to_blocks
-from orbitmc.kernels.swap import swap
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.swap import swap
+from orbitmc.kernels.metropolis.relative import relative_to_blocks
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.groups.constant_swaps import NOBODY, swapped
-from orbitmc.kernels.renaming import renaming
-from orbitmc.logic.assembly import model_of
-from orbitmc.logic.constant_classes import constant_swaps
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.grounding import World, ground
-from orbitmc.logic.parser import parse
-from orbitmc.logic.renaming import induced
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.groups.elements.constant_swaps import NOBODY, swapped
+from orbitmc.kernels.jumps.renaming import renaming
+from orbitmc.logic.constants.constant_classes import constant_swaps
+from orbitmc.logic.constants.renaming import induced
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.grounding.assembly import model_of
+from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.logic.language.parser import parse
 
 TEXT = """
 person = {A, B, C, D}

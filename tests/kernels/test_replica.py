@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.copies import copies
-from orbitmc.kernels import replica
-from orbitmc.kernels.gibbs import RandomScan
+from orbitmc.kernels.base.gibbs import RandomScan
+from orbitmc.kernels.combine.mixture import mixture
+from orbitmc.kernels.jumps import replica
+from orbitmc.kernels.jumps.replica import ReplicaExchange, replica_exchange
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.mixture import mixture
-from orbitmc.kernels.replica import ReplicaExchange, replica_exchange
 from orbitmc.models.ising import ising
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

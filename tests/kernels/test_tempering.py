@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import unrounded_conditionals
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.graph.copies import copies
-from orbitmc.kernels import tempering as module
+from orbitmc.kernels.combine import tempering as module
+from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.tempering import PARITY, STARTED, TURN, tempering
 from tests.kernels.catalogue import prepared_on
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force

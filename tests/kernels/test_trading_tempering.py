@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals import conditionals, unrounded_conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.copies import copies
-from orbitmc.kernels import trading_tempering as module
+from orbitmc.kernels.combine import trading_tempering as module
+from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
+from orbitmc.kernels.combine.trading_tempering import trading_tempering
+from orbitmc.kernels.jumps.replica import ReplicaExchange
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.replica import ReplicaExchange
-from orbitmc.kernels.tempering import PARITY, STARTED, TURN, tempering
-from orbitmc.kernels.trading_tempering import trading_tempering
 from orbitmc.models.ising import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_graph, random_ising

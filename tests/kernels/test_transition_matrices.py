@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import draw, unrounded_conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.graph.conditionals.conditionals import draw, unrounded_conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from tests.kernels.catalogue import kernels_on, moves_on, orbital_kernels_on
 from tests.oracle import brute_force
 from tests.oracle.choices import one_step, outcomes, transition_matrix

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import unrounded_conditionals
-from orbitmc.kernels import windows as module
-from orbitmc.kernels.windows import TURNS, windows
+from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.kernels.jumps import windows as module
+from orbitmc.kernels.jumps.windows import TURNS, windows
 from orbitmc.models.ising import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.choices import one_step

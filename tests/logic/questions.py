@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import MarkovLogic, logic
+from orbitmc.ask.programs import MarkovLogic, logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse
 from tests.oracle.markov_logic import Case
 from tests.oracle.markov_logic_text import database_text, program_text
 

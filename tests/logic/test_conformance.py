@@ -4,10 +4,10 @@ from math import exp
 
 import pytest
 
+from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse
 
 e = exp(1)
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from orbitmc.errors import InputError, ManyInputError
-from orbitmc.logic.evidence import parse_database, parse_databases
-from orbitmc.logic.parser import parse, read_program
+from orbitmc.logic.databases.evidence import parse_database, parse_databases
+from orbitmc.logic.language.parser import parse, read_program
 from tests.logic.shown import shown
 
 PEOPLE = "F(p,p)\nX(p)\nY(p)\nZ(p)\n"

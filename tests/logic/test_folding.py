@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from orbitmc.logic.assembly import graph_of
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.folding import templates
-from orbitmc.logic.grounding import World, ground
-from orbitmc.logic.parser import parse
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.grounding.assembly import graph_of
+from orbitmc.logic.grounding.folding import templates
+from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.logic.language.parser import parse
 from tests.oracle.brute_force import distribution
 
 CLASSES, WORDS = "ABC", ("Foo", "Bar", "Baz", "Qux", "Quux", "Corge")
@@ -31,7 +31,7 @@ def weighted(rules):
 
 
 def apart(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.folding.FEWEST", 10**6)
+    monkeypatch.setattr("orbitmc.logic.grounding.folding.FEWEST", 10**6)
 
 
 def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
@@ -49,7 +49,7 @@ def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
 
 @pytest.mark.parametrize(("fewest", "expected"), [(9, 1 + 1 + 1 + 1 + 1), (16, 15 + 9 + 1 + 2)])
 def test_rules_are_folded_where_enough_are_alike(monkeypatch, fewest, expected):
-    monkeypatch.setattr("orbitmc.logic.folding.FEWEST", fewest)
+    monkeypatch.setattr("orbitmc.logic.grounding.folding.FEWEST", fewest)
     program = weighted(RULES)
     found = ground(program, parse_database(DATA, program), QUERY)
     folded = list(templates(program.rules, found.first_weight, program.predicates, found.universe))

@@ -6,13 +6,13 @@ That they mean what enumerating every world means is tested on random programs.
 import numpy as np
 import pytest
 
+from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.logic.assembly import graph_of
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.features import ClauseFeatures
-from orbitmc.logic.grounding import World, ground
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.grounding.assembly import graph_of
+from orbitmc.logic.grounding.features import ClauseFeatures
+from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.logic.language.parser import parse
 
 SMOKERS = """
 person = {Anna, Bob, Cloe}

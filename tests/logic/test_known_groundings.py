@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from orbitmc.logic.database import Database
-from orbitmc.logic.features import TableFeatures
-from orbitmc.logic.grounding import World, ground
-from orbitmc.logic.syntax import atoms_of
+from orbitmc.logic.databases.database import Database
+from orbitmc.logic.grounding.features import TableFeatures
+from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.logic.language.syntax import atoms_of
 from tests.logic.alchemy_grounding import NUMBERS, case
 
 igraph = pytest.importorskip("igraph")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orbitmc.ask.programs import logic
 from orbitmc.errors import OrbitError
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse
 from tests.answers import atoms_answered, ends_well
 from tests.logic.test_mutations import mutations
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbitmc.errors import OrbitError
-from orbitmc.logic.database import Database
-from orbitmc.logic.evidence import parse_database, parse_databases
-from orbitmc.logic.parser import parse
-from orbitmc.logic.syntax import Program
+from orbitmc.logic.databases.database import Database
+from orbitmc.logic.databases.evidence import parse_database, parse_databases
+from orbitmc.logic.language.parser import parse
+from orbitmc.logic.language.syntax import Program
 
 MEMORY = 2**24
 PROGRAMS = {

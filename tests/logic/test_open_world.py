@@ -2,10 +2,10 @@
 
 import pytest
 
+from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse
 
 TWO = "p = {P1, P2}\nA(p)\nB(p)\n1 A(x)\n"
 

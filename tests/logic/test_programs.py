@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.logic import patterns
-from orbitmc.logic.rule_grounding import RuleGrounder
+from orbitmc.logic.grounding import patterns
+from orbitmc.logic.grounding.rule_grounding import RuleGrounder
 from tests.logic.questions import question
 from tests.oracle.markov_logic import Atom, Case, Equal, Join, Not, Predicate, Rule
 from tests.oracle.markov_logic_answers import answers
@@ -94,16 +94,16 @@ def by_atom(monkeypatch):
 
 
 def all_closed(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.grounding.is_closed", lambda *_: True)
+    monkeypatch.setattr("orbitmc.logic.grounding.grounding.is_closed", lambda *_: True)
 
 
 def undivided(monkeypatch):
-    monkeypatch.setattr("orbitmc.markov_logic.split_into_clauses", lambda program, _: program)
+    monkeypatch.setattr("orbitmc.ask.programs.split_into_clauses", lambda program, _: program)
 
 
 def soft_ignored(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.lines.soft_value", lambda *_: (2, 0.0))
-    monkeypatch.setattr("orbitmc.logic.evidence.soft_value", lambda *_: (2, 0.0))
+    monkeypatch.setattr("orbitmc.logic.databases.lines.soft_value", lambda *_: (2, 0.0))
+    monkeypatch.setattr("orbitmc.logic.databases.evidence.soft_value", lambda *_: (2, 0.0))
 
 
 def test_a_comparison_beside_its_negation_is_a_tautology():

@@ -5,11 +5,11 @@ from math import exp
 import numpy as np
 import pytest
 
-from orbitmc.learn.counts import TrueCounts
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.grounding import ground
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.ask.programs import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.grounding.grounding import ground
+from orbitmc.logic.language.parser import parse
+from orbitmc.logic.learning.counts import TrueCounts
 
 PEOPLE = "p = {P1, P2}\nB(p)\nSmokes(p)\nCancer(p)\nFriends(p,p)\nCol(p,c!)\nc = {R, G}\n"
 ALL_FRIENDS = "\n".join(f"Friends(P{one},P{other})" for one in (1, 2) for other in (1, 2))

@@ -4,9 +4,9 @@ from math import exp
 
 import pytest
 
-from orbitmc.logic.evidence import parse_database
-from orbitmc.logic.parser import parse
-from orbitmc.markov_logic import logic
+from orbitmc.ask.programs import logic
+from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.language.parser import parse
 from tests.logic.questions import question
 from tests.oracle.random_programs import possible_case
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from orbitmc.compiled import COMPILERS, INNER
 from orbitmc.machine import lean
+from orbitmc.machine.compiling import COMPILERS, INNER
 
 
 def roots(inner_options, outer_options):

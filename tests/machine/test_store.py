@@ -11,7 +11,7 @@ from orbitmc.machine import store
 
 KERNEL = """
 from typing import NamedTuple
-from orbitmc.compiled import implementation
+from orbitmc.machine.compiling import implementation
 from orbitmc.kernels.kernel import steps
 
 class Stamp(NamedTuple):

@@ -5,8 +5,8 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.logic.assembly import model_of
-from orbitmc.logic.grounding import ground
+from orbitmc.logic.grounding.assembly import model_of
+from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.friends import friends
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.assembly import model_of
-from orbitmc.logic.grounding import World, ground
+from orbitmc.logic.grounding.assembly import model_of
+from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.models.webkb import CLASSES, read_webkb, synthetic_webkb, webkb_program
 from tests.shared_data import shared
 

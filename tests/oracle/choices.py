@@ -6,9 +6,9 @@ is a fork; running the kernel once for every sequence of forks gives its exact t
 
 import numpy as np
 
-from orbitmc.compiled import implementation
 from orbitmc.kernels.kernel import steps
-from orbitmc.random import (
+from orbitmc.machine.compiling import implementation
+from orbitmc.machine.lanes.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.compiled import implementation
-from orbitmc.random import (
+from orbitmc.machine.compiling import implementation
+from orbitmc.machine.lanes.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,

@@ -6,14 +6,14 @@ import pytest
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals import conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
-from orbitmc.graph.potentials import log_weight
-from orbitmc.kernels.gibbs import SystematicScan
-from orbitmc.random import COLUMNS
-from orbitmc.run.annealing import annealed_states, heaviest, heaviest_state, occupy_modes
-from orbitmc.run.heavy_factors import best_values, hidden_factors
+from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import start_pack
+from orbitmc.run.starts.annealing import annealed_states, heaviest, heaviest_state, occupy_modes
+from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
 from tests.oracle.random_models import random_graph
 
 
@@ -50,7 +50,7 @@ def test_a_heavy_state_that_single_steps_do_not_find_costs_the_verdict(model, se
 def test_without_annealed_starts_nobody_would_notice(monkeypatch):
     model = conjunction(40, 29.0)
     monkeypatch.setattr(
-        "orbitmc.run.starting.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8)
+        "orbitmc.run.starts.starting.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8)
     )
     found = om.marginals(model, method="gibbs", samples=100, seed=1)
     assert found.converged

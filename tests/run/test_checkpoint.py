@@ -5,10 +5,10 @@ import pytest
 
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.tempering import tempering
-from orbitmc.run.checkpoint import MAGIC, arrays_of, digest, load, save
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.run.kept.checkpoint import MAGIC, arrays_of, digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle.random_models import random_graph

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError, LimitError, OrbitError
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import SystematicScan
-from orbitmc.run.checkpoint import CHECKSUM, MAGIC, load, save
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC, load, save
 from orbitmc.run.sampler import Run, sample
 from orbitmc.run.schedule import Schedule
 from tests.mutated import mutated

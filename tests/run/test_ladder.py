@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.tempering import tempering
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.models.ising import ising_grid
 from orbitmc.run.ladder import choose_ladder, exchange_rates
 from orbitmc.run.sampler import sample

@@ -6,9 +6,9 @@ import pytest
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.graph.potentials import log_weight
-from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.part_ends import GROUPS, PartEnds, part_ends, unmixed_variables
 from tests.oracle.random_models import random_graph

@@ -7,11 +7,11 @@ import pytest
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.tallies import ChanceTally, ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import RandomScan, SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.run.kept.snapshots import next_snapshot
 from orbitmc.run.sampler import glimpse, proceed, sample
 from orbitmc.run.schedule import Schedule
-from orbitmc.run.snapshots import next_snapshot
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

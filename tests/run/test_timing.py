@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.gibbs import SystematicScan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run import pace, sampler, starting
-from orbitmc.run.checkpoint import arrays_of, load, save
+from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.pace import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
 from orbitmc.run.pack import advance, start_pack, warm_up
 from orbitmc.run.sampler import proceed, sample
@@ -30,7 +30,7 @@ class Workplace:
         self.now, self.step, self.start, self.threads = 0.0, step, start, threads
         time = SimpleNamespace(perf_counter=lambda: self.now)
         monkeypatch.setattr(pace, "time", time)
-        monkeypatch.setattr("orbitmc.compiled.time", time)
+        monkeypatch.setattr("orbitmc.machine.compiling.time", time)
         for module in (sampler, starting):
             monkeypatch.setattr(module, "warm_up", self.warm_up)
             monkeypatch.setattr(module, "advance", self.advance)

@@ -11,8 +11,8 @@ from orbitmc.groups.permutation_group import group_from_rows, permutation_group
 from orbitmc.models.chimera import chimera
 from orbitmc.models.ising import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.automorphisms import automorphisms, given_generators, orbit_cells
-from orbitmc.symmetry.energy_check import changes_energy
+from orbitmc.symmetry.detection.automorphisms import automorphisms, given_generators, orbit_cells
+from orbitmc.symmetry.detection.energy_check import changes_energy
 from tests.oracle.symmetries import (
     as_image_and_maps,
     count_symmetries,

@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.arrays import lengths
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
+from orbitmc.machine.arrays import lengths
 from orbitmc.models.ising import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, moved
-from orbitmc.symmetry.exchangeable import links
-from orbitmc.symmetry.fields import fields
+from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, moved
+from orbitmc.symmetry.detection.encoding.exchangeable import links
+from orbitmc.symmetry.detection.encoding.fields import fields
 from tests.oracle.brute_force import states
 from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph

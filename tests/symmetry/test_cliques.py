@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import conditionals
-from orbitmc.kernels.relative import relative_to_blocks
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.metropolis.relative import relative_to_blocks
 from orbitmc.models.ising import ising
-from orbitmc.symmetry.blocks import blocks, moved
+from orbitmc.symmetry.blocks.blocks import blocks, moved
 from tests.oracle.moved_factors import members_of, moved_by_definition
 
 

@@ -3,14 +3,14 @@ import pytest
 
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising import ising, ising_grid
-from orbitmc.symmetry.color_refinement import (
+from orbitmc.symmetry.detection.color_refinement import (
     computation_trees,
     equitable_cells,
     variable_cells,
 )
-from orbitmc.symmetry.colored_graph import Drawing
-from orbitmc.symmetry.partition import memory
-from orbitmc.symmetry.refinement import refine_colors
+from orbitmc.symmetry.detection.encoding.colored_graph import Drawing
+from orbitmc.symmetry.detection.search.partition import memory
+from orbitmc.symmetry.detection.search.refinement import refine_colors
 from tests.oracle.symmetries import naive_cells, same_partition
 
 

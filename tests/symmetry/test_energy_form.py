@@ -3,10 +3,10 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.classes import float_classes
 from orbitmc.graph.anova import anova_term
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.energy_form import energy_form
+from orbitmc.machine.equal_numbers import float_classes
+from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from tests.oracle.random_models import random_graph
 
 

@@ -3,12 +3,12 @@
 import json as json_module
 from typing import TYPE_CHECKING
 
-from orbitmc.cli.exits import verb
-from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile, Query
-from orbitmc.cli.questions import LogicOptions, read_question
+from orbitmc.cli.session.exits import verb
+from orbitmc.cli.session.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile, Query
+from orbitmc.cli.session.questions import LogicOptions, read_question
 
 if TYPE_CHECKING:
-    from orbitmc.inspection import Overview
+    from orbitmc.report.inspection import Overview
 
 
 @verb
@@ -21,7 +21,7 @@ def check(
     debug: Debug = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
-    from orbitmc.inspection import overview
+    from orbitmc.report.inspection import overview
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     found = overview(asked, memory=memory)
@@ -40,7 +40,7 @@ def _print(found: "Overview") -> None:
 
 
 def _lines(found: "Overview") -> list[tuple[str, str]]:
-    from orbitmc.text import in_words
+    from orbitmc.machine.text import in_words
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
@@ -58,7 +58,7 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
 
 
 def _exact(found: "Overview") -> str:
-    from orbitmc.text import in_words
+    from orbitmc.machine.text import in_words
 
     cost = found.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:

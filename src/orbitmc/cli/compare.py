@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orbitmc.cli.exits import INTERRUPTED, say, verb
-from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Query, Quiet, Seed
-from orbitmc.cli.questions import LogicOptions, read_question
+from orbitmc.cli.session.exits import INTERRUPTED, say, verb
+from orbitmc.cli.session.options import (
+    MEMORY,
+    Debug,
+    EvidenceList,
+    Memory,
+    ModelFile,
+    Query,
+    Quiet,
+    Seed,
+)
+from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.contest import Course
-    from orbitmc.entrants import Ready
-    from orbitmc.report.curves import Row
+    from orbitmc.compare.curves import Row
+    from orbitmc.compare.error_curves import Course
+    from orbitmc.compare.samplers import Ready
 
 TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
 TRUTH_SEED = 1000  # apart from those of the runs
@@ -54,11 +63,11 @@ def compare(
     """Measure error against time of several methods, and draw it."""
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     _require(names, seconds, output)
-    from orbitmc.album import Album
-    from orbitmc.cli.compiling import Compiling
-    from orbitmc.contest import contest
-    from orbitmc.entrants import by_method, ready
-    from orbitmc.truth import truth_of
+    from orbitmc.cli.session.compiling import Compiling
+    from orbitmc.compare.error_curves import contest
+    from orbitmc.compare.figures import Album
+    from orbitmc.compare.reference import truth_of
+    from orbitmc.compare.samplers import by_method, ready
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     entrants = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
@@ -121,7 +130,7 @@ def _summarise(rows: Sequence["Row"]) -> None:
     """Print how far off every method was in the end: middle and band over seeds."""
     from rich.console import Console
 
-    from orbitmc.report.curves import endings
+    from orbitmc.compare.curves import endings
     from orbitmc.report.tables import show
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from orbitmc.cli.answers import require_other, require_writable
-from orbitmc.cli.exits import say, verb
-from orbitmc.cli.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Quiet
-from orbitmc.cli.questions import read_question
+from orbitmc.cli.session.answers import require_other, require_writable
+from orbitmc.cli.session.exits import say, verb
+from orbitmc.cli.session.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Quiet
+from orbitmc.cli.session.questions import read_question
 
 
 @verb

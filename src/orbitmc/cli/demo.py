@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orbitmc.cli.exits import NOT_CONVERGED, say, verb
-from orbitmc.cli.options import Debug, Seed, Threads
+from orbitmc.cli.session.exits import NOT_CONVERGED, say, verb
+from orbitmc.cli.session.options import Debug, Seed, Threads
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -24,7 +24,7 @@ def demo(
 ) -> int:
     """Sample a built-in model, the true answer beside the estimate."""
     say(f"a {SIDE} by {SIDE} grid of spins with random fields (the first run compiles for a while)")
-    from orbitmc.inference import marginals
+    from orbitmc.ask.marginals import marginals
     from orbitmc.report.words import doing, verdict
 
     model = demo_model()

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from orbitmc.cli.answers import require_writable
-from orbitmc.cli.exits import say, verb
-from orbitmc.cli.options import (
+from orbitmc.cli.session.answers import require_writable
+from orbitmc.cli.session.exits import say, verb
+from orbitmc.cli.session.options import (
     MEMORY,
     Closed,
     Debug,
@@ -20,7 +20,7 @@ from orbitmc.cli.options import (
     Query,
     Quiet,
 )
-from orbitmc.cli.questions import LogicOptions, is_logic, read_question
+from orbitmc.cli.session.questions import LogicOptions, is_logic, read_question
 from orbitmc.errors import InputError
 
 

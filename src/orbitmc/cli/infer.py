@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from orbitmc.cli.answers import (
+from orbitmc.cli.session.answers import (
     deliver,
     require_new_run,
     require_other,
@@ -13,8 +13,8 @@ from orbitmc.cli.answers import (
     require_writable,
     write_results,
 )
-from orbitmc.cli.exits import say, verb
-from orbitmc.cli.options import (
+from orbitmc.cli.session.exits import say, verb
+from orbitmc.cli.session.options import (
     MEMORY,
     CheckpointEvery,
     Closed,
@@ -34,12 +34,12 @@ from orbitmc.cli.options import (
     Seed,
     Threads,
 )
-from orbitmc.cli.questions import LogicOptions, read_generators, read_moves, read_question
+from orbitmc.cli.session.questions import LogicOptions, read_generators, read_moves, read_question
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.locks import owned
+from orbitmc.machine.locks import owned
 
 if TYPE_CHECKING:
-    from orbitmc.settings import Settings
+    from orbitmc.ask.settings import Settings
 
 
 @verb
@@ -216,8 +216,8 @@ def infer(
         if not quiet:
             for remark in asked.remarks:
                 say(remark)
-        from orbitmc.cli.sampling import Session
-        from orbitmc.inference import carry_out, decide
+        from orbitmc.ask.marginals import carry_out, decide
+        from orbitmc.cli.session.sampling import Session
 
         with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
             try:
@@ -247,8 +247,8 @@ def _settings(**options: Any) -> "Settings":
     ends = ("samples", "seconds", "standard_error")
     if sum(options[end] is not None for end in ends) > 1:
         raise InputError("give only one of --seconds, --samples and --error")
-    from orbitmc.random import LANE_UNIT
-    from orbitmc.settings import Settings
+    from orbitmc.ask.settings import Settings
+    from orbitmc.machine.lanes.random import LANE_UNIT
 
     if options["lanes"] % LANE_UNIT:
         raise InputError(f"--lanes must be a multiple of {LANE_UNIT}")

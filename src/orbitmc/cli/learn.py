@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from orbitmc.cli.answers import require_other, require_writable
-from orbitmc.cli.exits import INTERRUPTED, NOT_CONVERGED, say, verb
-from orbitmc.cli.options import (
+from orbitmc.cli.session.answers import require_other, require_writable
+from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.cli.session.options import (
     MEMORY,
     Debug,
     DialectOption,
@@ -18,11 +18,11 @@ from orbitmc.cli.options import (
     Seed,
 )
 from orbitmc.errors import InputError
-from orbitmc.locks import owned
+from orbitmc.machine.locks import owned
 
 if TYPE_CHECKING:
-    from orbitmc.learn.learning import Learned, Settings
-    from orbitmc.learn.step import Step
+    from orbitmc.logic.learning.learning import Learned, Settings
+    from orbitmc.logic.learning.step import Step
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
@@ -107,15 +107,15 @@ def learn(
     require_writable(output)
     require_other(output, databases)
     require_writable(checkpoint)
-    from orbitmc.cli.compiling import Compiling
+    from orbitmc.cli.session.compiling import Compiling
     from orbitmc.formats.writing import write_text
-    from orbitmc.learn.checkpoint import load, question
-    from orbitmc.learn.learning import Settings
-    from orbitmc.learn.learning import learn as learn_weights
-    from orbitmc.learn.writing import program_text
-    from orbitmc.logic.evidence import read_databases
-    from orbitmc.logic.grounding import MOST_GROUNDINGS
-    from orbitmc.logic.parser import read_program
+    from orbitmc.logic.databases.evidence import read_databases
+    from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
+    from orbitmc.logic.language.parser import read_program
+    from orbitmc.logic.learning.checkpoint import load, question
+    from orbitmc.logic.learning.learning import Settings
+    from orbitmc.logic.learning.learning import learn as learn_weights
+    from orbitmc.logic.learning.writing import program_text
 
     settings = Settings(
         method=method,
@@ -170,7 +170,7 @@ class _Watching:
                 say(f"warning: learning is not kept: {error}; it goes on")
 
     def keep(self, step: "Step") -> None:
-        from orbitmc.learn.checkpoint import save
+        from orbitmc.logic.learning.checkpoint import save
 
         if self.checkpoint is not None:
             save(self.checkpoint, step, self.asked)

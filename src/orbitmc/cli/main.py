@@ -10,11 +10,11 @@ from orbitmc.cli.check import check
 from orbitmc.cli.compare import compare
 from orbitmc.cli.convert import convert
 from orbitmc.cli.demo import demo
-from orbitmc.cli.exits import unwritten
 from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
 from orbitmc.cli.learn import learn
 from orbitmc.cli.resume import resume
+from orbitmc.cli.session.exits import unwritten
 from orbitmc.cli.symmetry import symmetry
 from orbitmc.version import __version__
 

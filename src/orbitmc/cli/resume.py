@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from orbitmc.cli.answers import deliver, require_output
-from orbitmc.cli.exits import verb
-from orbitmc.cli.options import (
+from orbitmc.cli.session.answers import deliver, require_output
+from orbitmc.cli.session.exits import verb
+from orbitmc.cli.session.options import (
     MEMORY,
     CheckpointEvery,
     Debug,
@@ -17,8 +17,8 @@ from orbitmc.cli.options import (
     Quiet,
     Threads,
 )
-from orbitmc.cli.records import ask_again, kernel_settings, ruled_out_methods
-from orbitmc.locks import owned
+from orbitmc.cli.session.records import ask_again, kernel_settings, ruled_out_methods
+from orbitmc.machine.locks import owned
 
 
 @verb
@@ -41,12 +41,12 @@ def resume(
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
-    from orbitmc.choice import kernel_for
-    from orbitmc.cli.sampling import Session
-    from orbitmc.graph.conditionals import conditionals
-    from orbitmc.graph.hardening import hardened
-    from orbitmc.inference import Decision, answer, averaged_group, with_warnings
-    from orbitmc.run.checkpoint import load
+    from orbitmc.ask.marginals import Decision, answer, averaged_group, with_warnings
+    from orbitmc.ask.methods import kernel_for
+    from orbitmc.cli.session.sampling import Session
+    from orbitmc.graph.conditionals.conditionals import conditionals
+    from orbitmc.graph.weights.hardening import hardened
+    from orbitmc.run.kept.checkpoint import load
     from orbitmc.run.sampler import proceed
 
     with owned(run):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orbitmc.cli.exits import verb
-from orbitmc.cli.options import (
+from orbitmc.cli.session.exits import verb
+from orbitmc.cli.session.options import (
     MEMORY,
     Debug,
     EvidenceList,
@@ -16,10 +16,10 @@ from orbitmc.cli.options import (
     ModelFile,
     Query,
 )
-from orbitmc.cli.questions import LogicOptions, read_generators, read_question
+from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
 
 if TYPE_CHECKING:
-    from orbitmc.prospects import Prospects
+    from orbitmc.compare.symmetry_report import Prospects
 
 MOST_LINES = 20
 
@@ -49,8 +49,8 @@ def symmetry(
 
     Generators, orbits and order of its group come first.
     """
-    from orbitmc.cli.compiling import Compiling
-    from orbitmc.prospects import prospects
+    from orbitmc.cli.session.compiling import Compiling
+    from orbitmc.compare.symmetry_report import prospects
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     with Compiling():

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats
 from orbitmc.estimate.verdicts import CODE, VERDICTS
+from orbitmc.machine.arrays import Bytes, Floats
 
 NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*NUMBERS, "rare")

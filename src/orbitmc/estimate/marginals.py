@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats
 from orbitmc.errors import LimitError
 from orbitmc.estimate.columns import Columns, Marginal, Places, certain, joined
 from orbitmc.estimate.statistics import Statistics, is_rare, values_of
@@ -29,7 +28,8 @@ from orbitmc.estimate.verdicts import (
     UNMIXED,
 )
 from orbitmc.graph.model import Model
-from orbitmc.graph.support import Domains
+from orbitmc.graph.possible.support import Domains
+from orbitmc.machine.arrays import Bytes, Floats
 
 GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0

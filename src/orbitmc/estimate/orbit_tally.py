@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orbitmc.arrays import Bytes, Floats, Indices
-from orbitmc.compiled import implementation, shared
 from orbitmc.errors import LimitError
 from orbitmc.estimate.tallies import mark_open, record, tally
-from orbitmc.graph.conditionals import cumulative_chances
+from orbitmc.graph.conditionals.conditionals import cumulative_chances
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.potentials import log_potential
-from orbitmc.groups.element_table import ElementTable, element_table
+from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
+from orbitmc.groups.elements.element_table import ElementTable, element_table
 from orbitmc.groups.pairs import value_of
 from orbitmc.groups.permutation_group import PermutationGroup
-from orbitmc.groups.stabilizer_chain import stabilizer_chain
-from orbitmc.random import COLUMNS, lanes_of
+from orbitmc.machine.arrays import Bytes, Floats, Indices
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
 MOST_IMAGES = 64  # every sample costs as many log-weights
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from orbitmc.arrays import Floats
+from orbitmc.machine.arrays import Floats
 
 FALSE_ALARM = 1e-6  # per run and question, if parts of time are independent
 LARGEST_SHARE = 0.5  # of the squared error may be kept: F at most 2

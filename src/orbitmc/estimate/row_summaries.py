@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
 from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.tallies import PARTS, Tally, capacity
-from orbitmc.random import COLUMNS
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.lanes.random import COLUMNS
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 ROWS = 2**11  # at a time: what a processor keeps close by

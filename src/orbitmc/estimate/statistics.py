@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc.arrays import Floats, Indices
 from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.row_summaries import ROUNDING, row_summaries
 from orbitmc.estimate.tallies import Tally, rows_of
-from orbitmc.random import COLUMNS
+from orbitmc.machine.arrays import Floats, Indices
+from orbitmc.machine.lanes.random import COLUMNS
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats, Indices, starts
-from orbitmc.compiled import generic, implementation, shared
-from orbitmc.graph.conditionals import add_limits, cumulative_chances, has_limits
+from orbitmc.graph.conditionals.conditionals import add_limits, cumulative_chances, has_limits
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.random import COLUMNS, lanes_of
+from orbitmc.machine.arrays import Bytes, Floats, Indices, starts
+from orbitmc.machine.compiling import generic, implementation, shared
+from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
 PARTS = 4
 

@@ -1,0 +1,1 @@
+"""Exact answers: elimination, enumeration, perfect samples."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from orbitmc.arrays import Floats
+from orbitmc.machine.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
-from orbitmc.compiled import compiled
 from orbitmc.exact.problem import Scope
-from orbitmc.graph.sums import sum_of_tables
-from orbitmc.interrupts import heed
+from orbitmc.graph.weights.sums import sum_of_tables
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.interrupts import heed
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 

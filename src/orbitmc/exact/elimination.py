@@ -12,17 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from orbitmc.arrays import Floats, floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.answer import ExactAnswer
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
-from orbitmc.exact.cutset import Part, hold, mixed
+from orbitmc.exact.orders.cutset import Part, hold, mixed
+from orbitmc.exact.orders.regions import Region
+from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.plan import MEMORY, Plan, predict
 from orbitmc.exact.problem import Problem
-from orbitmc.exact.regions import Region
-from orbitmc.exact.tree import Tree
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.sums import exact_sum
+from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.machine.arrays import Floats, floats
 
 
 def marginals(

@@ -5,11 +5,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats, floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.answer import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.ranges import require_narrow
+from orbitmc.graph.weights.ranges import require_narrow
+from orbitmc.machine.arrays import Floats, floats
 
 MOST_STATES = 2**24  # seconds; beyond, elimination is the better tool
 

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes, Floats, Indices, floats, indices, sealed, starts
-from orbitmc.compiled import compiled, shared
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.ranges import require_narrow
+from orbitmc.graph.weights.ranges import require_narrow
+from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, sealed, starts
+from orbitmc.machine.compiling import compiled, shared
 
 Numbers = NDArray[np.int64]
 

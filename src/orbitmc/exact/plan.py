@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass, field
 
 from orbitmc.errors import LimitError
-from orbitmc.exact.cutset import hold, most_relieving
-from orbitmc.exact.neighbourhood import require_hope
-from orbitmc.exact.order import find_order
+from orbitmc.exact.orders.cutset import hold, most_relieving
+from orbitmc.exact.orders.neighbourhood import require_hope
+from orbitmc.exact.orders.order import find_order
+from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
+from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
-from orbitmc.exact.regions import ENTRY, Region, regions_within
-from orbitmc.exact.tree import Tree, build_tree
 from orbitmc.graph.factor_graph import FactorGraph
 
 MEMORY = 4 * 2**30

@@ -2,8 +2,8 @@
 
 from orbitmc.formats.evidence import merged_evidence, read_evidence
 from orbitmc.formats.registry import read, suffixes, write
-from orbitmc.formats.uai_results import read_mar, read_pr, write_mar, write_pr
-from orbitmc.text import MEMORY
+from orbitmc.formats.uai.uai_results import read_mar, read_pr, write_mar, write_pr
+from orbitmc.machine.text import MEMORY
 
 __all__ = [
     "MEMORY",

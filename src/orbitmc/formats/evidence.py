@@ -15,7 +15,7 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.formats.evidence_files import Domains, contradiction, evidence_in
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
-from orbitmc.text import MEMORY, quoted, read_text, suggestion
+from orbitmc.machine.text import MEMORY, quoted, read_text, suggestion
 
 
 def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> Evidence:

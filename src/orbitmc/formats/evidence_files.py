@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats.fields import items, name, wrong
-from orbitmc.formats.strict_json import parse_json
-from orbitmc.formats.words import Words
+from orbitmc.formats.json.fields import items, name, wrong
+from orbitmc.formats.json.strict_json import parse_json
+from orbitmc.formats.uai.words import Words
 from orbitmc.graph.evidence import Evidence, resolve
-from orbitmc.text import Text, quoted
+from orbitmc.machine.text import Text, quoted
 
 Domains = Mapping[str, Sequence[str]]
 

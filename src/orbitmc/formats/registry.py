@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Protocol
 
 from orbitmc.errors import InputError
-from orbitmc.formats.bif import read_bif, write_bif
-from orbitmc.formats.json_model import read_json_model, write_json_model
-from orbitmc.formats.uai import read_uai
-from orbitmc.formats.uai_writing import write_uai
-from orbitmc.formats.xmlbif import read_xmlbif, write_xmlbif
+from orbitmc.formats.bif.bif import read_bif, write_bif
+from orbitmc.formats.bif.xmlbif import read_xmlbif, write_xmlbif
+from orbitmc.formats.json.json_model import read_json_model, write_json_model
+from orbitmc.formats.uai.uai import read_uai
+from orbitmc.formats.uai.uai_writing import write_uai
 from orbitmc.graph.model import Model
-from orbitmc.text import MEMORY, read_bytes
+from orbitmc.machine.text import MEMORY, read_bytes
 
 
 class Reader(Protocol):

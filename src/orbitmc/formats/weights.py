@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.arrays import Floats
 from orbitmc.errors import InputError
+from orbitmc.machine.arrays import Floats
 
 LARGEST_LOG = 700.0
 """Beyond this, a weight or its inverse does not fit in a floating-point number."""

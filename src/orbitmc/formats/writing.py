@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from orbitmc.errors import InputError
-from orbitmc.files import write_atomically
+from orbitmc.machine.files import write_atomically
 
 GZIP = 16 + zlib.MAX_WBITS  # a gzip header without name and time
 

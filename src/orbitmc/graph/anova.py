@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Floats
+from orbitmc.machine.arrays import Floats
 
 
 def anova_term(tables: Floats, axes: tuple[int, ...]) -> Floats:

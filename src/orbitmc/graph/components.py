@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from orbitmc.arrays import lengths
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import lengths
 
 
 def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:

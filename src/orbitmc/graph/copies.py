@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.arrays import sealed
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import copy_factors
+from orbitmc.machine.arrays import sealed
 
 
 def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:

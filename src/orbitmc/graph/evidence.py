@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.text import suggestion
+from orbitmc.machine.text import suggestion
 
 Seen = str | int | float | bool | None | Mapping[Any, float] | Sequence[float]
 

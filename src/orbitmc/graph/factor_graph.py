@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.arrays import Floats, Indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 
 
 class FactorGraph(NamedTuple):

@@ -18,7 +18,7 @@ from orbitmc.graph.rewrite import (
     copy_factors,
     merged,
 )
-from orbitmc.graph.sums import exact_sum
+from orbitmc.graph.weights.sums import exact_sum
 
 
 @dataclass(frozen=True)

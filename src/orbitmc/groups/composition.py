@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc.arrays import lengths, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation import Permutation, counted, identity, normal
+from orbitmc.machine.arrays import lengths, starts
 
 
 def act(element: Permutation, values: ArrayLike) -> NDArray[Any]:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orbitmc.arrays import indices, lengths
 from orbitmc.errors import InputError
 from orbitmc.groups.composition import cycles_of, local_row
 from orbitmc.groups.pairs import Pairs, element_of, numbered
 from orbitmc.groups.permutation import Permutation, changes_values, from_images, normal, row_of
+from orbitmc.machine.arrays import indices, lengths
 
 WORD = re.compile(r'[^\s,()"]+(?:\([^()"]*\)(?:=\d+)?)?')
 """Words that need no quotes: letters, and at the end, perhaps, one pair of brackets and a value."""

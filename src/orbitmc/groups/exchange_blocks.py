@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orbitmc.arrays import Indices, indices, lengths, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation_group import PermutationGroup, group_from_arrays
+from orbitmc.machine.arrays import Indices, indices, lengths, starts
 
 
 class ExchangeBlocks(NamedTuple):

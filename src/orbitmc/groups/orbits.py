@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.compiled import compiled, shared
+from orbitmc.machine.compiling import compiled, shared
 
 
 @shared

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Indices, indices, lengths, sealed, starts
-from orbitmc.compiled import shared
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation import Permutation, changes_values, counted, normal
 from orbitmc.groups.permutation_group import (
@@ -19,6 +17,8 @@ from orbitmc.groups.permutation_group import (
     check_number_of_values,
     moved_points,
 )
+from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.compiling import shared
 
 
 class Pairs(NamedTuple):

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc.arrays import Bytes, Indices, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation import (
@@ -17,6 +16,7 @@ from orbitmc.groups.permutation import (
     whole_numbers,
     with_values,
 )
+from orbitmc.machine.arrays import Bytes, Indices, indices, lengths, sealed, starts
 
 
 class PermutationGroup(NamedTuple):

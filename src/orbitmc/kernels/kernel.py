@@ -5,9 +5,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes
-from orbitmc.compiled import generic
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.compiling import generic
 
 
 class Kernel(Protocol):

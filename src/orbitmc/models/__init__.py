@@ -1,0 +1,1 @@
+"""Built-in models: Ising, Chimera, Potts, friends and smokers, WebKB."""

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.logic.database import FALSE, TRUE, Database, Facts
-from orbitmc.logic.parser import parse
-from orbitmc.logic.syntax import Program
-from orbitmc.logic.universe import Ints
+from orbitmc.logic.databases.database import FALSE, TRUE, Database, Facts
+from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.language.parser import parse
+from orbitmc.logic.language.syntax import Program
 
 PROGRAM = """
 Friends(person, person)

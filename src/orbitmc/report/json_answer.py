@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.arrays import Floats
 from orbitmc.estimate.columns import NUMBERS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
+from orbitmc.machine.arrays import Floats
 
 
 def json_pieces(answer: Marginals) -> Iterator[str]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from orbitmc.arrays import Floats
 from orbitmc.estimate.columns import Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import CERTAIN, count, headings, printable, probability
+from orbitmc.machine.arrays import Floats
 
 THREE_DIGITS = 9.95e-100  # below it, exponents have three
 

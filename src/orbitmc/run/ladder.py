@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.arrays import Floats
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.tempering import Tempering, tempering
+from orbitmc.kernels.combine.tempering import Tempering, tempering
+from orbitmc.machine.arrays import Floats
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import LANES
 

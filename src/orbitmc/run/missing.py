@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from orbitmc.estimate.missed_modes import lanes_to_look_at, missed_modes
 from orbitmc.estimate.statistics import Statistics
-from orbitmc.run.annealing import heaviest_state
 from orbitmc.run.run import Run
+from orbitmc.run.starts.annealing import heaviest_state
 
 
 def missed_by(run: Run, statistics: Statistics) -> NDArray[np.bool_] | None:

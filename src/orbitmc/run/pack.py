@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes
-from orbitmc.compiled import compiled
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import OrbitTally, orbit_tally
 from orbitmc.estimate.tallies import (
@@ -22,13 +20,15 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals import Conditionals, Scratch, scratch
+from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.random import LANE_UNIT, Generator, generator
+from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
-from orbitmc.run.start import start_values
+from orbitmc.run.starts.start import start_values
 
 MOST_VALUES = 256  # a value is one byte
 KINDS = {kind.__name__: kind for kind in (ChanceTally, ValueTally, OrbitTally)}

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.arrays import Bytes
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, ChanceTally, rows_of
-from orbitmc.graph.conditionals import Conditionals
+from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
+from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack
 from orbitmc.run.part_ends import unmixed_variables
 from orbitmc.run.schedule import Schedule
-from orbitmc.run.snapshots import Snapshot
 
 LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
 

@@ -6,17 +6,17 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 
-from orbitmc.compiled import Stopwatch
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import ChanceTally
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals import Conditionals
-from orbitmc.graph.conditionals import conditionals as prepare
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
-from orbitmc.interrupts import interrupted, listening, tell_others
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.annealing import search_seconds
+from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.interrupts import interrupted, listening, tell_others
+from orbitmc.run.kept.snapshots import next_snapshot, snapshot
 from orbitmc.run.pace import (
     MEASURED_SECONDS,
     Clock,
@@ -27,8 +27,8 @@ from orbitmc.run.pace import (
 from orbitmc.run.pack import advance, copied, warm_up
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
-from orbitmc.run.snapshots import next_snapshot, snapshot
-from orbitmc.run.starting import add_packs
+from orbitmc.run.starts.annealing import search_seconds
+from orbitmc.run.starts.starting import add_packs
 
 LANES = 64
 PACKS = 4

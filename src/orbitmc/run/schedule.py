@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
-from orbitmc.records import MOST
+from orbitmc.machine.records import MOST
 
 SWEEPS_PER_SAMPLE = 4  # recording costs most of a sweep; more often adds little
 WARM_UP_SHARE = 0.2

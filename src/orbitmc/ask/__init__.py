@@ -1,0 +1,1 @@
+"""Questions about a model: settings, which method answers and why, and the answer."""

@@ -1,0 +1,200 @@
+"""From a model to a lifted kernel: find symmetries, exact or approximate, and mix in jumps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.orbit_tally import rows_of_orbits
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.groups.cycles import read_cycles
+from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.permutation_group import PermutationGroup, orbit_labels
+from orbitmc.kernels.base.gibbs import RandomScan
+from orbitmc.kernels.combine.lifting import orbital_kernels
+from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
+from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
+from orbitmc.symmetry.approximation.low_rank import low_rank
+from orbitmc.symmetry.blocks.blocks import blocks, budget_for
+from orbitmc.symmetry.detection.automorphisms import (
+    SymmetryReport,
+    automorphisms,
+    given_generators,
+    orbit_cells,
+)
+
+SECONDS = 10.0  # for finding symmetries
+CLUSTERS = 6  # of weights, as in the paper
+RANK = 5  # of the Boolean approximation of links, as in the paper
+MEMBERS = 20  # of a block, about, unless it is said how many factors a block may move
+
+
+@dataclass(frozen=True)
+class Lifting:
+    """A kernel with jumps, in words what they are, and which tally rows are equal for sure.
+
+    `pools` is None unless the symmetries are exact.
+    """
+
+    kernel: Kernel
+    about: str
+    pools: NDArray[np.int64] | None = None
+
+
+def by_exact_symmetries(
+    model: Model,
+    prepared: Conditionals,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    seconds: float = SECONDS,
+) -> Lifting:
+    """Lifted MCMC: mix Gibbs with jumps along the model's own symmetries, never rejected.
+
+    Without any symmetry it is Gibbs.
+    """
+    base = RandomScan(prepared)
+    found = automorphisms(model.graph, seconds=seconds)
+    kernels = orbital_kernels(model.graph, prepared, found.group, symmetric=True)
+    if not kernels:
+        return Lifting(base, "the model has no symmetries: Gibbs alone")
+    pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
+    return Lifting(lifted(base, kernels, alpha=alpha), _in_words(found), pools)
+
+
+def by_approximate_symmetries(
+    model: Model,
+    prepared: Conditionals,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    clusters: int = CLUSTERS,
+    rank: int | None = None,
+    max_moved: int | None = None,
+    min_acceptance: float | None = None,
+    seconds: float = SECONDS,
+) -> Lifting:
+    """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
+
+    The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
+    is the paper's, or 0 (links stay as they are) where the model is too large for that.
+    """
+    base = RandomScan(prepared)
+    symmetric, remark = _symmetrised(model, clusters, rank)
+    exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+    if not exchanged.blocks:
+        words = "the approximation has no symmetries that are cheap to use: Gibbs alone"
+        return Lifting(base, remark + words)
+    kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
+    return Lifting(kernel, remark + _blocks_in_words(exchanged, alpha))
+
+
+def approximate_blocks(
+    model: Model,
+    *,
+    clusters: int = CLUSTERS,
+    rank: int | None = None,
+    max_moved: int | None = None,
+    min_acceptance: float | None = None,
+    seconds: float = SECONDS,
+) -> ExchangeBlocks:
+    """Blocks that the paper's approximation makes exchangeable and that are cheap to shuffle.
+
+    `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
+    """
+    symmetric, _ = _symmetrised(model, clusters, rank)
+    return _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+
+
+def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
+    """The paper's approximation, and a remark if the model is too large for all of it."""
+    if rank is not None:
+        return over_symmetric(model, clusters=clusters, rank=rank), ""
+    clustered = cluster_weights(model, clusters)
+    try:
+        return low_rank(clustered, RANK), ""
+    except LimitError:
+        many = model.graph.variables
+        return clustered, f"links keep their Boolean rank, {many} variables are too many for less; "
+
+
+def _cheap_blocks(
+    model: Model,
+    symmetric: Model,
+    max_moved: int | None,
+    min_acceptance: float | None,
+    seconds: float,
+) -> ExchangeBlocks:
+    found = automorphisms(symmetric.graph, seconds=seconds)
+    most = max_moved if max_moved is not None else usual_moved(model)
+    budget = None if min_acceptance is None else budget_for(min_acceptance)
+    return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)
+
+
+def usual_moved(model: Model) -> int:
+    """How many factors a block of twenty variables moves, if they share none."""
+    return -(-MEMBERS * len(model.graph.incident) // max(1, model.graph.variables))
+
+
+def by_generators(
+    model: Model,
+    prepared: Conditionals,
+    generators: Sequence[str],
+    *,
+    alpha: float = PAPER_WEIGHT,
+) -> Lifting:
+    """Mix Gibbs with jumps by generators that people typed; any are safe.
+
+    Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
+    """
+    group = typed_group(model, generators)
+    if group.is_trivial:
+        raise InputError("the given generators move nothing: there is nothing to jump along")
+    kernel = lifted(RandomScan(prepared), [orbital(model.graph, prepared, group)], alpha=alpha)
+    count = len(group.start) - 1
+    return Lifting(kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps")
+
+
+def typed_group(model: Model, generators: Sequence[str]) -> PermutationGroup:
+    """Read generators in cycle notation and the names of variables, as `(A B)(C D)`."""
+    if isinstance(generators, str):
+        raise InputError("generators come as a list, each in cycle notation")
+    typed = [
+        read_cycles(
+            text,
+            model.graph.variables,
+            model.names,
+            cardinality=model.graph.cardinality if "=" in text else None,
+        )
+        for text in generators
+    ]
+    return given_generators(model.graph, typed)
+
+
+def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) -> Model:
+    """The paper's approximation: few different weights, and links of low Boolean rank.
+
+    Rank 0 leaves links as they are.
+    """
+    clustered = cluster_weights(model, clusters)
+    return low_rank(clustered, rank) if rank else clustered
+
+
+def _in_words(found: SymmetryReport) -> str:
+    moved = sum(len(orbit) for orbit in found.orbits)
+    if found.order is None:
+        order = "of unknown order"
+    else:
+        order = f"of order {found.order:.3g}" if found.order < 10**300 else "of large order"
+    return f"a symmetry group {order} moves {moved} variables in {len(found.orbits)} orbits"
+
+
+def _blocks_in_words(exchanged: ExchangeBlocks, alpha: float) -> str:
+    return (
+        f"{exchanged.blocks} blocks of {len(exchanged.member)} variables in all are shuffled "
+        f"in {1 - alpha:.0%} of the steps"
+    )

@@ -1,0 +1,139 @@
+"""How to answer a question: the method, how long, and what decides its kernel."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.tallies import PARTS, rows_of
+from orbitmc.exact.plan import MEMORY
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.base.mcsat.slices import slice_bytes
+from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.machine.text import in_words
+from orbitmc.run.sampler import LANES, PACKS
+from orbitmc.run.schedule import Schedule
+
+Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
+Slices = Literal["walk", "samplesat"]
+Scan = Literal["systematic", "random"]
+Estimator = Literal["chances", "values", "orbits"]
+
+METHODS: tuple[str, ...] = get_args(Method)
+DEFAULT_SECONDS = 10.0
+
+SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
+"""What decides the blocks of lmh."""
+
+LISTENERS: Mapping[str, tuple[str, ...]] = {
+    "scan": ("gibbs",),
+    "slices": ("mcsat",),
+    "alpha": ("lifted", "lmh"),
+    **dict.fromkeys((*SHAPES, "moves"), ("lmh",)),
+}
+"""Which methods listen to a setting; `auto` may end up with any of them."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to answer; what is not set has a default that suits most models."""
+
+    method: Method = "auto"
+    scan: Scan | None = None
+    slices: Slices | None = None
+    estimator: Estimator = "chances"
+    samples: int | None = None
+    seconds: float | None = None
+    standard_error: float | None = None
+    warm_up: int | None = None
+    spacing: int | None = None
+    snapshots: bool = False
+    alpha: float | None = None
+    clusters: int | None = None
+    rank: int | None = None
+    max_moved: int | None = None
+    min_acceptance: float | None = None
+    generators: Sequence[str] = ()
+    moves: Mapping[str, Any] | None = None
+    seed: int = 0
+    packs: int = PACKS
+    lanes: int = LANES
+    threads: int | None = None
+    memory: int = MEMORY
+
+    def kernel(self) -> dict[str, object]:
+        """The settings that decide which kernel is used, for those who build it again."""
+        names = ("method", "scan", "slices", "estimator", "alpha", "clusters", "rank", "max_moved")
+        found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
+        return {**found, "generators": list(self.generators)}
+
+    def require_use(self) -> None:
+        """Refuse settings that nothing would listen to."""
+        self._require_generators()
+        for name, methods in LISTENERS.items():
+            if getattr(self, name) is not None and self.method not in ("auto", *methods):
+                raise InputError(f"{name} is for {' and '.join(methods)}, not for {self.method}")
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise InputError(f"alpha lies between 0 and 1, not at {self.alpha}")
+        self._require_one_source()
+
+    def _require_generators(self) -> None:
+        """Refuse generators that nothing would use, and averages over orbits of nothing."""
+        averaging = self.estimator == "orbits"
+        if averaging and not self.generators:
+            raise InputError(
+                "averages over orbits need a group: give its generators, as (A B)(C D)"
+            )
+        if self.generators and self.method != "lmh" and not averaging:
+            raise InputError(
+                f"generators are for the method lmh or the estimator orbits, not for {self.method}"
+            )
+
+    def _require_one_source(self) -> None:
+        """Refuse jumps that are recorded, given and shaped at the same time."""
+        given = ["generators"] if self.generators else []
+        shaped = [name for name in SHAPES if getattr(self, name) is not None]
+        weighed = ["alpha"] if self.alpha is not None else []
+        if self.moves is not None and (unheard := given + shaped + weighed):
+            raise InputError(f"the recorded moves are all the jumps there are: no {unheard[0]}")
+        if given and shaped:
+            raise InputError(f"the given generators are all the jumps there are: no {shaped[0]}")
+
+    @property
+    def names_jumps(self) -> bool:
+        """Whether the jumps of lmh are settled, so that there is nothing to race for."""
+        told = (self.alpha, self.clusters, self.rank, self.max_moved, self.min_acceptance)
+        return bool(self.generators) or self.moves is not None or any(x is not None for x in told)
+
+    def schedule(self) -> Schedule:
+        ends = (self.samples, self.seconds, self.standard_error)
+        seconds = DEFAULT_SECONDS if not any(end is not None for end in ends) else self.seconds
+        return Schedule(
+            samples=self.samples,
+            seconds=seconds,
+            standard_error=self.standard_error,
+            spacing=self.spacing,
+            warm_up=self.warm_up,
+            snapshots=self.snapshots,
+        )
+
+
+def require_memory(graph: FactorGraph, settings: Settings) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
+    needed = sampling_bytes(graph, settings)
+    if needed > settings.memory:
+        raise LimitError(
+            f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
+            f"is {in_words(settings.memory)}; fewer packs need less"
+        )
+
+
+def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
+    """How much memory the packs of a run take."""
+    rows = int(rows_of(graph.cardinality).sum())
+    zeros = graph.variables if graph.has_zeros() else 0
+    images = graph.variables if settings.estimator == "orbits" else 0
+    pack = (graph.variables + zeros + images) * settings.lanes + 8 * PARTS * rows * COLUMNS
+    if settings.method == "mcsat":
+        pack += slice_bytes(graph)
+    return settings.packs * pack

@@ -1,0 +1,132 @@
+"""Print an answer, write it to a file, and say what to think of it."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.marginals import Marginals
+
+
+def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
+    """Give the answer to whoever asked; gives the exit code."""
+    from orbitmc.report.words import remarks
+
+    unwritten = None
+    if output is not None:
+        try:
+            _writer(output)(answer, output)
+        except InputError as error:
+            unwritten, json = error, True
+    if json or output is None:
+        _print(answer, json)
+    trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
+    if not quiet or not trusted:
+        for remark in remarks(answer):
+            say(remark)
+    if unwritten is not None:
+        say(f"{unwritten}; so the answer is printed, as JSON")
+        return unwritten.exit_code
+    if output is not None and not quiet:
+        say(f"the answer is in {output}")
+    if answer.about.interrupted:
+        return INTERRUPTED
+    return 0 if answer.converged else NOT_CONVERGED
+
+
+def require_writable(path: Path | None) -> None:
+    """Refuse a place where nothing can be written, before work is spent on an answer."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError("this is a folder; give the name of a file", source=str(path))
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"the folder {str(path.parent)!r} is not writable", source=str(path))
+
+
+def require_new_run(path: Path | None) -> None:
+    """Refuse to write a run over an earlier one, or over anything else."""
+    if path is not None and path.exists():
+        raise InputError(
+            "this file is there already: `orbitmc resume` goes on with a run that was kept, "
+            "another name begins a new one",
+            source=str(path),
+        )
+
+
+def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
+    """Refuse to write over what the same command reads."""
+    if path is not None and path.exists():
+        for source in sources:
+            if os.path.exists(source) and path.samefile(source):
+                raise InputError("this would overwrite what is read here", source=str(path))
+
+
+def require_output(path: Path | None) -> None:
+    """Refuse a file for answers that cannot be written, or whose suffix says nothing."""
+    require_writable(path)
+    if path is not None:
+        _writer(path)
+
+
+def write_results(answer: "Marginals", path: Path) -> None:
+    """Write a line `Atom probability` for everything that was asked about."""
+    from orbitmc.formats.writing import write_pieces
+
+    columns = answer.columns
+    last = columns.probability[columns.start[1:] - 1].tolist()
+    write_pieces(path, (f"{name} {p:.6g}\n" for name, p in zip(columns.names, last, strict=True)))
+
+
+def _print(answer: "Marginals", json: bool) -> None:
+    if json:
+        from orbitmc.report.json_answer import json_pieces
+
+        sys.stdout.writelines(json_pieces(answer))
+        return
+    from rich.console import Console
+
+    from orbitmc.report.tables import show_answer
+
+    show_answer(answer, Console(highlight=False))
+
+
+def _writer(path: Path) -> Callable[["Marginals", Path], None]:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    writer = WRITERS.get("".join(last))
+    if writer is None:
+        raise InputError(
+            "an answer is written as .MAR, .json or .csv, each also with .gz", source=str(path)
+        )
+    return writer
+
+
+def _write_mar(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.uai.uai_results import write_flat_mar
+
+    write_flat_mar(path, answer.columns.probability, answer.columns.start)
+
+
+def _write_json(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.writing import write_pieces
+    from orbitmc.report.json_answer import json_pieces
+
+    write_pieces(path, json_pieces(answer))
+
+
+def _write_csv(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.writing import write_pieces
+    from orbitmc.report.tables import csv_pieces
+
+    write_pieces(path, csv_pieces(answer))
+
+
+WRITERS = {".mar": _write_mar, ".json": _write_json, ".csv": _write_csv}

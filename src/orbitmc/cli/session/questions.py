@@ -1,0 +1,167 @@
+"""Read what a command is asked about: a model or a program, evidence, generators."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orbitmc.errors import ContradictionError, InputError
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.graph.model import Model
+    from orbitmc.logic.grounding.grounding import Ground
+
+LOGIC_SUFFIX = ".mln"
+
+
+@dataclass(frozen=True)
+class LogicOptions:
+    """What only programs need: the query, the world, and how to read them."""
+
+    query: str | None = None
+    opened: Sequence[str] = ()
+    closed: Sequence[str] = ()
+    dialect: Any = "alchemy"
+    meaning: Any = "formula"
+    max_groundings: int | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A model that evidence is built into, and how to say its answer.
+
+    `record` is what a checkpoint needs to ask the same again.
+    """
+
+    model: "Model"
+    record: Mapping[str, Any]
+    ground: "Ground | None" = None
+    in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
+    explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
+    remarks: Sequence[str] = field(default=())
+
+
+def is_logic(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(LOGIC_SUFFIX)
+
+
+def read_question(
+    path: Path, pieces: Sequence[str] | None, memory: int, logic: LogicOptions | None = None
+) -> Question:
+    """Read a model, or a program, with all pieces of evidence."""
+    if is_logic(path):
+        return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
+    if logic is not None and logic != LogicOptions():
+        raise InputError(
+            "--query, --open, --closed, --dialect, --weights and --max-groundings belong to "
+            "Markov logic programs (.mln)",
+            source=str(path),
+        )
+    from orbitmc.formats.evidence import merged_evidence, read_evidence
+    from orbitmc.formats.registry import read
+
+    model = read(path, memory=memory)
+    found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
+    seen = merged_evidence(found, model)
+    return Question(model.given(seen), {"model": str(path.resolve()), "evidence": dict(seen)})
+
+
+def logic_question(
+    path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
+) -> Question:
+    from orbitmc.ask.programs import read_logic
+    from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
+
+    files, texts = _sorted_out(pieces)
+    asked = read_logic(
+        path,
+        files,
+        query=options.query,
+        evidence=texts,
+        opened=options.opened,
+        closed=options.closed,
+        dialect=options.dialect,
+        meaning=options.meaning,
+        max_groundings=options.max_groundings or MOST_GROUNDINGS,
+        memory=memory,
+    )
+    record = {
+        "model": str(path.resolve()),
+        "pieces": [*(str(file.resolve()) for file in files), *texts],
+        "logic": asdict(options),
+    }
+    return Question(
+        asked.model, record, asked.ground, asked.in_atoms, asked.explained, asked.remarks
+    )
+
+
+def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Tell files, also several with commas between, from atoms."""
+    files: list[Path] = []
+    texts: list[str] = []
+    for piece in pieces:
+        if os.path.exists(piece):
+            files.append(Path(piece))
+        elif "(" in piece:
+            texts.append(piece)
+        elif "=" in piece:
+            raise InputError(
+                "there is no such file; write an atom as in Smokes(Anna) or !Smokes(Anna)",
+                source=piece,
+            )
+        else:
+            files += [Path(part) for part in piece.split(",") if part]
+    return files, texts
+
+
+def read_moves(piece: str | None) -> Mapping[str, Any] | None:
+    """Read recorded moves: JSON text, or a file of an answer that holds them."""
+    if piece is None:
+        return None
+    from orbitmc.formats.json.strict_json import parse_json
+    from orbitmc.machine.text import MEMORY, Text, read_text
+
+    text = Text("--moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
+    found = parse_json(text, memory=MEMORY)
+    moves = found.get("moves", found) if isinstance(found, dict) else None
+    if not isinstance(moves, dict):
+        raise InputError(
+            "it holds no moves: an object with families and period", source=text.source
+        )
+    _require_recipe(moves, text.source)
+    return moves
+
+
+def _require_recipe(moves: Mapping[str, Any], source: str) -> None:
+    from orbitmc.tuning.recipe import recipe_from
+
+    try:
+        recipe_from(moves)
+    except InputError as error:
+        raise InputError(error.message, source=source) from None
+
+
+def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
+    """Give all generators in cycle notation: what begins with a bracket is one, the rest files."""
+    found: list[str] = []
+    for piece in pieces or ():
+        if piece.lstrip().startswith("("):
+            found.append(piece.strip())
+        else:
+            found.extend(_lines(Path(piece)))
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[str]:
+    from orbitmc.machine.text import read_text
+
+    text = read_text(path)
+    lines = [line.strip() for line in text.content.splitlines()]
+    wrong = [number for number, line in enumerate(lines, 1) if line and line[0] != "("]
+    if wrong:
+        raise InputError(
+            "expected one generator in each line, as (A B)(C D)", source=str(path), line=wrong[0]
+        )
+    return [line for line in lines if line]

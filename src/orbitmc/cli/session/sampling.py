@@ -1,0 +1,79 @@
+"""What accompanies a run on the command line: progress, Ctrl-C, checkpoints."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from orbitmc.cli.session.compiling import Compiling
+from orbitmc.cli.session.exits import say
+from orbitmc.cli.session.progress import Watching
+from orbitmc.cli.session.stopping import Stopping
+from orbitmc.errors import InputError
+from orbitmc.run.kept.checkpoint import Checkpoints, save
+from orbitmc.run.run import Run, Watcher
+
+
+class Session:
+    """Watches a run; whatever ends it, the last state is kept when a file was named.
+
+    A file that cannot be written, say on a full disk, costs neither the run nor its answer;
+    `exit_code` then says so.
+    """
+
+    exit_code = 0
+
+    def __init__(
+        self,
+        quiet: bool,
+        checkpoint: Path | None,
+        every: float | None,
+        question: Mapping[str, Any],
+    ) -> None:
+        self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
+        self.progress, self.stopping = Watching(quiet=quiet), Stopping()
+        self.compiling = Compiling(quiet=quiet)
+        self.watchers: list[Watcher] = [self.stopping, self.progress]
+        if checkpoint is not None:
+            self.keep = Checkpoints(checkpoint, self.question, every=every)
+            self.watchers.append(self._try_to_keep)
+
+    def remember(self, **more: Any) -> None:
+        """Add to what a checkpoint says of the question."""
+        self.question.update(more)
+
+    def __enter__(self) -> Self:
+        self.compiling.__enter__()
+        self.stopping.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.progress.display.close()
+        run = self.stopping.run
+        try:
+            if run is not None and self.checkpoint is not None:
+                self._keep_at_last(run, self.checkpoint)
+        finally:
+            self.stopping.__exit__(kind, error, trace)
+            self.compiling.__exit__(kind, error, trace)
+
+    def _try_to_keep(self, run: Run) -> None:
+        try:
+            self.keep(run)
+        except InputError as error:
+            say(f"warning: the run is not kept: {error}; it goes on")
+
+    def _keep_at_last(self, run: Run, path: Path) -> None:
+        try:
+            save(run, path, self.question)
+        except InputError as error:
+            say(f"the run is not kept: {error}")
+            self.exit_code = error.exit_code
+            return
+        if run.interrupted or not self.quiet:
+            say(f"the run is kept in {path}; `orbitmc resume` goes on with it")

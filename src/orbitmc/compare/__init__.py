@@ -1,0 +1,1 @@
+"""How fast samplers approach reference marginals: error curves, figures, symmetry reports."""

@@ -1,0 +1,115 @@
+"""How fast several samplers approach the truth, under equal conditions.
+
+All start from the same states, run the same compiled code on one core, throw away equally many
+iterations, and are charged for all they do (see `orbitmc.compare.samplers`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from orbitmc.ask.marginals import TALLIES
+from orbitmc.compare.reference import Truth
+from orbitmc.compare.samplers import Ready
+from orbitmc.estimate.divergence import Divergence, divergence
+from orbitmc.estimate.statistics import values_of
+from orbitmc.run.run import Run
+from orbitmc.run.sampler import LANES, sample
+from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
+
+LEAST_SHARE = 0.25  # of the time belongs to the chains, however long an entrant prepares
+WARM_UP = 32  # sweeps that every contestant throws away
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far off one run was after so many iterations of each chain, updates, and seconds."""
+
+    method: str
+    estimator: str
+    seed: int
+    iterations: int
+    updates: int
+    seconds: float
+    error: Divergence
+
+
+@dataclass(frozen=True)
+class Course:
+    """All points of one run, what its steps came to, and whether Ctrl-C ended it."""
+
+    points: tuple[Point, ...]
+    outcomes: dict[str, int]
+    interrupted: bool = False
+
+
+def course(
+    one: Ready,
+    truth: Truth,
+    *,
+    seconds: float,
+    seed: int,
+    estimator: str = "chances",
+    lanes: int = LANES,
+    sweeps: int = SWEEPS_PER_SAMPLE,
+) -> Course:
+    """Run one entrant once, and compare its growing sample with the truth.
+
+    It samples for so many seconds; what went into getting it ready comes before, on its clock. A
+    sample is taken after so many `sweeps`; few show how soon a chain forgets, and cost more.
+    """
+    spacing = sweeps * one.model.graph.variables or None
+    run = sample(
+        one.model.graph,
+        one.kernel,
+        Schedule(seconds=seconds, warm_up=WARM_UP // sweeps, spacing=spacing, snapshots=True),
+        seed=seed,
+        packs=1,
+        lanes=lanes,
+        threads=1,
+        kind=TALLIES[estimator],
+        prepared=one.prepared,
+    )
+    points = tuple(_points(run, one, estimator, truth))
+    return Course(points, run.outcomes, run.interrupted)
+
+
+def _points(run: Run, one: Ready, estimator: str, truth: Truth) -> Iterator[Point]:
+    places = values_of(run.graph.cardinality)
+    for seen in run.snapshots:
+        yield Point(
+            one.name,
+            estimator,
+            run.seed,
+            iterations=run.warm_up_steps + seen.samples * run.spacing,
+            updates=seen.updates,
+            seconds=one.seconds + seen.seconds,
+            error=divergence(
+                truth.probability, places.probabilities(seen.probability), places.start
+            ),
+        )
+
+
+def contest(
+    entrants: Iterable[Ready],
+    truth: Truth,
+    *,
+    seconds: float,
+    seeds: Sequence[int],
+    estimators: Sequence[str] = ("chances",),
+    lanes: int = LANES,
+) -> Iterator[tuple[Ready, Course]]:
+    """Let entrants take turns, seed by seed; ends early when one of them is interrupted.
+
+    So many seconds are for getting ready and sampling; a share is left for chains in any case.
+    """
+    racing = list(entrants)
+    for seed in seeds:
+        for one in racing:
+            for estimator in estimators:
+                left = max(seconds - one.seconds, LEAST_SHARE * seconds)
+                found = course(
+                    one, truth, seconds=left, seed=seed, estimator=estimator, lanes=lanes
+                )
+                yield one, found
+                if found.interrupted:
+                    return

@@ -1,0 +1,101 @@
+"""Draw curves of error from their CSV alone (needs matplotlib)."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orbitmc.compare.curves import Row, curves, panels, read_curves
+
+AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
+ERRORS = {
+    "kl": "mean KL(estimate || truth)",
+    "kl_of_truth": "mean KL(truth || estimate)",
+    "hellinger": "mean Hellinger distance",
+}
+COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#17a3a3", "#4a4a4a", "#8b5e3c")
+LINES: dict[str, Any] = {"values": "-", "chances": "--"}
+INCHES = (4.6, 3.4)
+WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(
+    source: Path,
+    targets: Sequence[Path],
+    *,
+    title: str = "",
+    axes: Sequence[str] = ("iterations", "seconds"),
+    error: str = "kl",
+    estimators: Sequence[str] | None = None,
+) -> None:
+    """Draw medians, bands, and the floor of the truth, in one picture per panel and axis.
+
+    Several axes of a panel stand in a row; with one axis, two panels do.
+    """
+    from matplotlib.figure import Figure
+
+    rows = read_curves(source)
+    if estimators is not None:
+        rows = [row for row in rows if row.estimator in estimators]
+    shown = panels(rows)
+    columns = max(len(axes), 2)
+    lines = -(-len(shown) * len(axes) // columns)
+    figure = Figure(figsize=(INCHES[0] * columns, INCHES[1] * lines + 0.8), layout="constrained")
+    places = list(figure.subplots(lines, columns, squeeze=False).flat)
+    colour = dict(zip(dict.fromkeys(row.method for row in rows), COLOURS * 9, strict=False))
+    wanted = [(name, axis) for name in shown for axis in axes]
+    for (name, axis), place in zip(wanted, places, strict=False):
+        _panel(place, shown[name], axis, error, colour)
+        place.set_title(name, fontsize=9)
+    for place in places[len(wanted) :]:
+        place.remove()
+    _legend(figure, rows, colour)
+    figure.suptitle(title, fontsize=10)
+    for target in targets:
+        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+
+
+def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[str, str]) -> None:
+    from matplotlib.ticker import NullFormatter
+
+    for (method, estimator), curve in curves(rows, axis, error).items():
+        style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
+        style["marker"] = "o" if len(curve.axis) == 1 else ""
+        width = WIDE if method == rows[0].method else NARROW
+        place.plot(curve.axis, curve.middle, linewidth=width, **style)
+        place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
+    floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
+    place.set_xscale("log")
+    place.set_yscale("log")
+    if floor > 0:
+        bottom = min(floor / 2, place.get_ylim()[0])
+        place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
+        place.set_ylim(bottom=bottom)
+    place.xaxis.set_minor_formatter(NullFormatter())
+    place.yaxis.set_minor_formatter(NullFormatter())
+    place.set_xlabel(AXES[axis], fontsize=8)
+    place.set_ylabel(ERRORS[error], fontsize=8)
+    place.tick_params(labelsize=7)
+    place.grid(alpha=0.25, which="major")
+
+
+def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    entries: list[Any] = [
+        Line2D([], [], color=shade, label=method) for method, shade in colour.items()
+    ]
+    words = {"values": "counted values", "chances": "Rao-Blackwell"}
+    for estimator in dict.fromkeys(row.estimator for row in rows):
+        style = LINES.get(estimator, "-")
+        entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))
+    if any(row.kl_floor > 0 for row in rows):
+        entries.append(Patch(color="0.5", alpha=0.3, label="below the error of the truth"))
+    columns = min(len(entries), 4)
+    figure.legend(handles=entries, loc="outside lower center", ncols=columns, fontsize=8)

@@ -1,0 +1,71 @@
+"""Samplers that take part in contests, and what it costs to get them ready.
+
+They are charged for all they do: finding symmetries, approximating, racing. Only compiling is free.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orbitmc.ask.lifting import Lifting
+from orbitmc.ask.marginals import decide
+from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.settings import METHODS, Settings
+from orbitmc.errors import InputError
+from orbitmc.exact.plan import MEMORY
+from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.hardening import hardened
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.compiling import Stopwatch
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A sampler in the contest: its name, and how its kernel is made, which is timed.
+
+    `model` is what it samples: the one in question, or an approximation of it.
+    """
+
+    name: str
+    model: Model
+    make: Callable[[Model, Conditionals], Lifting]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An entrant that may start: its kernel, and the seconds that went into it."""
+
+    name: str
+    model: Model
+    prepared: Conditionals
+    kernel: Kernel
+    seconds: float
+    about: str
+
+
+def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Entrant:
+    """What a method of `orbitmc infer` would do in so many seconds."""
+    sampling = [name for name in METHODS if name not in ("auto", "exact")]
+    if method not in sampling:
+        raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
+    settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
+
+    def make(model: Model, prepared: Conditionals) -> Lifting:
+        decision = decide(model, settings)
+        found = kernel_for(model, prepared, decision.settings)
+        about = decision.choice.about if decision.choice else found.about
+        return Lifting(found.kernel, about, found.pools)
+
+    return Entrant(method, hardened(model).model, make)
+
+
+def ready(entrant: Entrant) -> Ready:
+    """Make the kernel of an entrant, and note how long that takes.
+
+    It is made twice, because the first time also loads machine code; only the second is timed.
+    """
+    entrant.make(entrant.model, conditionals(entrant.model.graph))
+    with Stopwatch() as watch:
+        prepared = conditionals(entrant.model.graph)
+        found = entrant.make(entrant.model, prepared)
+    return Ready(entrant.name, entrant.model, prepared, found.kernel, watch.seconds, found.about)

@@ -1,0 +1,1 @@
+"""Elimination orders whose tables are small."""

@@ -1,0 +1,143 @@
+"""A competition of elimination orders: greedy ones, sweeps, and patches to the best so far.
+
+The order inside any stretch of eliminations does not matter to what comes before or after it. So
+the best order is improved by doing one stretch again, greedily and with some chance, and keeping
+the outcome if it is no worse: a thousand such patches find orders that fresh starts never do.
+"""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from orbitmc.exact.orders.greedy import (
+    FILL,
+    WEIGHT,
+    WEIGHTED_FILL,
+    Manner,
+    Numbers,
+    Terrain,
+    bit_rows,
+    order_stretch,
+    parents_in,
+)
+from orbitmc.exact.orders.sweeps import sweeps
+from orbitmc.machine.arrays import Floats
+
+ENTRIES_PER_SECOND = 2e8
+"""Elimination handles about a quarter of that; a search longer than the work is a waste."""
+
+SHORT = 0.1
+"""Seconds of search that nobody notices."""
+
+RULES = (FILL, WEIGHTED_FILL, WEIGHT)
+
+SLACKS = (0.0, 0.05, 0.1, 0.2, 0.4)  # how far from the best choice a greedy order may stray
+
+STRETCHES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # parts of an order that are done again
+
+PATCHES_PER_LAYOUT = 20  # patches before branches are laid out in another order
+
+
+def search_order(
+    edges: Numbers, log_sizes: Floats, *, seconds: float, seed: int
+) -> tuple[Numbers, float]:
+    """Give the cheapest order met, and its cost; ends when further search would not pay."""
+    competition = _Competition(edges, log_sizes, seconds, seed)
+    for rule, slack, stages in _fresh_starts(edges, len(log_sizes)):
+        if competition.is_over():
+            break
+        competition.attempt(rule, slack, stages)
+    while not competition.is_over():
+        competition.patch()
+    return competition.order, competition.cost
+
+
+def _fresh_starts(edges: Numbers, variables: int) -> Iterator[tuple[int, float, Numbers]]:
+    """Each rule once, then sweeps."""
+    together = np.zeros(variables, dtype=np.int64)
+    yield from ((rule, 0.0, together) for rule in RULES)
+    yield from ((rule, 0.0, stages) for stages in sweeps(variables, edges) for rule in RULES[::2])
+
+
+class _Competition:
+    """The best order so far, the entries of its tables, its cost, and how long it all takes."""
+
+    def __init__(self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int) -> None:
+        self.seconds = seconds
+        self.terrain = Terrain(bit_rows(len(log_sizes), edges), log_sizes)
+        self.rng = np.random.default_rng(seed)
+        self.order = np.arange(len(log_sizes))
+        self.entries = np.zeros(len(log_sizes))
+        self.cost = np.inf
+        self.together = np.zeros(len(log_sizes), dtype=np.int64)
+        self.attempt(FILL, 0.0, self.together)
+        self._lay_out()
+        # the clock starts here, because all before may include compilation; what the machine
+        # does besides is no reason to search less
+        self.start, self.work = time.monotonic(), time.thread_time()
+
+    def is_over(self) -> bool:
+        if time.monotonic() - self.start > self.seconds:
+            return True
+        return time.thread_time() - self.work > SHORT + self.cost / ENTRIES_PER_SECOND
+
+    def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
+        """Make one greedy order of everything."""
+        self._redo(0, len(self.order), rule, slack, stages)
+
+    def patch(self) -> None:
+        """Do some stretches of the best order again, each with a rule and a slack by chance."""
+        self._lay_out()
+        for _ in range(PATCHES_PER_LAYOUT):
+            first, last = self._costly_stretch()
+            rule, slack = int(self.rng.choice(RULES)), float(self.rng.choice(SLACKS))
+            self._redo(first, last, rule, slack, self.together)
+
+    def _costly_stretch(self) -> tuple[int, int]:
+        """Choose a stretch of random length around a table, the larger the likelier."""
+        length = int(np.ceil(len(self.order) * self.rng.choice(STRETCHES)))
+        weights = np.cumsum(np.sqrt(self.entries))
+        table = int(np.searchsorted(weights, weights[-1] * self.rng.random()))
+        earliest, latest = max(0, table - length + 1), min(table, len(self.order) - length)
+        first = int(self.rng.integers(earliest, latest + 1))
+        return first, first + length
+
+    def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
+        """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
+        outside = np.concatenate([self.entries[:first], self.entries[last:]])
+        manner = Manner(rule, slack, stages, int(self.rng.integers(2**62)))
+        stretch, entries, cost = order_stretch(
+            self.terrain,
+            self.order,
+            first,
+            last,
+            manner,
+            float(outside.sum()),
+            float(outside.max(initial=0.0)),
+            self.cost * (1 + 1e-9),
+        )
+        if cost < np.inf:
+            self.order[first:last] = stretch
+            self.entries[first:last] = entries
+            self.cost = float(cost)
+
+    def _lay_out(self) -> None:
+        """Put the branches of the elimination one after the other, in an order by chance.
+
+        Variables of different branches may change places at no cost; where they stand decides
+        which stretches can be done again together.
+        """
+        children: dict[int, list[int]] = {}
+        for variable, above in enumerate(parents_in(self.terrain, self.order).tolist()):
+            children.setdefault(above, []).append(variable)
+        waiting = children.get(-1, [])
+        laid_out: list[int] = []
+        while waiting:
+            laid_out.append(waiting.pop())
+            branches = children.get(laid_out[-1], [])
+            waiting += self.rng.permutation(branches).tolist() if len(branches) > 1 else branches
+        entries = np.empty(len(self.order))
+        entries[self.order] = self.entries
+        self.order = np.array(laid_out[::-1], dtype=np.int64)
+        self.entries = entries[self.order]

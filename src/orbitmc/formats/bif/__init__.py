@@ -1,0 +1,1 @@
+"""BIF and XMLBIF: Bayesian networks with named values."""

@@ -1,0 +1,75 @@
+"""Bayesian networks, as BIF and XMLBIF hold them: one conditional probability per variable.
+
+A factor is a conditional probability when its last variable is the child and its table sums to one
+over the child for all values of the parents (up to the rounding found in files).
+"""
+
+import graphlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Floats
+
+ROUNDING = 0.02
+"""How far from one the probabilities in published files add up, for want of digits."""
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The probability of a child given its parents, as logarithms, child fastest."""
+
+    child: int
+    parents: tuple[int, ...]
+    log_probabilities: Floats
+
+
+def conditionals(model: Model, format_name: str) -> list[Conditional]:
+    """Take a model as a Bayesian network, or say why it is none."""
+    graph = model.graph
+    reason = _reason(model)
+    if reason:
+        raise InputError(
+            f"{format_name} holds Bayesian networks only, and {reason}; write .uai or .json instead"
+        )
+    scopes = [graph.scope_of(factor).tolist() for factor in range(graph.factors)]
+    return [
+        Conditional(scope[-1], tuple(scope[:-1]), graph.table_values(factor))
+        for factor, scope in enumerate(scopes)
+    ]
+
+
+def find_cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Find variables that are each other's ancestors, or nothing."""
+    try:
+        graphlib.TopologicalSorter(parents).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _reason(model: Model) -> str:
+    graph = model.graph
+    if model.observed:
+        return f"{next(iter(model.observed))!r} is observed"
+    if graph.first_clause != graph.factors or graph.constant != 0:
+        return "this model has clauses or a constant"
+    scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
+    if sorted(scope[-1:] for scope in scopes) != [(v,) for v in range(graph.variables)]:
+        return "not every variable is the last one of exactly one factor"
+    names = model.names
+    parents = {names[scope[-1]]: [names[v] for v in scope[:-1]] for scope in scopes}
+    if find_cycle(parents):
+        return f"the parents of {find_cycle(parents)[0]!r} form a cycle"
+    for factor, scope in enumerate(scopes):
+        if (np.abs(_sums(graph.table_values(factor)) - 1) > ROUNDING).any():
+            return f"the factor of {names[scope[-1]]!r} does not sum to one"
+    return ""
+
+
+def _sums(log_probabilities: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(log_probabilities).sum(axis=-1))

@@ -1,0 +1,192 @@
+"""BIF: Bayesian networks with named values, as found in the wild.
+
+Comments (`//` and `/* */`) and `property` lines are skipped. Commas between names and numbers are
+optional. A name may contain any character except white space and `{}()[]|,;"`, may end in something
+in parentheses, or may be quoted and then contain anything but a quote or a line end.
+
+Probabilities of a child with parents come in rows `(parent values) p, p, ...;` in any order;
+`default` fills the rows that are left out. `table` lists all, the child slowest and the last parent
+fastest. Numbers are kept as given, also when rounding keeps them from adding up to one.
+"""
+
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from orbitmc.errors import InputError
+from orbitmc.formats.assembly import Assembly
+from orbitmc.formats.bif.bayes import Conditional, conditionals, find_cycle
+from orbitmc.formats.bif.bif_scanner import Mark, Scanner, written_name
+from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY, read_table
+from orbitmc.formats.weights import weight_texts
+from orbitmc.formats.writing import write_text
+from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
+
+BYTES_PER_CHARACTER = 32
+"""What a character takes while reading, at most: `1,` is two and makes a number in a list."""
+
+
+class Block(NamedTuple):
+    """A probability block: where its child stands, the parents, and a row for their values."""
+
+    at: Mark
+    parents: list[str]
+    table: Floats
+
+
+@dataclass
+class Network:
+    """What has been read so far; `entries` counts those of all tables."""
+
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    entries: int = 0
+
+
+def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
+    """Read a Bayesian network: one factor per probability block, in the order of the file."""
+    text = read_text(path, memory=memory)
+    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    scanner, network = Scanner(text), Network()
+    if scanner.ended():
+        scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
+    while not scanner.ended():
+        at = scanner.at
+        word = scanner.name("network, variable or probability").lower()
+        if word == "network":
+            _skip_network(scanner)
+        elif word == "variable":
+            _read_variable(scanner, network)
+        elif word == "probability":
+            _read_probability(scanner, network, memory)
+        else:
+            raise scanner.error(at, f"expected network, variable or probability, found {word!r}")
+    _require_complete(scanner, network)
+    return _model(network, text.source)
+
+
+def _skip_network(scanner: Scanner) -> None:
+    while not scanner.took("{"):
+        scanner.name("the name of the network")
+    while not scanner.took("}"):
+        scanner.skip_property()
+
+
+def _read_variable(scanner: Scanner, network: Network) -> None:
+    at = scanner.at
+    name = scanner.name("the name of a variable")
+    if name in network.domains:
+        raise scanner.error(at, f"variable {name!r} is declared twice")
+    scanner.take("{")
+    values: list[str] = []
+    while not scanner.took("}"):
+        if scanner.took_word("type"):
+            values = _read_values(scanner)
+        else:
+            scanner.skip_property()
+    if not values:
+        raise scanner.error(at, f"variable {name!r} has no `type discrete [ n ] {{ ... }};`")
+    network.domains[name] = tuple(values)
+
+
+def _read_values(scanner: Scanner) -> list[str]:
+    at = scanner.at
+    kind = scanner.name("discrete")
+    if kind.lower() != "discrete":
+        raise scanner.error(at, f"expected type discrete, found {quoted(kind)}")
+    scanner.take("[")
+    at = scanner.at
+    count = scanner.name("the number of values")
+    scanner.take("]")
+    scanner.take("{")
+    values = scanner.names("}", "a value")
+    scanner.take(";")
+    if str(len(values)) != count.lstrip("0"):
+        raise scanner.error(at, f"{quoted(count)} values are announced, found {len(values)}")
+    if len(set(values)) != len(values):
+        raise scanner.error(at, "a value stands there twice")
+    return values
+
+
+def _read_probability(scanner: Scanner, network: Network, memory: int) -> None:
+    scanner.take("(")
+    at = scanner.at
+    scope = _read_scope(scanner, network.domains)
+    if not scope:
+        raise scanner.error(at, "expected a variable, found ')'")
+    child, *parents = scope
+    if child in network.blocks:
+        raise scanner.error(at, f"a second probability block for {child!r}")
+    values = [network.domains[name] for name in [*parents, child]]
+    network.entries += math.prod(len(own) for own in values)
+    require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
+    network.blocks[child] = Block(at, parents, read_table(scanner, at, child, values))
+
+
+def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
+    scope: list[str] = []
+    while not scanner.took(")"):
+        at = scanner.at
+        name = scanner.name("a variable")
+        if name not in known:
+            near = suggestion(name, known)
+            raise scanner.error(at, f"unknown variable {name!r}{near} (declare it before)")
+        if name in scope:
+            raise scanner.error(at, f"variable {name!r} stands there twice")
+        scope.append(name)
+        scanner.took("|") or scanner.took(",")
+    return scope
+
+
+def _require_complete(scanner: Scanner, network: Network) -> None:
+    for name in network.domains:
+        if name not in network.blocks:
+            raise scanner.error(scanner.at, f"variable {name!r} has no probability block")
+    cycle = find_cycle({child: block.parents for child, block in network.blocks.items()})
+    if cycle:
+        at = network.blocks[cycle[0]].at
+        raise scanner.error(at, f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}")
+
+
+def _model(network: Network, source: str) -> Model:
+    number = {name: variable for variable, name in enumerate(network.domains)}
+    assembly = Assembly([len(values) for values in network.domains.values()], source)
+    for child, block in network.blocks.items():
+        scope = [number[name] for name in [*block.parents, child]]
+        assembly.add_factor(scope, assembly.table(block.table))
+    return Model(assembly.build(), tuple(network.domains), tuple(network.domains.values()))
+
+
+def write_bif(model: Model, path: str | Path) -> None:
+    """Write a Bayesian network; other models are refused."""
+    try:
+        content = "".join(_pieces(model, conditionals(model, "BIF")))
+    except InputError as error:
+        raise InputError(error.message, source=str(path)) from None
+    write_text(path, content)
+
+
+def _pieces(model: Model, network: Sequence[Conditional]) -> Iterator[str]:
+    names = [written_name(name) for name in model.names]
+    values = [[written_name(value) for value in own] for own in model.values]
+    yield "network unknown {\n}\n"
+    for name, own in zip(names, values, strict=True):
+        yield f"variable {name} {{\n  type discrete [ {len(own)} ] {{ {', '.join(own)} }};\n}}\n"
+    for one in network:
+        given = f" | {', '.join(names[parent] for parent in one.parents)}" if one.parents else ""
+        yield f"probability ( {names[one.child]}{given} ) {{\n"
+        yield from _rows(one, values)
+        yield "}\n"
+
+
+def _rows(one: Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
+    texts = weight_texts(one.log_probabilities)
+    size = len(values[one.child])
+    for row, seen in enumerate(itertools.product(*(values[parent] for parent in one.parents))):
+        head = f"({', '.join(seen)})" if seen else "table"
+        yield f"  {head} {', '.join(texts[row * size : (row + 1) * size])};\n"

@@ -1,0 +1,1 @@
+"""UAI: models, evidence and results."""

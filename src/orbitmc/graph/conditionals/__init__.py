@@ -1,0 +1,1 @@
+"""The distribution of one variable given all others."""

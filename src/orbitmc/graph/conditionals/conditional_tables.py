@@ -1,0 +1,100 @@
+"""Fill the limits of conditionals: chances for each pattern of the neighbours' values."""
+
+import numpy as np
+
+from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
+from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.machine.compiling import compiled, shared
+
+
+@compiled
+def fill_limits(
+    graph, path, neighbour_start, neighbour, coupling, ladder, role, start, limit, most_values
+):
+    """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
+    values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
+    log_weights = np.zeros(most_values)
+    for variable in range(len(graph.cardinality)):
+        first = np.int64(neighbour_start[variable])
+        last = np.int64(neighbour_start[variable + 1])
+        if path[variable] == COUNT:
+            low, step = ladder[variable, 0], ladder[variable, 1]
+            _fill_counts(first, last, coupling, low, step, role, start[variable], limit)
+        elif path[variable] == BITS or path[variable] == TABLE:
+            others = neighbour[first:last]
+            size = np.int64(graph.cardinality[variable])
+            stride = np.int64(1) if path[variable] == BITS else size - 1
+            for edge in range(last - 1, first - 1, -1):
+                role[edge] = stride
+                stride *= np.int64(graph.cardinality[neighbour[edge]])
+            _fill_table(graph, variable, others, values, log_weights, path, start, limit)
+
+
+@shared
+def _fill_counts(first, last, coupling, low, step, role, start, limit):
+    for edge in range(first, last):
+        role[edge] = coupling[edge] < 0.0
+    for count in range(MOST_COUNTED + 1):
+        limit[start + count] = 1.0 / (1.0 + np.exp(-(low + step * min(count, last - first))))
+
+
+@compiled
+def fill_ladder(path, neighbour_start, coupling, bias, ladder):
+    """Log-odds of COUNT variables when no neighbour agrees, and what each that agrees adds."""
+    for variable in range(len(path)):
+        if path[variable] == COUNT:
+            ladder[variable, 0] = bias[variable]
+            for edge in range(neighbour_start[variable], neighbour_start[variable + 1]):
+                ladder[variable, 0] += min(coupling[edge], 0.0)
+                ladder[variable, 1] = abs(coupling[edge])
+
+
+@shared
+def _fill_table(graph, variable, others, values, log_weights, path, start, limit):
+    """Walk through the joint values of the neighbours, last one fastest."""
+    size = np.int64(graph.cardinality[variable])
+    place = np.int64(start[variable])
+    for other in others:
+        values[other, 0] = 0
+    while True:
+        _weigh(graph, variable, values, log_weights, size)
+        if path[variable] == BITS:
+            limit[place] = log_weights[1]
+            place += 1
+        else:
+            total = 0.0
+            for value in range(size - 1):
+                total += log_weights[value]
+                limit[place] = min(total, 1.0) if log_weights[value + 1 : size].any() else 1.0
+                place += 1
+        if not _advance(graph, others, values):
+            return
+
+
+@shared
+def _weigh(graph, variable, values, log_weights, size):
+    """Replace `log_weights` by the probabilities of the values; all zero if none is possible."""
+    best = -np.inf
+    for value in range(size):
+        values[variable, 0] = value
+        log_weights[value] = 0.0
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            log_weights[value] += log_potential(graph, graph.incident[edge], values, 0)
+        best = max(best, log_weights[value])
+    total = 0.0
+    for value in range(size):
+        log_weights[value] = np.exp(log_weights[value] - best) if best > -np.inf else 0.0
+        total += log_weights[value]
+    for value in range(size):
+        log_weights[value] = log_weights[value] / total if total > 0.0 else 0.0
+
+
+@shared
+def _advance(graph, others, values):
+    for place in range(len(others) - 1, -1, -1):
+        other = others[place]
+        values[other, 0] += 1
+        if values[other, 0] < graph.cardinality[other]:
+            return True
+        values[other, 0] = 0
+    return False

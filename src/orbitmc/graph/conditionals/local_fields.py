@@ -1,0 +1,142 @@
+"""What neighbours make of one variable, per lane: patterns of their values, and log-odds."""
+
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from orbitmc.graph.conditionals.pair_couplings import TRIPLET
+from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
+from orbitmc.machine.compiling import INNER, shared
+from orbitmc.machine.lanes.random import lanes_of
+from orbitmc.machine.lanes.vectors import HAS_AVX2, add_sextet
+
+
+@shared
+def count_agreeing(conditionals, scratch, values, variable):
+    """How many neighbours agree with their sign, per lane."""
+    pattern = scratch.pattern
+    for lane in range(lanes_of(scratch)):
+        pattern[lane] = 0
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        negative = np.uint8(conditionals.role[edge])
+        for lane in range(lanes_of(scratch)):
+            pattern[lane] += values[neighbour, lane] ^ negative
+
+
+@shared
+def bits_of_neighbours(conditionals, scratch, values, variable):
+    """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
+    pattern = scratch.pattern
+    for lane in range(lanes_of(scratch)):
+        pattern[lane] = 0
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        for lane in range(lanes_of(scratch)):
+            pattern[lane] = pattern[lane] + pattern[lane] + values[neighbour, lane]
+
+
+@shared
+def places_of_limits(conditionals, scratch, values, variable):
+    """Where the limits for the neighbours' joint value begin, per lane."""
+    place = scratch.place
+    for lane in range(lanes_of(scratch)):
+        place[lane] = conditionals.start[variable]
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        stride = conditionals.role[edge]
+        for lane in range(lanes_of(scratch)):
+            place[lane] += stride * np.uint32(values[neighbour, lane])
+
+
+@shared
+def local_field(conditionals, scratch, values, variable):
+    """Log-odds of value 1 of an affine variable, per lane."""
+    if conditionals.path[variable] == COUNT:
+        count_agreeing(conditionals, scratch, values, variable)
+        _field_by_count(conditionals, scratch, variable)
+    else:
+        _field(conditionals, scratch, values, variable)
+
+
+@shared
+def counted_field(conditionals, variable):
+    """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
+    first = np.uint64(conditionals.neighbour_start[variable])
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    low, step = conditionals.ladder[variable, 0], conditionals.ladder[variable, 1]
+    return (conditionals.neighbour, conditionals.role, first, last), low, step
+
+
+@shared
+def _field_by_count(conditionals, scratch, variable):
+    """Every neighbour that agrees with its sign adds the same."""
+    _, low, step = counted_field(conditionals, variable)
+    for lane in range(lanes_of(scratch)):
+        scratch.field[lane] = low + step * scratch.pattern[lane]
+
+
+def _field(conditionals: Any, scratch: Any, values: Any, variable: int) -> None:
+    """Sum the couplings of all neighbours that are 1."""
+    _add_couplings(conditionals, scratch, values, variable, 0)
+
+
+@overload(_field, strict=False, jit_options=INNER)
+def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
+    """Sum the couplings of six neighbours at a time where there is a vector permutation."""
+
+    def by_sextets(conditionals, scratch, values, variable):
+        sextets = (
+            conditionals.sextet_start[variable + 1] - conditionals.sextet_start[variable]
+        ) // np.uint32(2 * TRIPLET)
+        _add_couplings(conditionals, scratch, values, variable, 6 * np.int64(sextets))
+        edge = np.uint64(conditionals.neighbour_start[variable])
+        place = np.uint64(conditionals.sextet_start[variable])
+        total = scratch.log_weights
+        for lane in range(lanes_of(scratch)):
+            total[0, lane] = 0.0
+        for number in range(sextets):
+            if number % SEXTETS_TOGETHER == SEXTETS_TOGETHER - 1:
+                for lane in range(lanes_of(scratch)):
+                    total[0, lane] += np.float64(scratch.field[lane])
+                    scratch.field[lane] = 0.0
+            add_sextet(
+                scratch.field,
+                conditionals.sextet,
+                place,
+                values,
+                conditionals.neighbour,
+                edge,
+                scratch.width,
+            )
+            edge += np.uint64(6)
+            place += np.uint64(2 * TRIPLET)
+        for lane in range(lanes_of(scratch)):
+            scratch.field[lane] = np.float32(total[0, lane] + np.float64(scratch.field[lane]))
+
+    def one_by_one(conditionals, scratch, values, variable):
+        _add_couplings(conditionals, scratch, values, variable, 0)
+
+    return by_sextets if HAS_AVX2 else one_by_one
+
+
+@shared
+def _add_couplings(conditionals, scratch, values, variable, skipped):
+    """Sum bias and couplings, but for the first neighbours."""
+    field, coupling = scratch.field, conditionals.coupling
+    bias = conditionals.bias[variable]
+    for lane in range(lanes_of(scratch)):
+        field[lane] = bias
+    first = np.uint64(conditionals.neighbour_start[variable]) + np.uint64(skipped)
+    last = np.uint64(conditionals.neighbour_start[variable + 1])
+    for edge in range(first, last):
+        neighbour = np.uint64(conditionals.neighbour[edge])
+        for lane in range(lanes_of(scratch)):
+            field[lane] += coupling[edge] * values[neighbour, lane]

@@ -1,0 +1,179 @@
+"""What permutations within sets of variables can change: fields relative to what a set shares.
+
+A permutation keeps how many members of a set are 1. So what every member gets from an outside
+neighbour by the same coupling does not change, nor do equal couplings of all pairs in a set. With
+the coupling that most of them have as the new zero, only the others are left to look at.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double
+from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_sextets
+from orbitmc.graph.conditionals.paths import FIELD
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Floats, lengths, sealed, starts
+
+Numbers = NDArray[np.int64]
+
+NEGLIGIBLE = 1e-12  # a difference of couplings that is rounding
+WORTHWHILE, FOR_SUMS = 0.5, 0.9  # of what was to be looked at: with more left, nothing is gained
+
+
+class Entries(NamedTuple):
+    """Couplings one by one: whose field, which neighbour, how strong."""
+
+    owner: Numbers
+    neighbour: Numbers
+    coupling: Floats
+
+
+class Sets(NamedTuple):
+    """Disjoint sets: the number of each variable's (negative: none), and all members in order."""
+
+    of: Numbers
+    member: Numbers
+    start: Numbers
+
+    @property
+    def sizes(self) -> Numbers:
+        return np.diff(self.start)
+
+
+def relative_fields(
+    graph: FactorGraph, prepared: Conditionals, set_of: Numbers, block_of: Numbers
+) -> Conditionals:
+    """Conditionals whose fields are right up to a number that is the same in a whole set.
+
+    They serve steps that permute values within sets, and nothing else. `set_of` numbers the set
+    of each variable (negative: none); variables of equal `block_of` may change in the same step,
+    and a set lies in one block.
+    """
+    sets = _sets(np.where(prepared.affine != 0, set_of, -1))
+    coupling, _ = fields_in_double(graph, prepared)
+    owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
+    known = Entries(owner, prepared.neighbour.astype(np.int64), coupling)
+    shifts = [_from_outside(known, sets, block_of), _within(known, sets)]
+    found = _sum([known, *shifts], graph.variables)
+    shorter = _shorter(known, found, sets, prepared.path == FIELD)
+    if not shorter.any():
+        return prepared
+    return _with_couplings(prepared, found, shorter)
+
+
+def _shorter(
+    known: Entries, found: Entries, sets: Sets, summed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Variables whose set has less to look at than before.
+
+    It must be much less, unless all have been `summed` one by one anyway: other ways are faster.
+    """
+    inside = sets.of >= 0
+    count = len(sets.sizes)
+    before, after = (
+        np.bincount(sets.of[one.owner[inside[one.owner]]], minlength=count)
+        for one in (known, found)
+    )
+    others = np.bincount(sets.of[inside & ~summed], minlength=count)
+    chosen = (before > 0) & (after <= np.where(others > 0, WORTHWHILE, FOR_SUMS) * before)
+    return inside & np.append(chosen, np.False_)[sets.of]
+
+
+def _sets(of: Numbers) -> Sets:
+    inside = np.flatnonzero(of >= 0)
+    member = inside[np.argsort(of[inside], kind="stable")]
+    return Sets(of, member, starts(np.bincount(of[inside])).astype(np.int64))
+
+
+def _from_outside(known: Entries, sets: Sets, block_of: Numbers) -> Entries:
+    """Take from all members of a set what most of them get from a neighbour outside."""
+    variables = len(sets.of)
+    number = sets.of[known.owner]
+    outside = (number >= 0) & (block_of[known.owner] != block_of[known.neighbour])
+    key = number[outside] * variables + known.neighbour[outside]
+    found, usual = _usual(key, known.coupling[outside], sets.sizes, variables)
+    owner, place = _members(sets, found // variables)
+    return Entries(owner, (found % variables)[place], -usual[place])
+
+
+def _within(known: Entries, sets: Sets) -> Entries:
+    """Take from all pairs of a set the coupling that most of them have."""
+    number = sets.of[known.owner]
+    inside = (number >= 0) & (number == sets.of[known.neighbour])
+    pairs = sets.sizes * (sets.sizes - 1)
+    found, usual = _usual(number[inside], known.coupling[inside], pairs, 1)
+    owner, place = _members(sets, found)
+    other, pair = _members(sets, found[place])
+    different = owner[pair] != other
+    return Entries(owner[pair][different], other[different], -usual[place][pair][different])
+
+
+def _usual(
+    key: Numbers, coupling: Floats, places: Numbers, keys_each: int
+) -> tuple[Numbers, Floats]:
+    """Keys with a coupling that is more frequent than none at all, and that coupling.
+
+    Key `k` has room for `places[k // keys_each]` couplings; missing ones are 0.
+    """
+    rounded = np.round(coupling / NEGLIGIBLE) * NEGLIGIBLE
+    order = np.lexsort((rounded, key))
+    key, rounded = key[order], rounded[order]
+    new = np.ones(len(key), dtype=np.bool_)
+    new[1:] = (np.diff(key) != 0) | (np.diff(rounded) != 0)
+    first = np.flatnonzero(new)
+    count = np.diff(np.append(first, len(key)))
+    best = np.lexsort((-count, key[first]))
+    best = best[np.unique(key[first][best], return_index=True)[1]]
+    found = key[first][best]
+    missing = places[found // keys_each] - np.bincount(
+        np.searchsorted(found, key), minlength=len(found)
+    )
+    wins = count[best] > missing
+    return found[wins], coupling[order][first[best]][wins]
+
+
+def _members(sets: Sets, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """All members of some sets one after the other, and whose turn each of them is in."""
+    sizes = sets.sizes[numbers]
+    place = np.repeat(np.arange(len(numbers)), sizes)
+    within = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return sets.member[sets.start[numbers][place] + within], place
+
+
+def _sum(parts: list[Entries], variables: int) -> Entries:
+    """Add up what concerns the same pair, and leave out what is nothing."""
+    key = np.concatenate([part.owner * variables + part.neighbour for part in parts])
+    pair, which = np.unique(key, return_inverse=True)
+    coupling = np.concatenate([part.coupling for part in parts])
+    total = np.bincount(which.reshape(-1), coupling).astype(np.float64)
+    kept = np.abs(total) > NEGLIGIBLE
+    return Entries(pair[kept] // variables, pair[kept] % variables, total[kept])
+
+
+def _with_couplings(
+    prepared: Conditionals, found: Entries, changed: NDArray[np.bool_]
+) -> Conditionals:
+    """Fields of some variables from other couplings, summed one by one; limits are left behind."""
+    owner = np.repeat(np.arange(len(changed)), lengths(prepared.neighbour_start))
+    kept, new = np.flatnonzero(~changed[owner]), np.flatnonzero(changed[found.owner])
+    owners = np.concatenate([owner[kept], found.owner[new]])
+    order = np.argsort(owners, kind="stable")
+    neighbour = np.concatenate([prepared.neighbour[kept], found.neighbour[new].astype(np.uint32)])
+    role = np.concatenate([prepared.role[kept], np.zeros(len(new), dtype=np.uint32)])
+    rounded = found.coupling[new].astype(prepared.coupling.dtype)
+    coupling = np.concatenate([prepared.coupling[kept], rounded])[order]
+    start = starts(np.bincount(owners, minlength=len(changed)))
+    sextet_start = starts(np.where(prepared.affine, lengths(start) // 6 * 2 * TRIPLET, 0))
+    sextet = np.zeros(int(sextet_start[-1]))
+    fill_sextets(start, coupling.astype(np.float64), sextet_start, sextet)
+    return prepared._replace(
+        path=sealed(np.where(changed, FIELD, prepared.path).astype(np.uint8)),
+        neighbour_start=start,
+        neighbour=sealed(neighbour[order]),
+        role=sealed(role[order]),
+        coupling=sealed(coupling),
+        sextet_start=sextet_start,
+        sextet=sealed(sextet.astype(np.float32)),
+    )

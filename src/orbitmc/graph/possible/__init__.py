@@ -1,0 +1,1 @@
+"""Which states are possible: pruning, search, WalkSAT, a SAT solver."""

@@ -1,0 +1,1 @@
+"""Log-weights of states, and sums that keep their digits."""

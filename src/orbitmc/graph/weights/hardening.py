@@ -1,0 +1,219 @@
+"""Weights too large to be added to others become hard constraints, if that changes nothing.
+
+Where all tables of a wide range can be near their maximum together, a state in which some are not
+weighs nothing beside one in which they are. So their low entries count as impossible. Where they
+contradict each other, only their sums would decide, and those are beyond doubles.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.graph.components import components
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.possible.conflict import conflict
+from orbitmc.graph.possible.state_search import possible_states
+from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
+from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
+from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.machine.arrays import Floats, floats, indices, lengths, starts
+
+CERTAIN = 1000.0
+"""A probability below exp(-1000) is 0 as a double, many times over."""
+
+MOST_VALUES = 256  # of a variable, in the states that a search goes through
+MOST_NAMED = 5
+LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Hardened:
+    """A model whose log-potentials can be added up, and what must be said with its answers."""
+
+    model: Model
+    remarks: tuple[str, ...] = ()
+
+
+def hardened(model: Model) -> Hardened:
+    """Make entries impossible that lie far below the maximum of their table, where that is safe.
+
+    Large maxima go into the constant. Models with weights of usual size stay as they are.
+    """
+    graph = model.graph
+    large = large_factors(graph)
+    if not len(large):
+        return Hardened(model)
+    domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
+    firm, gap = _firm(graph, large, domains)
+    changed = replace(model, graph=firm)
+    if np.isinf(gap).all():
+        return Hardened(changed)
+    _require_together(model, firm, gap)
+    return Hardened(changed, (_remark(model, gap, _require_margin(model, firm, gap)),))
+
+
+class _Piece(NamedTuple):
+    """A table with its maximum taken off, and how far below it the first dropped entry lies."""
+
+    table: Floats
+    top: float
+    gap: float
+
+
+def _firm(
+    graph: FactorGraph, large: NDArray[np.int64], domains: Domains
+) -> tuple[FactorGraph, Floats]:
+    """Give large factors new tables; and how far below the maximum each one was cut."""
+    table_of = graph.table_of.astype(np.int64)
+    gap = np.full(graph.factors, np.inf)
+    pieces: list[Floats] = []
+    constant = [graph.constant]
+    for factors, possible in _alike(graph, large, domains):
+        piece = _cut(graph.table_values(int(factors[0])).reshape(-1), possible)
+        table_of[factors] = len(graph.table_start) - 1 + len(pieces)
+        gap[factors] = piece.gap
+        pieces.append(piece.table)
+        constant += [piece.top] * len(factors)
+    firm = _with_tables(graph, table_of, pieces)
+    return firm._replace(constant=exact_sum(constant)), gap
+
+
+def _with_tables(
+    graph: FactorGraph, table_of: NDArray[np.int64], more: list[Floats]
+) -> FactorGraph:
+    """A graph with other tables: its own, then more of them; what no factor reads is left out."""
+    own = len(graph.table_start) - 1
+    used, numbers = np.unique(table_of, return_inverse=True)
+    kept = [
+        graph.table[graph.table_start[t] : graph.table_start[t + 1]] if t < own else more[t - own]
+        for t in used
+    ]
+    return graph._replace(
+        table_of=indices(numbers),
+        table_start=starts(np.array([len(table) for table in kept])),
+        table=floats(np.concatenate(kept)),
+    )
+
+
+def _alike(
+    graph: FactorGraph, large: NDArray[np.int64], domains: Domains
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """Factors that share a table and its possible entries, and which entries those are."""
+    groups: dict[tuple[int, bytes], list[int]] = {}
+    pruned = set(
+        np.flatnonzero(~np.logical_and.reduceat(domains.allowed, domains.value_start[:-1]))
+    )
+    for factor in large.tolist():
+        scope = graph.scope_of(factor).tolist()
+        possible = b"" if pruned.isdisjoint(scope) else _reached(graph, factor, domains).tobytes()
+        groups.setdefault((int(graph.table_of[factor]), possible), []).append(factor)
+    for (table, possible), factors in groups.items():
+        size = int(graph.table_start[table + 1] - graph.table_start[table])
+        reached = np.frombuffer(possible, dtype=np.bool_) if possible else np.ones(size, np.bool_)
+        yield np.array(factors), reached
+
+
+def _cut(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
+    """Take the maximum off, and make impossible what lies far below it."""
+    left = np.where(possible, entries, -np.inf)
+    top = float(left.max(initial=-np.inf))
+    if top == -np.inf:  # no state is possible, and whoever looks for one will say so
+        return _Piece(left, 0.0, np.inf)
+    with np.errstate(over="ignore"):
+        below = left - top
+    dropped = below[(below < -WIDEST) & np.isfinite(left)]
+    gap = min(float(-dropped.max()), LARGEST) if len(dropped) else np.inf
+    return _Piece(np.where(below < -WIDEST, -np.inf, below), top, gap)
+
+
+def _reached(graph: FactorGraph, factor: int, domains: Domains) -> NDArray[np.bool_]:
+    """Which entries of a factor's table the remaining values of its variables can reach."""
+    scope = graph.scope_of(factor)
+    left = [domains.of(int(variable)) for variable in scope]
+    if factor >= graph.first_clause:
+        first = graph.scope_start[factor]
+        wanted = graph.satisfying[first : first + len(scope)]
+        hit = [own[value] for own, value in zip(left, wanted, strict=True)]
+        others = [own.sum() > met for own, met in zip(left, hit, strict=True)]
+        return np.array([all(others), any(hit)])
+    reached = np.ones(1, dtype=np.bool_)
+    for own in left:
+        reached = (reached[:, None] & own).reshape(-1)
+    return reached
+
+
+def _require_together(model: Model, firm: FactorGraph, gap: Floats) -> None:
+    """Refuse tables that cannot be near their maximum together, or of which nobody knows."""
+    if firm.cardinality.max(initial=1) > MOST_VALUES:
+        raise LimitError(
+            f"{_named(model, np.flatnonzero(np.isfinite(gap)))}: log-weights that range over more "
+            f"than {WIDEST:g} need variables of at most {MOST_VALUES} values; write smaller ones"
+        )
+    try:
+        possible_states(firm, 1, np.random.SeedSequence(0))
+    except ContradictionError:
+        core = conflict(firm)
+        heavy = np.flatnonzero(np.isfinite(gap)) if core is None else core
+        if not np.isfinite(gap[heavy]).any():
+            raise  # the hard constraints alone contradict each other
+        together = "contradict each other" if core is not None else "seem to contradict each other"
+        raise LimitError(
+            f"{_named(model, heavy)} {together}, and their weights are too large to be added up "
+            f"(log-weights that range over more than {WIDEST:g}); write smaller ones, or leave "
+            "one of them out"
+        ) from None
+
+
+def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
+    """How sure it is that dropped entries do not matter: their probability is below exp(-margin).
+
+    In a part that hard constraints connect, any state with dropped entries could be exchanged for
+    the one that was found without; it gains a gap, and loses at most what all others range over.
+    """
+    part_of = components(firm, hard_factors(firm))
+    arities = lengths(firm.scope_start)
+    factor_of = np.repeat(np.arange(firm.factors), arities)
+    touched = np.unique(np.stack([part_of[firm.scope], factor_of]), axis=1)
+    others = np.zeros(part_of.max() + 1)
+    np.add.at(others, touched[0], widths(*extremes(firm))[firm.table_of][touched[1]])
+    np.add.at(others, part_of, np.log(firm.cardinality))
+    heavy = np.flatnonzero(np.isfinite(gap))
+    home = part_of[firm.scope[firm.scope_start[heavy].astype(np.int64)]]
+    margin = gap[heavy] - others[home]
+    worst = int(margin.argmin())
+    if margin[worst] - np.log(len(heavy)) < CERTAIN:
+        raise LimitError(
+            f"{_named(model, heavy[[worst]])}: these log-weights are too far apart to be added up, "
+            f"and too near to count as hard beside the {others[home[worst]]:.3g} that others near "
+            "them may add; write them as a hard constraint, or smaller"
+        )
+    return float(margin[worst] - np.log(len(heavy)))
+
+
+def _remark(model: Model, gap: Floats, margin: float) -> str:
+    heavy = np.flatnonzero(np.isfinite(gap))
+    count = "1 factor has" if len(heavy) == 1 else f"{len(heavy):,} factors have"
+    return (
+        f"{count} log-weights too far apart to be added up ({_named(model, heavy)}): entries more "
+        f"than {WIDEST:g} below the maximum count as impossible, which changes the answer by less "
+        f"than exp(-{margin:.3g})"
+    )
+
+
+def _named(model: Model, factors: Iterable[int]) -> str:
+    every = list(factors)
+    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
+    return "; ".join(_described(model, one) for one in every[:MOST_NAMED]) + more
+
+
+def _described(model: Model, factor: int) -> str:
+    """Which variables a factor reads, and which finite log-weights it gives them."""
+    scope = ", ".join(model.names[variable] for variable in model.graph.scope_of(factor))
+    entries = model.graph.table_values(factor)
+    finite = entries[np.isfinite(entries)]
+    return f"({scope}) from {finite.min(initial=np.inf):.3g} to {finite.max(initial=-np.inf):.3g}"

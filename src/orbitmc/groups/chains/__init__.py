@@ -1,0 +1,1 @@
+"""Stabilizer chains: orders, membership, uniform elements."""

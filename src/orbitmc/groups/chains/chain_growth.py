@@ -1,0 +1,99 @@
+"""The compiled parts of building a stabilizer chain.
+
+Level `l` of a chain has a base point, the orbit of that point under the elements that fix all
+earlier base points, and for each point of the orbit an element that carries it back to the base
+point: row `place[l, point]` of `back` (-1: not in the orbit).
+"""
+
+from orbitmc.groups.elements.random_elements import rattle_step
+from orbitmc.machine.compiling import compiled, shared
+
+
+@shared
+def sift(base, place, back, element, first):
+    """Strip an element level by level; tells where it got stuck (past the last: nowhere)."""
+    for level in range(first, len(base)):
+        row = place[level, element[base[level]]]
+        if row < 0:
+            return level
+        for point in range(len(element)):
+            element[point] = back[row, element[point]]
+    return len(base)
+
+
+@shared
+def moves(element):
+    """Whether an element is not the identity."""
+    moved = 0
+    for point in range(len(element)):
+        moved += element[point] != point
+    return moved > 0
+
+
+@compiled
+def sift_from(base, place, back, element, first):
+    return sift(base, place, back, element, first)
+
+
+@compiled
+def sift_random(base, place, back, element, rattle, rng, tries):
+    """Sift random elements until one leaves a residue; gives where, or -1 after `tries`."""
+    for _ in range(tries):
+        rattle_step(rattle, rng)
+        for point in range(len(element)):
+            element[point] = rattle.forward[0, point]
+        level = sift(base, place, back, element, 0)
+        if level < len(base) or moves(element):
+            return level
+    return -1
+
+
+@compiled
+def sift_schreier(base, place, back, element, level, orbit, generators):
+    """Sift all Schreier generators of a level; gives where one left a residue, or -1.
+
+    They generate the stabilizer of the base point, so nothing left means that the levels below
+    are complete.
+    """
+    for point in orbit:
+        row = place[level, point]
+        for number in range(len(generators)):
+            there = place[level, generators[number, point]]
+            for k in range(len(element)):
+                element[back[row, k]] = back[there, generators[number, k]]
+            stuck = sift(base, place, back, element, level + 1)
+            if stuck < len(base) or moves(element):
+                return stuck
+    return -1
+
+
+@compiled
+def grow_orbit(place, level, orbit, size, generators, before, by):
+    """Complete an orbit from its first `size` points; gives its new size.
+
+    New point `k` of the orbit is reached by generator `by[k]` from the orbit's point `before[k]`;
+    its place is only marked.
+    """
+    done = 0
+    while done < size:
+        for number in range(len(generators)):
+            there = generators[number, orbit[done]]
+            if place[level, there] < 0:
+                place[level, there] = 0
+                orbit[size] = there
+                before[size] = done
+                by[size] = number
+                size += 1
+        done += 1
+    return size
+
+
+@compiled
+def fill_rows(place, level, orbit, old, size, inverses, before, by, back, used):
+    """Store how new points of an orbit are carried back: first to the point they came from."""
+    for k in range(old, size):
+        row = used + k - old
+        via = place[level, orbit[before[k]]]
+        for point in range(back.shape[1]):
+            back[row, point] = back[via, inverses[by[k], point]]
+        place[level, orbit[k]] = row

@@ -1,0 +1,118 @@
+"""Random elements of a group by product replacement, in rattle form (Leedham-Green & Murray 2002).
+
+A bag of elements that generate the group is stirred: one of them is multiplied by another, and
+the result by an accumulator, which is the random element. Everything is in two arrays, so it can
+live in the memory of a kernel. Elements are nearly uniform, and correlated: propose an element or
+its inverse with equal chances, never the element alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.groups.pairs import Pairs, rows_of
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.machine.arrays import Indices
+from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.lanes.random import Generator, bernoulli, generator, integer
+
+FEWEST_SLOTS = 10  # ten or more, as usual for product replacement (Celler et al. 1995)
+MORE_SLOTS = 5  # than generators
+FEWEST_STEPS = 50  # before the elements are used; ten for each slot, if that is more
+STEPS_PER_SLOT = 10
+
+
+class Rattle(NamedTuple):
+    """Elements and their inverses as dense rows; row 0 is the random element, the rest the bag."""
+
+    forward: NDArray[np.uint32]
+    backward: NDArray[np.uint32]
+
+
+@shared
+def rattle_step(rattle, rng):
+    """Make row 0 a new random element, in place."""
+    slots = len(rattle.forward) - 1
+    one = integer(rng, slots)
+    other = integer(rng, slots - 1)
+    if other >= one:
+        other += 1
+    inverted = bernoulli(rng, 0.5)
+    multiply_row(rattle, one + 1, other + 1, inverted, bernoulli(rng, 0.5))
+    multiply_row(rattle, 0, one + 1, False, bernoulli(rng, 0.5))
+
+
+@shared
+def multiply_row(rattle, target, by, inverted, on_the_left):
+    """Multiply one row by another row, or by its inverse, on either side.
+
+    The side that is a mere renaming of images is done in place, its inverse follows from it.
+    """
+    if on_the_left:
+        if inverted:
+            _rename(rattle.forward, target, rattle.backward, by, rattle.backward)
+        else:
+            _rename(rattle.forward, target, rattle.forward, by, rattle.backward)
+    elif inverted:
+        _rename(rattle.backward, target, rattle.forward, by, rattle.forward)
+    else:
+        _rename(rattle.backward, target, rattle.backward, by, rattle.forward)
+
+
+@shared
+def _rename(rows, target, factors, by, inverses):
+    """Set row `target` of `rows` to `factors[by]` after it, and of `inverses` to the inverse."""
+    for pair in range(rows.shape[1]):
+        image = factors[by, rows[target, pair]]
+        rows[target, pair] = image
+        inverses[target, image] = pair
+
+
+@compiled
+def stir(rattle, rng, steps):
+    for _ in range(steps):
+        rattle_step(rattle, rng)
+
+
+def rattle(
+    group: PermutationGroup,
+    pairs: Pairs,
+    *,
+    slots: int | None = None,
+    burn: int | None = None,
+    seed: int = 0,
+) -> Rattle:
+    """Fill the bag with generators and stir it `burn` times."""
+    return rattle_of_rows(rows_of(pairs, group), slots=slots, burn=burn, seed=seed)
+
+
+def rattle_of_rows(
+    rows: Indices, *, slots: int | None = None, burn: int | None = None, seed: int = 0
+) -> Rattle:
+    """Fill the bag with generators that are given as dense rows."""
+    count, size = rows.shape
+    slots = max(FEWEST_SLOTS, count + MORE_SLOTS) if slots is None else slots
+    if slots < max(2, count):
+        raise InputError(f"{count} generators need at least {max(2, count)} slots, got {slots}")
+    rng = generator(seed, 0, 32)
+    bag = _bag(rows, slots, rng)
+    forward = np.concatenate([np.arange(size, dtype=np.uint32)[None, :], bag])
+    made = Rattle(forward, np.argsort(forward, axis=1).astype(np.uint32))
+    stir(made, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
+    return made
+
+
+def _bag(rows: Indices, slots: int, rng: Generator) -> Indices:
+    """All generators, then some of them again; identities if there are none."""
+    count, size = rows.shape
+    if count == 0:
+        return np.tile(np.arange(size, dtype=np.uint32), (slots, 1))
+    again = [_draw(rng, count) for _ in range(slots - count)]
+    return np.concatenate([rows, rows[np.array(again, dtype=np.int64)]])
+
+
+@compiled
+def _draw(rng, bound):
+    return integer(rng, bound)

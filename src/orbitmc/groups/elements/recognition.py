@@ -1,0 +1,162 @@
+"""Recognising symmetric groups: on points, and on the aligned rows of a matrix.
+
+A group that can exchange any two points of a set, or any two rows, is best sampled by shuffling.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.groups.chains.chain_builder import ChainBuilder
+from orbitmc.groups.composition import cycles_of
+from orbitmc.groups.elements.random_elements import rattle_of_rows, stir
+from orbitmc.groups.orbits import connected, unite
+from orbitmc.groups.pairs import pairs_of, rows_of
+from orbitmc.groups.permutation_group import PermutationGroup, moved_points, orbits
+from orbitmc.machine.arrays import Indices, lengths, sealed
+from orbitmc.machine.compiling import compiled
+from orbitmc.machine.lanes.random import generator
+
+MAX_ENTRIES = 20_000_000  # of dense generators that are looked at
+FEW_POINTS = 8  # up to here, counting the elements is cheap
+JORDAN_TRIES = 60  # a random element of S_m shows its nature with chance about 1 / log m
+
+
+def exchangeable_rows(group: PermutationGroup) -> Indices | None:
+    """The matrix whose rows the group permutes in all ways, if there is one that is all it moves.
+
+    Columns are the orbits, and each generator moves all of them alike. A single column is a
+    natural symmetric group.
+    """
+    if group.maps_values:
+        return None
+    if _transpositions_connect(group):
+        return sealed(moved_points(group).reshape(-1, 1))
+    columns = orbits(group)
+    if len({len(column) for column in columns}) != 1:
+        return None
+    if (len(group.start) - 1) * len(columns) * len(columns[0]) > MAX_ENTRIES:
+        return None
+    actions = _actions(group, columns)
+    if not is_symmetric(actions[0]):
+        return None
+    aligned = [_alignment(actions[0], action) for action in actions]
+    if any(found is None for found in aligned):
+        return None
+    matrix = [column[found] for column, found in zip(columns, aligned, strict=True)]
+    return sealed(np.stack(matrix, axis=1))
+
+
+def is_symmetric(rows: NDArray[np.uint32]) -> bool:
+    """Whether dense generators of a transitive group make all permutations of its points.
+
+    "No" is certain for up to eight points and when a generator is a transposition; otherwise it
+    may, rarely, be wrong. "Yes" is always certain.
+    """
+    degree = rows.shape[1]
+    swaps = [np.flatnonzero(row != np.arange(degree)) for row in rows]
+    pairs = np.array([moved for moved in swaps if len(moved) == 2], dtype=np.int64)
+    if len(pairs):
+        return bool(_classes_of_swaps(rows, pairs) == 1)
+    if degree <= FEW_POINTS:
+        builder = ChainBuilder(sealed(rows), max_entries=10**6, max_work=10**9)
+        builder.build()
+        return builder.order() == math.factorial(degree)
+    return any(_is_odd(row) for row in rows) and _contains_alternating(rows)
+
+
+@compiled
+def _classes_of_swaps(rows, pairs):
+    """Into how many classes of points known swaps, moved around by all generators, connect.
+
+    If a group contains the swap of a and b, it also contains the swap of g(a) and g(b).
+    """
+    degree = rows.shape[1]
+    parent = np.arange(degree)
+    edges = np.empty((degree, 2), dtype=np.int64)
+    count = 0
+    for k in range(len(pairs)):
+        if unite(parent, pairs[k, 0], pairs[k, 1]):
+            edges[count, 0], edges[count, 1] = pairs[k, 0], pairs[k, 1]
+            count += 1
+    done = 0
+    while done < count:
+        for number in range(len(rows)):
+            one, other = (
+                np.int64(rows[number, edges[done, 0]]),
+                np.int64(rows[number, edges[done, 1]]),
+            )
+            if unite(parent, one, other):
+                edges[count, 0], edges[count, 1] = one, other
+                count += 1
+        done += 1
+    return degree - count
+
+
+@compiled
+def _align(first, second, start, found, queue):
+    """Match points of two actions, the first point with `start`; tells whether they act alike."""
+    degree = first.shape[1]
+    for point in range(degree):
+        found[point] = degree
+    found[0] = start
+    queue[0] = 0
+    done, count = 0, 1
+    while done < count:
+        point = queue[done]
+        done += 1
+        for number in range(len(first)):
+            image, there = first[number, point], second[number, found[point]]
+            if found[image] == degree:
+                found[image] = there
+                queue[count] = image
+                count += 1
+            elif found[image] != there:
+                return False
+    return True
+
+
+def _transpositions_connect(group: PermutationGroup) -> bool:
+    """Whether the generators that swap two points already reach every moved point."""
+    points, begins = moved_points(group), group.start[:-1][lengths(group.start) == 2]
+    here = np.searchsorted(points, group.point[begins])
+    there = np.searchsorted(points, group.image[begins])
+    return not connected(len(points), here, there).any()
+
+
+def _actions(group: PermutationGroup, columns: tuple[Indices, ...]) -> list[NDArray[np.uint32]]:
+    """What the generators do to each orbit, its points counted from 0."""
+    pairs = pairs_of(group)
+    rows = rows_of(pairs, group)
+    places = [np.searchsorted(pairs.point, column) for column in columns]
+    return [np.searchsorted(place, rows[:, place]).astype(np.uint32) for place in places]
+
+
+def _alignment(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray[np.int64] | None:
+    """Which points of the second action behave like the points of the first, if any do."""
+    found, queue = np.empty((2, first.shape[1]), dtype=np.int64)
+    for start in range(first.shape[1]):
+        if _align(first, second, start, found, queue):
+            return found
+    return None
+
+
+def _is_odd(row: NDArray[np.uint32]) -> bool:
+    return sum(len(cycle) - 1 for cycle in cycles_of(row)) % 2 == 1
+
+
+def _contains_alternating(rows: NDArray[np.uint32]) -> bool:
+    """Jordan's test: a transitive group with a cycle of prime length m/2 < p < m - 2 has A_m."""
+    degree = rows.shape[1]
+    primes = {p for p in range(degree // 2 + 1, degree - 2) if _is_prime(p)}
+    rattle, rng = rattle_of_rows(sealed(rows)), generator(2, 0, 32)
+    for _ in range(JORDAN_TRIES):
+        stir(rattle, rng, 1)
+        if any(len(cycle) in primes for cycle in cycles_of(rattle.forward[0])):
+            return True
+    return False
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % k for k in range(2, math.isqrt(number) + 1))

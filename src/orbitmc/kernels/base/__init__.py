@@ -1,0 +1,1 @@
+"""Ordinary chains: Gibbs and MC-SAT."""

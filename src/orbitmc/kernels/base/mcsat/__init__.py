@@ -1,0 +1,1 @@
+"""MC-SAT: slices, and states drawn from them."""

@@ -1,0 +1,128 @@
+"""MC-SAT: draw a slice under the present state, then a state from the slice.
+
+All states of a slice are equally probable, so what matters is to keep the uniform distribution
+on it. Values that the slice forces are kept, variables that it leaves free are drawn; the rest
+falls into components. Those that a short search can count are drawn exactly, larger ones by a
+walk within the slice, which is exact too, or by SampleSAT, which is not.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.base.mcsat.pruning import prune
+from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
+from orbitmc.kernels.base.mcsat.slice_components import draw_by_counting, gather, pick_allowed
+from orbitmc.kernels.base.mcsat.slices import (
+    Ranks,
+    SliceMemory,
+    draw_levels,
+    ranks_of,
+    slice_memory,
+)
+from orbitmc.kernels.base.mcsat.within_slice import WithinSlice, draw_large
+from orbitmc.kernels.kernel import steps
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import lane_integer, lanes_of
+
+MOST_NODES = 2**10  # of a search for solutions: about ten microseconds, then a walk is better
+SWEEPS = 10  # proposals for every variable of a component that is walked in
+
+UPDATES, SLICES, FORCED, FREE, COUNTED = range(5)
+BY_SAMPLE_SAT = "components by SampleSAT"
+OUTCOMES = (
+    "updates",
+    "slices",
+    "forced variables",
+    "free variables",
+    "components counted",
+    "components walked",
+    BY_SAMPLE_SAT,
+)
+
+
+WAYS: dict[str, WithinSlice | SampleSAT] = {"walk": WithinSlice(SWEEPS), "samplesat": SampleSAT()}
+"""How components that are too large to count may be drawn."""
+
+
+class MCSat(NamedTuple):
+    """Draw all variables anew from a slice, in each lane apart.
+
+    A sample is worth as many steps as there are variables: it is made at the first of them, and
+    the others pass. `most_nodes` limits the search that counts solutions; `large` is what draws
+    components beyond it.
+    """
+
+    ranks: Ranks
+    most_nodes: int
+    large: WithinSlice | SampleSAT
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> SliceMemory:
+        return slice_memory(graph)
+
+
+@implementation(steps, MCSat)
+def mc_sat_steps(graph, kernel, memory, values, outcomes, rng, count):
+    variables = len(graph.cardinality)
+    memory.due[0] -= count
+    while memory.due[0] < 0:
+        memory.due[0] += max(variables, 1)
+        outcomes[UPDATES] += variables
+        for lane in range(lanes_of(rng)):
+            for variable in range(variables):
+                memory.state[variable] = values[variable, lane]
+                memory.place[variable] = 0
+            _draw_state(graph, kernel, memory, outcomes, rng)
+            for variable in range(variables):
+                values[variable, lane] = memory.state[variable]
+
+
+@shared
+def _draw_state(graph, kernel, memory, outcomes, rng):
+    ranks = kernel.ranks
+    draw_levels(graph, ranks, memory, rng)
+    prune(graph, ranks, memory)
+    outcomes[SLICES] += 1
+    for variable in range(len(memory.left)):
+        if memory.left[variable] == 1:
+            outcomes[FORCED] += 1
+        elif memory.place[variable] == 0:
+            size = gather(graph, memory, variable)
+            if size == 0:
+                number = np.int64(lane_integer(rng, memory.left[variable]))
+                memory.state[variable] = pick_allowed(graph, ranks, memory, variable, number)
+                outcomes[FREE] += 1
+            elif draw_by_counting(graph, ranks, memory, size, kernel.most_nodes, rng):
+                outcomes[COUNTED] += 1
+            else:
+                outcomes[draw_large(kernel.large, graph, ranks, memory, size, rng)] += 1
+
+
+def mc_sat(
+    graph: FactorGraph,
+    *,
+    most_nodes: int = MOST_NODES,
+    large: WithinSlice | SampleSAT = WAYS["walk"],
+) -> MCSat:
+    """MC-SAT on a graph: exact, unless large components are drawn by SampleSAT."""
+    if most_nodes < 0:
+        raise InputError(f"a search has at least 0 nodes, not {most_nodes}")
+    return MCSat(ranks_of(graph), most_nodes, large)
+
+
+def slices_in_words(outcomes: Mapping[str, int]) -> str:
+    """How the slices of a run were drawn, and whether that was exact."""
+    counted, walked, sampled = (outcomes[name] for name in OUTCOMES[COUNTED:])
+    large = f"{walked + sampled:,} of {counted + walked + sampled:,} components were too large"
+    if sampled:
+        return f"{large} to count and drawn by SampleSAT, so the answer is approximate"
+    if walked:
+        return f"{large} to count and walked in, which is exact"
+    return "every slice was drawn exactly, by counting"

@@ -1,0 +1,148 @@
+"""SampleSAT: find a solution of a component by WalkSAT and annealing; nearly uniform at best.
+
+It starts at random and stops at the first solution, so solutions that are easy to find come too
+often. MC-SAT with it is approximate, and counts how often it was used.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.kernels.base.mcsat.slice_components import NONE, another_value, pick_allowed, restore
+from orbitmc.kernels.base.mcsat.slices import holds
+from orbitmc.kernels.base.mcsat.within_slice import draw_large
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import lane_bernoulli, lane_integer
+
+SAMPLED = 6  # which outcome of MC-SAT counts the components drawn this way
+
+
+class SampleSAT(NamedTuple):
+    """Mix WalkSAT moves and annealing moves until every constraint of a component holds.
+
+    `greedy` is the share of WalkSAT moves, `noise` the share of those that change any variable of
+    a broken constraint instead of the best, `temperature` belongs to the annealing moves. After
+    `moves` moves per member the component keeps the state it had.
+    """
+
+    moves: int = 100
+    greedy: float = 0.5
+    noise: float = 0.3
+    temperature: float = 0.5
+
+
+@implementation(draw_large, SampleSAT)
+def _sample(way, graph, ranks, memory, size, rng):
+    for place in range(size):
+        variable = np.int64(memory.member[place])
+        number = np.int64(lane_integer(rng, memory.left[variable]))
+        memory.state[variable] = pick_allowed(graph, ranks, memory, variable, number)
+    broken = _list_broken(graph, ranks, memory, size)
+    for _ in range(way.moves * size):
+        if broken == 0:
+            break
+        walking = lane_bernoulli(rng, way.greedy)
+        if walking:
+            factor = np.int64(memory.broken[lane_integer(rng, broken)])
+            variable = _choose_member(way, graph, ranks, memory, factor, rng)
+        else:
+            variable = np.int64(memory.member[lane_integer(rng, size)])
+        before = memory.state[variable]
+        worse = -_broken_around(graph, ranks, memory, variable)
+        memory.state[variable] = another_value(graph, ranks, memory, variable, rng)
+        worse += _broken_around(graph, ranks, memory, variable)
+        if walking or worse <= 0 or lane_bernoulli(rng, np.exp(-worse / way.temperature)):
+            broken = _update_broken(graph, ranks, memory, variable, broken)
+        else:
+            memory.state[variable] = before
+    if broken > 0:
+        restore(memory, size)
+    return SAMPLED
+
+
+@shared
+def _list_broken(graph, ranks, memory, size):
+    """List the constraints of a component that do not hold; gives their number."""
+    broken = np.int64(0)
+    for depth in range(size):
+        factor = np.int64(memory.first[depth])
+        while factor != NONE:
+            memory.broken_place[factor] = NONE
+            if not holds(graph, ranks, memory, factor):
+                memory.broken[broken] = factor
+                memory.broken_place[factor] = broken
+                broken += 1
+            factor = np.int64(memory.following[factor])
+    return broken
+
+
+@shared
+def _update_broken(graph, ranks, memory, variable, broken):
+    """Correct the list after a variable has changed; gives its new length."""
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = np.int64(graph.incident[edge])
+        if memory.level[factor] > 0:
+            place = np.int64(memory.broken_place[factor])
+            if holds(graph, ranks, memory, factor):
+                if place != NONE:
+                    broken -= 1
+                    last = np.int64(memory.broken[broken])
+                    memory.broken[place] = last
+                    memory.broken_place[last] = place
+                    memory.broken_place[factor] = NONE
+            elif place == NONE:
+                memory.broken[broken] = factor
+                memory.broken_place[factor] = broken
+                broken += 1
+    return broken
+
+
+@shared
+def _broken_around(graph, ranks, memory, variable):
+    broken = np.int64(0)
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = np.int64(graph.incident[edge])
+        if memory.level[factor] > 0 and not holds(graph, ranks, memory, factor):
+            broken += 1
+    return broken
+
+
+@shared
+def _choose_member(way, graph, ranks, memory, factor, rng):
+    """A variable of a broken constraint: any, or one whose change breaks fewest others."""
+    any_member = lane_bernoulli(rng, way.noise)
+    chosen, fewest, ties = np.int64(-1), np.int64(0), 0
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = np.int64(graph.scope[edge])
+        if memory.left[variable] > 1:
+            score = np.int64(0)
+            if not any_member:
+                score = _score(graph, ranks, memory, variable)
+            if chosen < 0 or score < fewest:
+                chosen, fewest, ties = variable, score, 1
+            elif score == fewest:
+                ties += 1
+                if lane_integer(rng, ties) == 0:
+                    chosen = variable
+    return chosen
+
+
+@shared
+def _score(graph, ranks, memory, variable):
+    """How many constraints around a variable are broken at the next value that is left."""
+    before = memory.state[variable]
+    memory.state[variable] = _next_value(graph, ranks, memory, variable)
+    score = _broken_around(graph, ranks, memory, variable)
+    memory.state[variable] = before
+    return score - _broken_around(graph, ranks, memory, variable)
+
+
+@shared
+def _next_value(graph, ranks, memory, variable):
+    """The next value that the slice leaves, round and round."""
+    size = np.int64(graph.cardinality[variable])
+    value = np.int64(memory.state[variable])
+    while True:
+        value = (value + 1) % size
+        if memory.allowed[np.int64(ranks.value_start[variable]) + value]:
+            return value

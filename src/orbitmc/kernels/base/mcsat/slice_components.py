@@ -1,0 +1,149 @@
+"""What a slice leaves open falls into components; small ones are drawn by counting solutions."""
+
+import numpy as np
+
+from orbitmc.kernels.base.mcsat.slices import holds
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.lanes.random import lane_integer
+
+NONE = -1
+
+
+@shared
+def gather(graph, memory, variable):
+    """List the component of a variable, and its constraints by the last of their members.
+
+    Gives the number of members; 0 if no constraint is left on the variable.
+    """
+    size = _join(memory, variable, 0)
+    reached, constraints = 0, 0
+    while reached < size:
+        current = np.int64(memory.member[reached])
+        reached += 1
+        for edge in range(graph.incident_start[current], graph.incident_start[current + 1]):
+            factor = np.int64(graph.incident[edge])
+            if memory.level[factor] > 0 and memory.seen[factor] == 0:
+                memory.seen[factor] = 1
+                size = _join_scope(graph, memory, factor, size)
+                constraints += 1
+    return size if constraints > 0 else 0
+
+
+@shared
+def _join(memory, variable, size):
+    memory.member[size] = variable
+    memory.kept[size] = memory.state[variable]
+    memory.first[size] = NONE
+    memory.place[variable] = size + 1
+    return size + 1
+
+
+@shared
+def _join_scope(graph, memory, factor, size):
+    """Add the open variables of a constraint, then list it under the last of them."""
+    last = np.int64(0)
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = graph.scope[edge]
+        if memory.left[variable] > 1:
+            if memory.place[variable] == 0:
+                size = _join(memory, variable, size)
+            last = max(last, np.int64(memory.place[variable]))
+    memory.following[factor] = memory.first[last - 1]
+    memory.first[last - 1] = factor
+    return size
+
+
+@shared
+def draw_by_counting(graph, ranks, memory, size, most_nodes, rng):
+    """Draw a component uniformly from its solutions; false if the search takes too many nodes.
+
+    How far the search goes depends on the slice alone, so giving up favours no state.
+    """
+    target = np.int64(-1)
+    for _ in range(2):
+        count = search(graph, ranks, memory, size, most_nodes, target)
+        if count < 0:
+            restore(memory, size)
+            return False
+        if target < 0:
+            target = np.int64(lane_integer(rng, count))
+    return True
+
+
+@shared
+def restore(memory, size):
+    """Give a component back the state it had."""
+    for place in range(size):
+        memory.state[memory.member[place]] = memory.kept[place]
+
+
+@shared
+def search(graph, ranks, memory, size, most_nodes, target):
+    """Go through the solutions up to number `target`, or all; gives how many were met.
+
+    Depth first, one member after the other; -1 if that takes more than `most_nodes` nodes.
+    """
+    depth, found, nodes = 0, 0, 0
+    memory.trial[0] = 0
+    while depth >= 0:
+        variable = np.int64(memory.member[depth])
+        value = next_allowed(graph, ranks, memory, variable, np.int64(memory.trial[depth]))
+        if value < 0:
+            depth -= 1
+            continue
+        nodes += 1
+        if nodes > most_nodes:
+            return -1
+        memory.state[variable] = value
+        memory.trial[depth] = value + 1
+        if _agrees(graph, ranks, memory, depth):
+            if depth < size - 1:
+                depth += 1
+                memory.trial[depth] = 0
+            else:
+                found += 1
+                if found == target + 1:
+                    return found
+    return found
+
+
+@shared
+def next_allowed(graph, ranks, memory, variable, value):
+    """The first value from a given one on that the slice leaves, or -1."""
+    first = np.int64(ranks.value_start[variable])
+    for candidate in range(value, np.int64(graph.cardinality[variable])):
+        if memory.allowed[first + candidate]:
+            return candidate
+    return np.int64(-1)
+
+
+@shared
+def _agrees(graph, ranks, memory, depth):
+    """Whether the constraints that end with a member hold."""
+    factor = np.int64(memory.first[depth])
+    while factor != NONE:
+        if not holds(graph, ranks, memory, factor):
+            return False
+        factor = np.int64(memory.following[factor])
+    return True
+
+
+@shared
+def pick_allowed(graph, ranks, memory, variable, number):
+    """The value with the given number among those that the slice leaves."""
+    value = next_allowed(graph, ranks, memory, variable, np.int64(0))
+    for _ in range(number):
+        value = next_allowed(graph, ranks, memory, variable, value + 1)
+    return value
+
+
+@shared
+def another_value(graph, ranks, memory, variable, rng):
+    """Draw one of the other values that the slice leaves; symmetric."""
+    number = np.int64(0)
+    if memory.left[variable] > 2:
+        number = np.int64(lane_integer(rng, memory.left[variable] - 1))
+    value = pick_allowed(graph, ranks, memory, variable, number)
+    if value >= memory.state[variable]:
+        value = next_allowed(graph, ranks, memory, variable, value + 1)
+    return value

@@ -1,0 +1,35 @@
+"""What MC-SAT surely reaches: components of the hard constraints that can be counted.
+
+A slice may always consist of the hard constraints alone. Where their solutions can be counted,
+one step then leads from any possible state to any other, so nothing there can be frozen.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.possible.support import hard_factors
+from orbitmc.kernels.base.mcsat.mc_sat import MCSat
+from orbitmc.kernels.base.mcsat.pruning import prune
+from orbitmc.kernels.base.mcsat.slice_components import gather, search
+from orbitmc.machine.compiling import compiled
+
+
+def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
+    """Whether each variable can be brought from any of its possible values to any other."""
+    memory = kernel.memory(graph, 1)
+    memory.level[:] = hard_factors(graph)
+    reached = np.ones(graph.variables, dtype=np.bool_)
+    _mark_uncounted(graph, kernel, memory, reached)
+    return reached
+
+
+@compiled
+def _mark_uncounted(graph, kernel, memory, reached):
+    prune(graph, kernel.ranks, memory)
+    for variable in range(len(memory.left)):
+        if memory.left[variable] > 1 and memory.place[variable] == 0:
+            size = gather(graph, memory, variable)
+            if search(graph, kernel.ranks, memory, size, kernel.most_nodes, np.int64(-1)) < 0:
+                for place in range(size):
+                    reached[memory.member[place]] = False

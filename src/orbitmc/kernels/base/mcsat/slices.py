@@ -1,0 +1,152 @@
+"""Slices: the states in which no factor falls below a threshold drawn under its present value.
+
+Given a state, a factor with log-potential t draws the threshold t + log(u), u uniform. Only the
+order of a table's entries matters then, so a threshold is kept as a level: the lowest rank that
+stays allowed. Level 0 allows everything. A slice is a level per factor; the state it was drawn
+from lies in it, and all of its states are equally probable given the levels.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.lanes.random import lane_bernoulli
+
+Integers = NDArray[np.int32]
+
+
+class Ranks(NamedTuple):
+    """The entries of all tables in order, factors of one variable, where its values begin.
+
+    `rank` belongs to the graph's `table`: how many distinct smaller entries a table has. `lower`
+    belongs to a table's ranks, stored from the table's start on: the chance that a threshold
+    that is not above rank r is not above rank r - 1 either.
+    """
+
+    rank: Indices
+    lower: Floats
+    single: Indices
+    value_start: Indices
+
+
+class SliceMemory(NamedTuple):
+    """One lane's state, its slice, what the slice leaves open, and lists on the way.
+
+    `level[factor]` is 0 as soon as a constraint is decided. `allowed` holds the values that are
+    left, `left` how many each variable has. `woken` is a stack of factors to look at again.
+    `member` are the variables of one component in the order they were found, `place` where (from
+    1 on); `first` and `following` list its constraints by the last of their members.
+    """
+
+    state: Bytes
+    level: Integers
+    allowed: Bytes
+    left: Integers
+    supported: Bytes
+    seen: Bytes
+    woken: Integers
+    member: Integers
+    place: Integers
+    kept: Bytes
+    trial: Integers
+    first: Integers
+    following: Integers
+    broken: Integers
+    broken_place: Integers
+    due: NDArray[np.int64]
+
+
+def ranks_of(graph: FactorGraph) -> Ranks:
+    """Rank the entries of every table."""
+    rank = np.zeros(len(graph.table), dtype=np.uint32)
+    lower = np.zeros(len(graph.table))
+    sizes = lengths(graph.table_start)
+    for size in np.unique(sizes[sizes > 0]):
+        first = graph.table_start[:-1][sizes == size].astype(np.int64)
+        entries = graph.table[first[:, None] + np.arange(size)]
+        order = np.argsort(entries, axis=1, kind="stable")
+        ordered = np.take_along_axis(entries, order, axis=1)
+        above = ordered[:, 1:] != ordered[:, :-1]
+        ranks = np.cumsum(np.pad(above, ((0, 0), (1, 0))), axis=1)
+        rank[first[:, None] + order] = ranks
+        places = (first[:, None] + ranks[:, 1:])[above]
+        lower[places] = np.exp(ordered[:, :-1][above] - ordered[:, 1:][above])
+    single = np.flatnonzero(lengths(graph.scope_start) == 1)
+    return Ranks(sealed(rank), sealed(lower), indices(single), starts(graph.cardinality))
+
+
+def slice_memory(graph: FactorGraph) -> SliceMemory:
+    variables, factors = graph.variables, graph.factors
+    values = int(graph.cardinality.astype(np.int64).sum())
+    return SliceMemory(
+        state=np.zeros(variables, dtype=np.uint8),
+        level=_integers(factors),
+        allowed=np.zeros(values, dtype=np.uint8),
+        left=_integers(variables),
+        supported=np.zeros(_widest(graph), dtype=np.uint8),
+        seen=np.zeros(factors, dtype=np.uint8),
+        woken=_integers(factors + 1),
+        member=_integers(variables),
+        place=_integers(variables),
+        kept=np.zeros(variables, dtype=np.uint8),
+        trial=_integers(variables),
+        first=_integers(variables),
+        following=_integers(factors),
+        broken=_integers(factors),
+        broken_place=_integers(factors),
+        due=np.zeros(1, dtype=np.int64),
+    )
+
+
+def slice_bytes(graph: FactorGraph) -> int:
+    """How much memory that is."""
+    return sum(array.nbytes for array in slice_memory(graph))
+
+
+def _integers(size: int) -> Integers:
+    return np.zeros(size, dtype=np.int32)
+
+
+def _widest(graph: FactorGraph) -> int:
+    """The most values that the variables of one table have together."""
+    owner = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
+    sums = np.bincount(owner, weights=graph.cardinality[graph.scope], minlength=graph.factors)
+    return int(sums[: graph.first_clause].max(initial=0))
+
+
+@shared
+def entry_of(graph, state, factor):
+    """Which entry of its table a factor reads in a state."""
+    first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
+    if factor < graph.first_clause:
+        entry = np.int64(0)
+        for edge in range(first, last):
+            entry += np.int64(graph.stride[edge]) * np.int64(state[graph.scope[edge]])
+        return entry
+    for edge in range(first, last):
+        if state[graph.scope[edge]] == graph.satisfying[edge]:
+            return np.int64(1)
+    return np.int64(0)
+
+
+@shared
+def holds(graph, ranks, memory, factor):
+    """Whether the state obeys the level of a factor."""
+    start = np.int64(graph.table_start[graph.table_of[factor]])
+    entry = entry_of(graph, memory.state, factor)
+    return np.int64(ranks.rank[start + entry]) >= memory.level[factor]
+
+
+@shared
+def draw_levels(graph, ranks, memory, rng):
+    """Draw the slice of the present state."""
+    for factor in range(len(graph.table_of)):
+        start = np.int64(graph.table_start[graph.table_of[factor]])
+        level = np.int64(ranks.rank[start + entry_of(graph, memory.state, factor)])
+        while level > 0 and lane_bernoulli(rng, ranks.lower[start + level]):
+            level -= 1
+        memory.level[factor] = level

@@ -1,0 +1,65 @@
+"""Let a base chain step as usual, and jump once in a while.
+
+Exact because each of the two kernels keeps the distribution, and whose turn it is never depends on
+the state. The base chain's steps run in one piece, so a jump costs nothing but itself.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.compiling import implementation
+
+
+class AlternationMemory(NamedTuple):
+    """Memory of both kernels, and how many base steps are left before the next jump."""
+
+    base: Any
+    jump: Any
+    left: NDArray[np.int64]
+
+
+class Alternation(NamedTuple):
+    """After every `period` steps of the base chain, one step of `jump`, which is not counted.
+
+    `split` is how many outcomes the base chain has.
+    """
+
+    base: Any
+    jump: Any
+    period: int
+    split: int
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return (*self.base.outcomes, *self.jump.outcomes)
+
+    def memory(self, graph: FactorGraph, lanes: int) -> AlternationMemory:
+        left = np.full(1, self.period, dtype=np.int64)
+        return AlternationMemory(
+            self.base.memory(graph, lanes), self.jump.memory(graph, lanes), left
+        )
+
+
+@implementation(steps, Alternation)
+def alternation_steps(graph, kernel, memory, values, outcomes, rng, count):
+    before, after = outcomes[: kernel.split], outcomes[kernel.split :]
+    while count > 0:
+        now = min(count, memory.left[0])
+        steps(graph, kernel.base, memory.base, values, before, rng, now)
+        count -= now
+        memory.left[0] -= now
+        if memory.left[0] == 0:
+            steps(graph, kernel.jump, memory.jump, values, after, rng, 1)
+            memory.left[0] = kernel.period
+
+
+def alternation(base: Kernel, jump: Kernel, *, period: int) -> Alternation:
+    """Jump once after every `period` steps of the base chain."""
+    if period < 1:
+        raise InputError(f"jumps come after at least one step, not after {period}")
+    return Alternation(base, jump, period, len(base.outcomes))

@@ -1,0 +1,82 @@
+"""Lifted Metropolis-Hastings: a mixture of an ordinary chain and orbital ones.
+
+A mixture is a value that contains values: more than two kernels are a mixture of mixtures. It is
+ergodic as soon as one part is.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.compiling import implementation
+from orbitmc.machine.lanes.random import bernoulli
+
+PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
+
+
+class MixtureMemory(NamedTuple):
+    first: Any
+    second: Any
+
+
+class Mixture(NamedTuple):
+    """Step with `first` with chance `weight`, otherwise with `second`; never looks at the state.
+
+    `split` is how many outcomes the first kernel counts.
+    """
+
+    first: Any
+    second: Any
+    weight: float
+    split: int
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return (*self.first.outcomes, *self.second.outcomes)
+
+    def memory(self, graph: FactorGraph, lanes: int) -> MixtureMemory:
+        return MixtureMemory(self.first.memory(graph, lanes), self.second.memory(graph, lanes))
+
+
+@implementation(steps, Mixture)
+def mixture_steps(graph, kernel, memory, values, outcomes, rng, count):
+    for _ in range(count):
+        if bernoulli(rng, kernel.weight):
+            before = outcomes[: kernel.split]
+            steps(graph, kernel.first, memory.first, values, before, rng, 1)
+        else:
+            after = outcomes[kernel.split :]
+            steps(graph, kernel.second, memory.second, values, after, rng, 1)
+
+
+def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:
+    """Mix two kernels; the first gets the given share of the steps."""
+    if not 0 < weight < 1:
+        raise InputError(f"the weight of a mixture (alpha) lies between 0 and 1, not at {weight}")
+    return Mixture(first, second, weight, len(first.outcomes))
+
+
+def lifted(
+    base: Kernel,
+    orbital: Sequence[Kernel],
+    *,
+    alpha: float = PAPER_WEIGHT,
+    weights: Sequence[float] | None = None,
+) -> Kernel:
+    """Mix a base chain, with weight alpha, and any number of orbital chains.
+
+    Without orbital chains it is the base chain. Orbital chains share the rest equally unless
+    they have weights, which are fixed: they never look at the state.
+    """
+    if not orbital:
+        return base
+    shares = list(weights) if weights is not None else [1.0] * len(orbital)
+    if len(shares) != len(orbital) or any(share <= 0 for share in shares):
+        raise InputError(f"{len(orbital)} orbital chains need as many weights above 0")
+    combined, left = orbital[-1], shares[-1]
+    for kernel, share in zip(orbital[-2::-1], shares[-2::-1], strict=True):
+        left += share
+        combined = mixture(kernel, combined, weight=share / left)
+    return mixture(base, combined, weight=alpha)

@@ -1,0 +1,170 @@
+"""Parallel tempering: Gibbs on a ladder of copies of the model, from the true one to hot ones.
+
+Exact because each copy is drawn from its own conditionals, and two neighbours exchange their
+states by the Metropolis rule for the product of their distributions; the rest of the ladder belongs
+to the pack's memory, and only the true copy is recorded.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import (
+    Conditionals,
+    Scratch,
+    draw,
+    scratch,
+    unrounded_conditionals,
+)
+from orbitmc.graph.conditionals.conditionals import conditionals as rounded_conditionals
+from orbitmc.graph.conditionals.local_fields import local_field
+from orbitmc.graph.copies import copies
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.metropolis.potential_sums import add_potentials
+from orbitmc.machine.arrays import Bytes, Floats, floats
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
+
+TURN, PARITY, STARTED = range(3)
+
+
+class TemperingMemory(NamedTuple):
+    """Arrays of one pack.
+
+    `hot` holds the hotter copies below each other; `log_weights[rung, lane]` is taken from the
+    true model. `turn` knows whose turn it is, which neighbours exchange next (those above the even
+    or above the odd rungs), and whether the hot copies have been given the pack's start.
+    """
+
+    scratch: Scratch
+    hot: Bytes
+    log_weights: Floats
+    change: Floats
+    accepted: Bytes
+    turn: NDArray[np.int64]
+
+
+class Tempering(NamedTuple):
+    """Update one variable in all copies; after each sweep, let neighbouring rungs exchange.
+
+    Rung 0 is the model itself, with beta 1. `hotter` are the other copies side by side.
+    """
+
+    conditionals: Conditionals
+    hotter: FactorGraph
+    hotter_conditionals: Conditionals
+    betas: Floats
+    affine: bool
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        pairs = range(1, len(self.betas))
+        tried = (f"exchanges with rung {rung}" for rung in pairs)
+        return ("updates", *tried, *(f"accepted with rung {rung}" for rung in pairs))
+
+    def memory(self, graph: FactorGraph, lanes: int) -> TemperingMemory:
+        return TemperingMemory(
+            scratch(graph, lanes, self.conditionals.bias.dtype.type),
+            np.zeros((self.hotter.variables, lanes), dtype=np.uint8),
+            np.zeros((len(self.betas), lanes)),
+            np.zeros(lanes),
+            np.zeros(lanes, dtype=np.uint8),
+            np.zeros(3, dtype=np.int64),
+        )
+
+
+@implementation(steps, Tempering)
+def tempering_steps(graph, kernel, memory, values, outcomes, rng, count):
+    variables, rungs = len(graph.cardinality), len(kernel.betas)
+    if memory.turn[STARTED] == 0:
+        _start(memory, values)
+    for _ in range(count):
+        variable = memory.turn[TURN]
+        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        for copy in range(rungs - 1):
+            place = copy * variables + variable
+            draw(kernel.hotter, kernel.hotter_conditionals, memory.scratch, memory.hot, place, rng)
+        memory.turn[TURN] = variable + 1
+        if variable + 1 == variables:
+            memory.turn[TURN] = 0
+            _exchange_rungs(graph, kernel, memory, values, outcomes, rng)
+    outcomes[0] += count * rungs
+
+
+@shared
+def _start(memory, values):
+    """Let every hot copy start where its lane does, which is possible in all of them."""
+    for row in range(len(memory.hot)):
+        for lane in range(lanes_of(memory.scratch)):
+            memory.hot[row, lane] = values[row % len(values), lane]
+    memory.turn[STARTED] = 1
+
+
+@shared
+def _exchange_rungs(graph, kernel, memory, values, outcomes, rng):
+    """Offer every second pair of neighbouring rungs to exchange their states."""
+    variables, rungs = len(values), len(kernel.betas)
+    _weigh(graph, kernel, memory, values, 0)
+    for copy in range(rungs - 1):
+        states = memory.hot[copy * variables : (copy + 1) * variables]
+        _weigh(graph, kernel, memory, states, copy + 1)
+    for rung in range(memory.turn[PARITY], rungs - 1, 2):
+        difference = kernel.betas[rung] - kernel.betas[rung + 1]
+        for lane in range(lanes_of(memory.scratch)):
+            gain = memory.log_weights[rung + 1, lane] - memory.log_weights[rung, lane]
+            memory.change[lane] = difference * gain
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        above = memory.hot[rung * variables : (rung + 1) * variables]
+        if rung == 0:
+            _exchange(memory, values, above)
+        else:
+            _exchange(memory, memory.hot[(rung - 1) * variables : rung * variables], above)
+        outcomes[1 + rung] += lanes_of(memory.scratch)
+        for lane in range(lanes_of(memory.scratch)):
+            outcomes[rungs + rung] += np.int64(memory.accepted[lane])
+    memory.turn[PARITY] = 1 - memory.turn[PARITY]
+
+
+@shared
+def _exchange(memory, below, above):
+    for variable in range(len(below)):
+        for lane in range(lanes_of(memory.scratch)):
+            differing = (below[variable, lane] ^ above[variable, lane]) * memory.accepted[lane]
+            below[variable, lane] ^= differing
+            above[variable, lane] ^= differing
+
+
+@shared
+def _weigh(graph, kernel, memory, states, rung):
+    """Log-weights of one copy's states in the true model, up to a constant."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] = 0.0
+    if kernel.affine:
+        for variable in range(len(states)):
+            local_field(kernel.conditionals, memory.scratch, states, variable)
+            bias = kernel.conditionals.bias[variable]
+            for lane in range(lanes_of(memory.scratch)):
+                both = np.float64(bias + memory.scratch.field[lane])
+                memory.change[lane] += 0.5 * both * states[variable, lane]
+    else:
+        for factor in range(len(graph.table_of)):
+            add_potentials(graph, memory, states, factor, 1.0)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.log_weights[rung, lane] = memory.change[lane]
+
+
+def tempering(graph: FactorGraph, prepared: Conditionals, betas: Sequence[float]) -> Tempering:
+    """Temper a model at inverse temperatures that fall from 1 and stay above 0."""
+    ladder = [float(beta) for beta in betas]
+    falling = all(high > low for high, low in pairwise(ladder))
+    if len(ladder) < 2 or ladder[0] != 1.0 or not falling or not ladder[-1] > 0.0:
+        raise InputError(f"a ladder has two betas or more, falling from 1 to above 0, not {ladder}")
+    hotter = copies(graph, ladder[1:])
+    exact = prepared.limit.dtype == np.float64
+    prepare = unrounded_conditionals if exact else rounded_conditionals
+    return Tempering(prepared, hotter, prepare(hotter), floats(ladder), bool(prepared.affine.all()))

@@ -1,0 +1,1 @@
+"""Jumps of many variables at once, accepted by the true model."""

@@ -1,0 +1,170 @@
+"""Swendsen-Wang: tie spins that please their couplings into clusters, flip clusters as a whole.
+
+Exact for couplings of any sign and any fields: given the state, a bond is laid with chance
+1 - exp(-2|J|) on each satisfied edge; given the bonds, clusters are independent, and each is drawn
+from its two orientations by the fields of its members. Both are draws from conditionals of one
+joint distribution of spins and bonds whose marginal is the model.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double, rounded_limits
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, lengths, sealed
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import flip_by_field, flip_by_table, lanes_of, width_of
+
+UPDATES, CLUSTERS, FLIPPED = range(3)
+OUTCOMES = ("cluster updates", "clusters", "flipped clusters")
+
+
+class ClusterMemory(NamedTuple):
+    """Arrays of one pack; lanes go their own ways here, so `parent` and `field` hold lane by lane.
+
+    `parent[lane, variable]` leads to the root of a cluster; `field` sums, at roots, the log-odds of
+    flipping; `flipped` holds the decisions of roots.
+    """
+
+    satisfied: Bytes
+    odds: Floats
+    bond: Bytes
+    parent: NDArray[np.uint32]
+    field: Floats
+    flipped: Bytes
+    width: tuple[int, ...]
+
+
+class Clusters(NamedTuple):
+    """Draw all clusters anew, and the orientation of each.
+
+    An edge ties `first` and `second`; it likes them equal where `equal` is 1. Its bond has the
+    chance `limit[2 * edge + 1]` when it is satisfied and 0 otherwise. `field` is twice the field
+    of each spin.
+    """
+
+    first: Indices
+    second: Indices
+    equal: Bytes
+    limit: NDArray[np.generic]
+    field: Floats
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> ClusterMemory:
+        return ClusterMemory(
+            satisfied=np.zeros(lanes, dtype=np.uint8),
+            odds=np.zeros(lanes),
+            bond=np.zeros((len(self.first), lanes), dtype=np.uint8),
+            parent=np.zeros((lanes, graph.variables), dtype=np.uint32),
+            field=np.zeros((lanes, graph.variables)),
+            flipped=np.zeros((graph.variables, lanes), dtype=np.uint8),
+            width=width_of(lanes),
+        )
+
+
+@implementation(steps, Clusters)
+def cluster_steps(graph, kernel, memory, values, outcomes, rng, count):
+    for _ in range(count):
+        for edge in range(len(kernel.first)):
+            _lay_bonds(kernel, memory, values, rng, edge)
+        for lane in range(lanes_of(memory)):
+            _join(kernel, memory, lane)
+            _gather(kernel, memory, values, lane)
+        for variable in range(len(values)):
+            _decide(memory, outcomes, rng, variable)
+        for lane in range(lanes_of(memory)):
+            for variable in range(len(values)):
+                values[variable, lane] ^= memory.flipped[memory.parent[lane, variable], lane]
+        outcomes[UPDATES] += lanes_of(memory)
+
+
+@shared
+def _lay_bonds(kernel, memory, values, rng, edge):
+    """Draw the bonds of one edge, in the lanes where it is satisfied."""
+    first, second = np.uint64(kernel.first[edge]), np.uint64(kernel.second[edge])
+    unequal = np.uint8(1) ^ kernel.equal[edge]
+    for lane in range(lanes_of(memory)):
+        same = np.uint8(values[first, lane] == values[second, lane])
+        memory.satisfied[lane] = same ^ unequal
+    flip_by_table(rng, kernel.limit, 2 * edge, memory.satisfied, memory.bond, edge)
+
+
+@shared
+def _join(kernel, memory, lane):
+    """Join the clusters at the two ends of every bond of a lane."""
+    parent = memory.parent[lane]
+    for variable in range(len(parent)):
+        parent[variable] = variable
+    for edge in range(len(kernel.first)):
+        if memory.bond[edge, lane]:
+            one, other = _root(parent, kernel.first[edge]), _root(parent, kernel.second[edge])
+            parent[max(one, other)] = min(one, other)
+
+
+@shared
+def _root(parent, variable):
+    """Follow parents to the root, halving the path on the way."""
+    while parent[variable] != variable:
+        parent[variable] = parent[parent[variable]]
+        variable = parent[variable]
+    return variable
+
+
+@shared
+def _gather(kernel, memory, values, lane):
+    """Let variables point at their roots, and add their fields there: the log-odds of flipping.
+
+    A parent has a smaller number, so it points at its root already.
+    """
+    parent, sums = memory.parent[lane], memory.field[lane]
+    for variable in range(len(parent)):
+        root = parent[parent[variable]]
+        parent[variable] = root
+        sums[variable] = 0.0
+        field = kernel.field[variable]
+        sums[root] += field if values[variable, lane] == 0 else -field
+
+
+@shared
+def _decide(memory, outcomes, rng, variable):
+    """Draw the orientation of the clusters that a variable is the root of."""
+    roots = 0
+    for lane in range(lanes_of(memory)):
+        roots += np.int64(memory.parent[lane, variable] == variable)
+        memory.odds[lane] = memory.field[lane, variable]
+    if roots == 0:
+        return
+    flip_by_field(rng, memory.odds, memory.flipped, variable)
+    outcomes[CLUSTERS] += roots
+    for lane in range(lanes_of(memory)):
+        is_root = memory.parent[lane, variable] == variable
+        outcomes[FLIPPED] += is_root & (memory.flipped[variable, lane] != 0)
+
+
+def clusters(graph: FactorGraph, prepared: Conditionals) -> Clusters:
+    """Flip clusters of a model of binary variables whose factors are finite and pairwise."""
+    for variable in np.flatnonzero(prepared.affine == 0):
+        raise InputError(
+            f"cluster updates need binary variables and finite pairwise factors; "
+            f"variable {variable} has others"
+        )
+    coupling, bias = fields_in_double(graph, prepared)
+    owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
+    field = bias + 0.5 * np.bincount(owner, weights=coupling, minlength=graph.variables)
+    once = (owner < prepared.neighbour) & (coupling != 0.0)
+    chance = -np.expm1(-0.5 * np.abs(coupling[once]))
+    limit = np.stack([np.zeros_like(chance), chance], axis=1).ravel()
+    return Clusters(
+        indices(owner[once]),
+        indices(prepared.neighbour[once]),
+        sealed((coupling[once] > 0.0).astype(np.uint8)),
+        sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
+        floats(field),
+    )

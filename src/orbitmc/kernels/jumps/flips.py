@@ -1,0 +1,147 @@
+"""Flip all variables of a set at once; accept by the true model.
+
+Exact because a flip is its own inverse and the set is drawn without looking at the state, so the
+proposal is symmetric for any sets: all variables, components, a gauge, sets that overlap.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
+from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
+from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, starts
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of, width_of
+
+
+class FlipMemory(NamedTuple):
+    """Arrays of one pack: per lane the change of log-weight, a local field, the decision."""
+
+    change: Floats
+    field: Floats
+    accepted: Bytes
+    width: tuple[int, ...]
+
+
+class Flips(NamedTuple):
+    """Flip a uniformly chosen set of affine binary variables.
+
+    Set `s` is `member[start[s]:start[s + 1]]`. Inside a set only a field of each member is left
+    of all couplings, because two spins that both flip agree as before; `outside` lists, for each
+    member, the neighbours that do not flip, with their couplings.
+    """
+
+    start: Indices
+    member: Indices
+    field: Floats
+    outside_start: Indices
+    outside: Indices
+    coupling: Floats
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> FlipMemory:
+        accepted = np.zeros(lanes, dtype=np.uint8)
+        return FlipMemory(np.zeros(lanes), np.zeros(lanes), accepted, width_of(lanes))
+
+
+@implementation(steps, Flips)
+def flip_steps(graph, kernel, memory, values, outcomes, rng, count):
+    for _ in range(count):
+        number = integer(rng, len(kernel.start) - 1)
+        first, last = np.int64(kernel.start[number]), np.int64(kernel.start[number + 1])
+        for lane in range(lanes_of(memory)):
+            memory.change[lane] = 0.0
+        for place in range(first, last):
+            _add_change(kernel, memory, values, place)
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        for place in range(first, last):
+            variable = np.uint64(kernel.member[place])
+            for lane in range(lanes_of(memory)):
+                values[variable, lane] ^= memory.accepted[lane]
+        accepted = 0
+        for lane in range(lanes_of(memory)):
+            accepted += np.int64(memory.accepted[lane])
+        outcomes[PROPOSALS] += lanes_of(memory)
+        outcomes[ACCEPTED] += accepted
+        outcomes[MOVED] += accepted * (last - first)
+
+
+@shared
+def _add_change(kernel, memory, values, place):
+    """Add what one member's flip changes, all of its set flipping with it."""
+    first, last = kernel.outside_start[place], kernel.outside_start[place + 1]
+    own = kernel.field[place]
+    variable = np.uint64(kernel.member[place])
+    if first == last:
+        if own != 0.0:
+            for lane in range(lanes_of(memory)):
+                memory.change[lane] += own - 2.0 * own * np.float64(values[variable, lane])
+        return
+    for lane in range(lanes_of(memory)):
+        memory.field[lane] = own
+    for edge in range(first, last):
+        neighbour, coupling = np.uint64(kernel.outside[edge]), kernel.coupling[edge]
+        for lane in range(lanes_of(memory)):
+            memory.field[lane] += coupling * np.float64(values[neighbour, lane])
+    for lane in range(lanes_of(memory)):
+        rise = 1.0 - 2.0 * np.float64(values[variable, lane])
+        memory.change[lane] += rise * memory.field[lane]
+
+
+def flips(
+    graph: FactorGraph, prepared: Conditionals, sets: Sequence[ArrayLike] | None = None
+) -> Kernel:
+    """Flip one of the sets of binary variables; unless there are sets, all binary variables.
+
+    Sets that touch only finite pairwise factors cost one look at each member; others look at
+    each factor around them that a flip may change.
+    """
+    binary = np.flatnonzero(graph.cardinality == 2)
+    chosen = [checked_set(graph, one) for one in ([binary] if sets is None else sets)]
+    if not chosen:
+        raise InputError("there are no sets to flip")
+    members = np.concatenate(chosen)
+    for variable in members[graph.cardinality[members] != 2]:
+        raise InputError(f"only binary variables can be flipped; variable {variable} is not")
+    if not prepared.affine[members].all():
+        return relabelling(graph, chosen, [(0, 1)] * len(chosen))
+    return _affine_flips(graph, prepared, chosen)
+
+
+def _affine_flips(
+    graph: FactorGraph, prepared: Conditionals, sets: list[NDArray[np.int64]]
+) -> Flips:
+    coupling, bias = fields_in_double(graph, prepared)
+    inside = np.zeros(graph.variables, dtype=np.bool_)
+    field: list[float] = []
+    counts: list[int] = []
+    edges: list[NDArray[np.int64]] = []
+    for members in sets:
+        inside[members] = True
+        for variable in members:
+            first, last = prepared.neighbour_start[variable : variable + 2].astype(np.int64)
+            around = np.arange(first, last)
+            together = inside[prepared.neighbour[first:last]]
+            field.append(bias[variable] + 0.5 * coupling[first:last][together].sum())
+            edges.append(around[~together])
+            counts.append(len(edges[-1]))
+        inside[members] = False
+    boundary = np.concatenate(edges)
+    return Flips(
+        start=starts(np.array([len(members) for members in sets])),
+        member=indices(np.concatenate(sets)),
+        field=floats(field),
+        outside_start=starts(np.array(counts)),
+        outside=indices(prepared.neighbour[boundary]),
+        coupling=floats(coupling[boundary]),
+    )

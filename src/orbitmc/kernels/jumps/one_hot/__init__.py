@@ -1,0 +1,1 @@
+"""Block Gibbs on one-hot groups."""

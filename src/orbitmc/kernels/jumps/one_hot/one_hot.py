@@ -1,0 +1,228 @@
+"""Block Gibbs on one-hot groups: draw which one of a few binary variables is 1, if any.
+
+Exact because it is a draw from the conditional distribution restricted to the states with at most
+one 1 in the group, and those are the same from each of them; any other state is left alone.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import (
+    Conditionals,
+    Scratch,
+    rounded_limits,
+    scratch,
+)
+from orbitmc.graph.conditionals.local_fields import local_field
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.weights.potentials import factors_around
+from orbitmc.kernels.jumps.one_hot.one_hot_factors import weigh_by_factors
+from orbitmc.kernels.jumps.one_hot.one_hot_tables import cumulative_chances, fits, surroundings
+from orbitmc.kernels.jumps.relabelling import checked_set
+from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import choose_by_log_weights, choose_by_table, integer, lanes_of
+
+MOST_MEMBERS = 255  # which of them is 1, or none, fits a byte
+
+TABLE, FIELDS, FACTORS = range(3)
+BLOCK_UPDATES, LEFT_ALONE, MOVED = range(3)
+OUTCOMES = ("block updates", "left alone", "moved variables")
+
+
+class OneHotMemory(NamedTuple):
+    """Arrays of one pack, with a row per candidate: no member is 1, the first is, and so on.
+
+    `lost` counts the factors that are impossible when no member is 1 and, from row 1 on, those of
+    them that read a member: a candidate saves itself only if it touches every one of them.
+    """
+
+    log_weights: Floats
+    lost: NDArray[np.uint32]
+    before: Bytes
+    ones: Bytes
+    picked: Bytes
+    scratch: Scratch
+
+
+class OneHot(NamedTuple):
+    """Draw a uniformly chosen group anew among "all 0" and "exactly one 1".
+
+    Group `g` is `member[start[g]:start[g + 1]]`. With few variables around it, `limit` holds its
+    cumulative chances from `limit_start[g]` on, by the values of the `outside` variables and
+    their `stride`. Otherwise fields say it all if its members are affine; otherwise
+    `factor[factor_start[g]:…]` are the factors around it.
+    """
+
+    conditionals: Conditionals
+    start: Indices
+    member: Indices
+    way: Bytes
+    outside_start: Indices
+    outside: Indices
+    stride: Indices
+    limit_start: Indices
+    limit: NDArray[np.generic]
+    factor_start: Indices
+    factor: Indices
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> OneHotMemory:
+        most = int(lengths(self.start).max())
+        return OneHotMemory(
+            np.zeros((most + 1, lanes)),
+            np.zeros((most + 1, lanes), dtype=np.uint32),
+            np.zeros((most, lanes), dtype=np.uint8),
+            np.zeros(lanes, dtype=np.uint8),
+            np.zeros((1, lanes), dtype=np.uint8),
+            scratch(graph, lanes, self.conditionals.bias.dtype.type),
+        )
+
+
+@implementation(steps, OneHot)
+def one_hot_steps(graph, kernel, memory, values, outcomes, rng, count):
+    for _ in range(count):
+        group = integer(rng, len(kernel.start) - 1)
+        first = np.int64(kernel.start[group])
+        size = np.int64(kernel.start[group + 1]) - first
+        _clear_group(kernel, memory, values, first, size)
+        if kernel.way[group] == TABLE:
+            _find_rows(kernel, memory.scratch, values, group)
+            choose_by_table(rng, kernel.limit, memory.scratch.place, size + 1, memory.picked, 0)
+        else:
+            if kernel.way[group] == FIELDS:
+                _weigh_by_fields(kernel, memory, values, first, size)
+            else:
+                weigh_by_factors(graph, kernel, memory, values, group)
+            _weigh_left_alone(memory, size)
+            choose_by_log_weights(rng, memory.log_weights, size + 1, memory.picked, 0)
+        _fill_group(kernel, memory, values, outcomes, first, size)
+
+
+@shared
+def _find_rows(kernel, scratch, values, group):
+    """Where the limits for the joint value of a group's surroundings begin, per lane."""
+    for lane in range(lanes_of(scratch)):
+        scratch.place[lane] = kernel.limit_start[group]
+    for edge in range(kernel.outside_start[group], kernel.outside_start[group + 1]):
+        variable, stride = np.uint64(kernel.outside[edge]), kernel.stride[edge]
+        for lane in range(lanes_of(scratch)):
+            scratch.place[lane] += stride * np.uint32(values[variable, lane])
+
+
+@shared
+def _weigh_left_alone(memory, size):
+    """Give harmless weights to lanes that stay as they are, whatever is drawn."""
+    for candidate in range(size + 1):
+        for lane in range(lanes_of(memory.scratch)):
+            if memory.ones[lane] > 1:
+                memory.log_weights[candidate, lane] = -np.inf if candidate else 0.0
+
+
+@shared
+def _clear_group(kernel, memory, values, first, size):
+    """Remember the members' values, count their 1s up to 2, and set them all to 0."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.ones[lane] = 0
+    for place in range(size):
+        variable = np.uint64(kernel.member[first + place])
+        for lane in range(lanes_of(memory.scratch)):
+            value = values[variable, lane]
+            memory.before[place, lane] = value
+            memory.ones[lane] = min(memory.ones[lane] + value, np.uint8(2))
+            values[variable, lane] = 0
+
+
+@shared
+def _weigh_by_fields(kernel, memory, values, first, size):
+    """With all members at 0, the log-odds of each is the log-weight of being the only 1."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.log_weights[0, lane] = 0.0
+    for place in range(size):
+        local_field(kernel.conditionals, memory.scratch, values, kernel.member[first + place])
+        for lane in range(lanes_of(memory.scratch)):
+            memory.log_weights[place + 1, lane] = np.float64(memory.scratch.field[lane])
+
+
+@shared
+def _fill_group(kernel, memory, values, outcomes, first, size):
+    """Give the members their new values, or in lanes left alone their old ones."""
+    moved, alone = 0, 0
+    for place in range(size):
+        variable = np.uint64(kernel.member[first + place])
+        wanted = np.uint8(place + 1)
+        for lane in range(lanes_of(memory.scratch)):
+            old = memory.before[place, lane]
+            drawn = np.uint8(memory.picked[0, lane] == wanted)
+            new = old if memory.ones[lane] > 1 else drawn
+            values[variable, lane] = new
+            moved += np.int64(old ^ new)
+    for lane in range(lanes_of(memory.scratch)):
+        alone += np.int64(memory.ones[lane] > 1)
+    outcomes[BLOCK_UPDATES] += lanes_of(memory.scratch)
+    outcomes[LEFT_ALONE] += alone
+    outcomes[MOVED] += moved
+
+
+def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLike]) -> OneHot:
+    """Draw groups of binary variables of which mostly one is 1; groups are disjoint."""
+    chosen = [checked_set(graph, group) for group in groups]
+    if not chosen:
+        raise InputError("there are no one-hot groups")
+    members = np.concatenate(chosen)
+    checked_set(graph, members)
+    for variable in members[graph.cardinality[members] != 2]:
+        raise InputError(f"one-hot groups hold binary variables; variable {variable} is not")
+    if max(len(group) for group in chosen) > MOST_MEMBERS:
+        raise InputError(f"a one-hot group has up to {MOST_MEMBERS} members")
+    return _assembled(graph, prepared, chosen)
+
+
+def _assembled(
+    graph: FactorGraph, prepared: Conditionals, groups: list[NDArray[np.int64]]
+) -> OneHot:
+    ways, around, limits, factors = [], [], [], []
+    for group in groups:
+        moved = np.zeros(graph.variables, dtype=np.bool_)
+        moved[group] = True
+        near = factors_around(graph, moved)
+        outside = surroundings(graph, group, near)
+        small = fits(graph, group, outside)
+        ways.append(TABLE if small else FIELDS if prepared.affine[group].all() else FACTORS)
+        nothing = np.zeros(0)
+        limits.append(cumulative_chances(graph, group, near, outside) if small else nothing)
+        around.append(outside if small else outside[:0])
+        factors.append(near if ways[-1] == FACTORS else near[:0])
+    limit = np.concatenate([found.ravel() for found in limits])
+    return OneHot(
+        prepared,
+        start=starts(np.array([len(group) for group in groups])),
+        member=indices(np.concatenate(groups)),
+        way=sealed(np.array(ways, dtype=np.uint8)),
+        outside_start=starts(np.array([len(found) for found in around])),
+        outside=indices(np.concatenate(around)),
+        stride=indices(
+            np.concatenate([_strides(graph, *of) for of in zip(groups, around, strict=True)])
+        ),
+        limit_start=starts(np.array([found.size for found in limits])),
+        limit=sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
+        factor_start=starts(np.array([len(found) for found in factors])),
+        factor=indices(np.concatenate(factors)),
+    )
+
+
+def _strides(
+    graph: FactorGraph, group: NDArray[np.int64], outside: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How far a step of each outside variable moves in a group's limits."""
+    sizes = graph.cardinality[outside].astype(np.int64)
+    after = np.cumprod(np.append(sizes[1:], 1)[::-1])[::-1]
+    return len(group) * after[: len(sizes)]

@@ -1,0 +1,144 @@
+"""Orbital Metropolis: jump to an (approximately) symmetric state.
+
+Any list of permutations will do, the generators of a group or all its elements. One is drawn
+without looking at the state, the same for all lanes. A fair coin in each lane between it and its
+inverse makes the proposal symmetric for any list, so exactness never depends on where the list
+came from. The coins are not shared: given all that lanes share, each lane then still keeps the
+distribution, so lanes are uncorrelated and their spread is an honest error.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.metropolis.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
+from orbitmc.machine.arrays import Bytes, lengths, sealed
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import integer, lanes_of, toss
+
+
+class OrbitalMemory(NamedTuple):
+    """A proposal, and where each point stands in the generator being used."""
+
+    proposal: ProposalMemory
+    place_of: NDArray[np.int64]
+
+
+class Orbital(NamedTuple):
+    """Apply a random generator, or its inverse, and accept by the true model.
+
+    `symmetric` promises that every generator leaves the model unchanged: then nothing is ever
+    rejected and no potential is looked at (lifted MCMC).
+    """
+
+    conditionals: Conditionals
+    group: PermutationGroup
+    inverse_map: Bytes
+    symmetric: bool
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> OrbitalMemory:
+        most = int(lengths(self.group.start).max(initial=0))
+        return OrbitalMemory(
+            proposal_memory(graph, self.conditionals, lanes, most),
+            np.zeros(graph.variables, dtype=np.int64),
+        )
+
+
+@implementation(steps, Orbital)
+def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+    group = kernel.group
+    for _ in range(count):
+        generator = integer(rng, len(group.start) - 1)
+        first, last = group.start[generator], group.start[generator + 1]
+        toss(rng, memory.proposal.coins)
+        _propose(kernel, memory, values, np.int64(first), np.int64(last))
+        size = np.int64(last) - np.int64(first)
+        if kernel.symmetric:
+            settle_surely(memory.proposal, values, outcomes, size)
+        else:
+            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+
+
+@shared
+def _propose(kernel, memory, values, first, last):
+    """Each point proposes its value to its image where the coin is 0, else the image to it.
+
+    Targets are the images; the inverse of a generator moves the same points.
+    """
+    group = kernel.group
+    for place in range(first, last):
+        memory.place_of[group.point[place]] = place
+    for lane in range(lanes_of(memory.proposal.scratch)):
+        memory.proposal.change[lane] = 0.0
+    for place in range(first, last):
+        target = group.image[place]
+        back = memory.place_of[target]
+        memory.proposal.target[place - first] = target
+        source, turned = group.point[place], group.image[back]
+        proposed = memory.proposal.proposed
+        for lane in range(lanes_of(memory.proposal.scratch)):
+            come, gone = values[source, lane], values[turned, lane]
+            proposed[place - first, lane] = gone if memory.proposal.coins[lane] else come
+        if len(group.map_start) > 0:
+            begin, inverse_begin = group.map_start[place], group.map_start[back]
+            for lane in range(lanes_of(memory.proposal.scratch)):
+                value = np.uint32(proposed[place - first, lane])
+                if memory.proposal.coins[lane]:
+                    proposed[place - first, lane] = kernel.inverse_map[inverse_begin + value]
+                else:
+                    proposed[place - first, lane] = group.value_map[begin + value]
+
+
+def orbital(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    group: PermutationGroup,
+    *,
+    symmetric: bool = False,
+) -> Orbital:
+    """Jump along a group; any group that keeps numbers of values is safe.
+
+    Say `symmetric` only of a group that has been verified against the graph.
+    """
+    require_group(graph, group)
+    return Orbital(prepared, group, _inverse_map(group), symmetric)
+
+
+def require_group(graph: FactorGraph, group: PermutationGroup) -> None:
+    """Refuse permutations of something else, or between variables of different size."""
+    if group.degree != graph.variables:
+        raise InputError(f"the group moves {group.degree} points, not {graph.variables} variables")
+    if group.is_trivial:
+        raise InputError("the group has no generators: there is nothing to jump along")
+    sizes = graph.cardinality
+    wrong = np.flatnonzero(sizes[group.point] != sizes[group.image])
+    if len(wrong):
+        raise InputError(
+            f"variable {group.point[wrong[0]]} is moved to {group.image[wrong[0]]}, "
+            "which has another number of values"
+        )
+
+
+def _inverse_map(group: PermutationGroup) -> Bytes:
+    """What turns values back: aligned with `value_map`."""
+    found = np.zeros(len(group.value_map), dtype=np.uint8)
+    for place in range(len(group.map_start) - 1):
+        begin, end = group.map_start[place], group.map_start[place + 1]
+        found[begin + group.value_map[begin:end]] = np.arange(end - begin, dtype=np.uint8)
+    return sealed(found)

@@ -1,0 +1,106 @@
+"""Swap two constants of one class in all that is said of them, and accept by the true model.
+
+The two are drawn without looking at the state, the same for all lanes. A swap undoes itself, so
+the proposal is symmetric without a coin.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.elements.constant_swaps import NOBODY, ConstantSwaps, swapped
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.metropolis.proposal import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
+from orbitmc.machine.compiling import implementation, shared
+from orbitmc.machine.lanes.random import integer, lanes_of
+
+
+class Renaming(NamedTuple):
+    """Swap a random constant with another one of its class.
+
+    `symmetric` promises that every swap leaves the model unchanged: then nothing is rejected and
+    no potential is looked at (lifted MCMC).
+    """
+
+    conditionals: Conditionals
+    swaps: ConstantSwaps
+    symmetric: bool
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
+        return proposal_memory(graph, self.conditionals, lanes, self.swaps.most_moved)
+
+
+@implementation(steps, Renaming)
+def renaming_steps(graph, kernel, memory, values, outcomes, rng, count):
+    swaps = kernel.swaps
+    for _ in range(count):
+        place = np.int64(integer(rng, len(swaps.member)))
+        number = swaps.class_of[place]
+        first = np.int64(swaps.start[number])
+        size = np.int64(swaps.start[number + 1]) - first
+        partner = first + np.int64(integer(rng, size - 1))
+        partner += partner >= place
+        moved = _propose(memory, swaps, swaps.member[place], swaps.member[partner], values)
+        if kernel.symmetric:
+            settle_surely(memory, values, outcomes, moved)
+        else:
+            settle(graph, kernel.conditionals, memory, values, outcomes, rng, moved)
+
+
+@shared
+def _propose(memory, swaps, one, other, values):
+    """Offer the values of one constant's variables to the other's and back; gives how many.
+
+    A variable that speaks of both constants meets its image on the list of the first as well.
+    """
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] = 0.0
+    moved = 0
+    for edge in range(swaps.mention_start[one], swaps.mention_start[one + 1]):
+        variable = np.int64(swaps.mention[edge])
+        image, both = swapped(swaps, variable, one, other)
+        if image != NOBODY and image != variable:
+            _offer(memory, values, moved, variable, image)
+            moved += 1
+            if not both:
+                _offer(memory, values, moved, image, variable)
+                moved += 1
+    return moved
+
+
+@shared
+def _offer(memory, values, slot, source, target):
+    memory.target[slot] = target
+    for lane in range(lanes_of(memory.scratch)):
+        memory.proposed[slot, lane] = values[source, lane]
+
+
+def renaming(
+    graph: FactorGraph,
+    prepared: Conditionals,
+    swaps: ConstantSwaps,
+    *,
+    symmetric: bool = False,
+) -> Renaming:
+    """Swap constants within classes; any classes are safe.
+
+    Say `symmetric` only of swaps that have been verified against the graph.
+    """
+    if not swaps.classes:
+        raise InputError("there are no two constants to swap")
+    if len(swaps.code) != graph.variables:
+        raise InputError(f"swaps of {len(swaps.code)} variables are for another graph")
+    return Renaming(prepared, swaps, symmetric)

@@ -1,0 +1,1 @@
+"""What jumps share: proposals, and the Metropolis rule."""

@@ -1,0 +1,249 @@
+"""Metropolis: propose new values of a few variables, the same ones in all lanes, and decide.
+
+A kernel writes which variables may change into `target`, their proposed values into `proposed`,
+and the logarithm of its proposal ratio (0 if symmetric) into `change`; then it calls `settle`.
+The change of log-weight is taken from the true model, whatever suggested the proposal.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
+from orbitmc.graph.conditionals.curves import local_curve
+from orbitmc.graph.conditionals.local_fields import counted_field, local_field
+from orbitmc.graph.conditionals.paths import COUNT
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.metropolis.potential_sums import add_affected
+from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
+from orbitmc.machine.lanes.rows import (
+    add_counted_rise,
+    add_curved_rise,
+    add_rise,
+    count_both,
+    exchange_rows,
+    keep_accepted,
+    rows_differ,
+)
+
+PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
+OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")
+"""A null proposal changes nothing in its lane; `accepted` counts the others only."""
+
+
+ROUND, HOW_MANY = range(2)
+
+GAINS_TOGETHER = 8  # sums of more float32 would lose digits that their fields have
+
+
+class ProposalMemory(NamedTuple):
+    """Arrays of one pack.
+
+    `changed` says in which lanes something moved. `affected` lists factors; `listed` holds the
+    number of the present round and how many factors it has listed, `seen` in which round each
+    factor was listed last.
+    """
+
+    target: NDArray[np.uint32]
+    proposed: Bytes
+    change: Floats
+    gain: NDArray[Any]
+    coins: Bytes
+    accepted: Bytes
+    changed: Bytes
+    affected: NDArray[np.uint32]
+    seen: NDArray[np.uint32]
+    listed: NDArray[np.uint32]
+    scratch: Scratch
+
+
+def proposal_memory(
+    graph: FactorGraph, prepared: Conditionals, lanes: int, targets: int
+) -> ProposalMemory:
+    """Give arrays for proposals that change up to `targets` variables."""
+    direct = 0 if prepared.pairwise.all() else graph.factors
+    return ProposalMemory(
+        target=np.zeros(targets, dtype=np.uint32),
+        proposed=np.zeros((targets, lanes), dtype=np.uint8),
+        change=np.zeros(lanes),
+        gain=np.zeros(lanes, dtype=prepared.bias.dtype),
+        coins=np.zeros(lanes, dtype=np.uint8),
+        accepted=np.zeros(lanes, dtype=np.uint8),
+        changed=np.zeros(lanes, dtype=np.uint8),
+        affected=np.zeros(direct, dtype=np.uint32),
+        seen=np.zeros(direct, dtype=np.uint32),
+        listed=np.zeros(2, dtype=np.uint32),
+        scratch=scratch(graph, lanes, prepared.bias.dtype.type),
+    )
+
+
+@shared
+def settle(graph, prepared, memory, values, outcomes, rng, count):
+    """Accept or reject the proposal for the first `count` targets, lane by lane."""
+    if apply_proposal(graph, prepared, memory, values, count):
+        accept_by_log_ratio(rng, memory.change, memory.accepted)
+        finish(memory, values, outcomes, count)
+    else:
+        count_null(memory, outcomes)
+
+
+@shared
+def settle_surely(memory, values, outcomes, count):
+    """Accept the proposal in every lane, without looking at the model."""
+    for place in range(count):
+        _exchange(memory, values, place)
+    for lane in range(lanes_of(memory.scratch)):
+        memory.accepted[lane] = 1
+    finish(memory, values, outcomes, count)
+
+
+@shared
+def count_null(memory, outcomes):
+    """Count a proposal that changes nothing in any lane."""
+    outcomes[PROPOSALS] += lanes_of(memory.scratch)
+    outcomes[NULL] += lanes_of(memory.scratch)
+
+
+@shared
+def apply_proposal(graph, prepared, memory, values, count):
+    """Exchange present and proposed values, adding the change of log-weight to `change`.
+
+    Gives false, and does nothing, when no lane would change.
+    """
+    if _all_pairwise(prepared, memory, count):
+        return _change_one_by_one(prepared, memory, values, count)
+    return _change_together(graph, memory, values, count)
+
+
+@shared
+def _all_pairwise(prepared, memory, count):
+    if len(memory.affected) == 0:
+        return True
+    found = 0
+    while found < count and prepared.pairwise[memory.target[found]]:
+        found += 1
+    return found == count
+
+
+@shared
+def finish(memory, values, outcomes, count):
+    """Take back the values of rejected lanes and count what happened."""
+    accepted, changed, width = memory.accepted, memory.changed, memory.scratch.width
+    for lane in range(lanes_of(memory.scratch)):
+        changed[lane] = 0
+    moved = 0
+    for place in range(count):
+        variable = memory.target[place]
+        moved += keep_accepted(values, variable, memory.proposed, place, accepted, changed, width)
+    lanes = lanes_of(memory.scratch)
+    outcomes[PROPOSALS] += lanes
+    outcomes[NULL] += lanes - count_both(changed, changed, width)
+    outcomes[ACCEPTED] += count_both(changed, accepted, width)
+    outcomes[MOVED] += moved
+
+
+@shared
+def _differs(memory, values, place):
+    """Whether the proposal changes a target in any lane."""
+    variable = memory.target[place]
+    return rows_differ(values, variable, memory.proposed, place, memory.scratch.width)
+
+
+@shared
+def _exchange(memory, values, place):
+    exchange_rows(values, memory.target[place], memory.proposed, place, memory.scratch.width)
+
+
+@shared
+def _change_one_by_one(prepared, memory, values, count):
+    """Change pairwise variables in turn; each sees the earlier ones changed, so the sum is right.
+
+    Intermediate states need not be possible in general, so all factors must be finite.
+    """
+    moving = False
+    for place in range(count):
+        if _differs(memory, values, place):
+            moving = True
+            if prepared.path[memory.target[place]] == COUNT:
+                _add_counted_rise(prepared, memory, values, place)
+            elif prepared.affine[memory.target[place]]:
+                _add_rise(prepared, memory, values, place)
+            else:
+                _add_curved_rise(prepared, memory, values, place)
+            _exchange(memory, values, place)
+        if place % GAINS_TOGETHER == GAINS_TOGETHER - 1:
+            _add_gains(memory)
+    _add_gains(memory)
+    return moving
+
+
+@shared
+def _add_gains(memory):
+    """Add what has been gained to the change, and begin anew."""
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] += memory.gain[lane]
+        memory.gain[lane] = 0.0
+
+
+@shared
+def _add_counted_rise(prepared, memory, values, place):
+    """Add what changing one variable changes whose neighbours count alike."""
+    variable, width = memory.target[place], memory.scratch.width
+    counted, low, step = counted_field(prepared, variable)
+    gain, proposed = memory.gain, memory.proposed
+    add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
+
+
+@shared
+def _add_rise(prepared, memory, values, place):
+    """Add what changing one affine variable changes."""
+    variable, scratch = memory.target[place], memory.scratch
+    local_field(prepared, scratch, values, variable)
+    add_rise(memory.gain, scratch.field, values, variable, memory.proposed, place, scratch.width)
+
+
+@shared
+def _add_curved_rise(prepared, memory, values, place):
+    """Add what changing one variable with a curve changes."""
+    variable, scratch, proposed = memory.target[place], memory.scratch, memory.proposed
+    field, bend, width = scratch.field, scratch.bend, scratch.width
+    local_curve(prepared, scratch, values, variable)
+    add_curved_rise(memory.gain, field, bend, values, variable, proposed, place, width)
+
+
+@shared
+def _change_together(graph, memory, values, count):
+    """Change all targets at once, between two sums over the factors around them."""
+    moving = _list_affected(graph, memory, values, count)
+    if moving:
+        add_affected(graph, memory, values, memory.listed[HOW_MANY], -1.0)
+        for place in range(count):
+            _exchange(memory, values, place)
+        add_affected(graph, memory, values, memory.listed[HOW_MANY], 1.0)
+    return moving
+
+
+@shared
+def _list_affected(graph, memory, values, count):
+    """List the factors around the targets that change, each once; gives whether any does."""
+    moving = False
+    memory.listed[ROUND] += np.uint32(1)
+    memory.listed[HOW_MANY] = 0
+    if memory.listed[ROUND] == 0:  # after 2^32 rounds the numbers begin anew
+        memory.seen[:] = 0
+        memory.listed[ROUND] = 1
+    for place in range(count):
+        if not _differs(memory, values, place):
+            continue
+        moving = True
+        variable = memory.target[place]
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            factor = graph.incident[edge]
+            if memory.seen[factor] != memory.listed[ROUND]:
+                memory.seen[factor] = memory.listed[ROUND]
+                memory.affected[memory.listed[HOW_MANY]] = factor
+                memory.listed[HOW_MANY] += np.uint32(1)
+    return moving

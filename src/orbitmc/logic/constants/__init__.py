@@ -1,0 +1,1 @@
+"""Constants that are alike, exactly or nearly: renamings and relational approximations."""

@@ -1,0 +1,170 @@
+"""Constants that are nearly alike: classes of them, type by type.
+
+Like every approximation, classes only say where to jump. Constants that formulas name have no
+class, nor have those for which copies of a rule have weights of their own.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from orbitmc.graph.model import Model
+from orbitmc.logic.constants.constant_classes import Classes
+from orbitmc.logic.constants.fixed_constants import fixed_constants
+from orbitmc.logic.constants.relations import Relation, relations, rows_of
+from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.grounding.features import Features
+from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.equal_numbers import row_classes, snapped
+from orbitmc.symmetry.approximation.cluster_weights import require_clusters
+from orbitmc.symmetry.approximation.colours import cells
+from orbitmc.symmetry.approximation.kmeans import clusters_of_vectors
+
+
+def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
+    """Cluster the constants of each type by what is known about them (Venugopal & Gogate 2014).
+
+    They are compared by how many atoms of each relation they are known to be in, by the same of
+    those they are related to, on average, and by how many groundings of each rule, still
+    undecided, speak of them; all of it brought to one scale.
+    """
+    require_clusters(clusters)
+    known = list(relations(ground))
+    own = {kind: _counts(known, kind, size) for kind, size in _sizes(ground).items()}
+    undecided = _undecided(ground)
+    found = {}
+    for kind, free in free_constants(ground).items():
+        seen = np.hstack([own[kind], *_around(known, kind, own), undecided[kind]])
+        found[kind] = np.full(len(free), -1)
+        found[kind][free] = clusters_of_vectors(_standardised(seen[free]), clusters)
+    return found
+
+
+def by_messages(
+    ground: Ground, model: Model, *, rounds: int = 1, tolerance: float = 0.0
+) -> Classes:
+    """Put constants into one class when their atoms are alike after so many rounds of messages.
+
+    Lifted network construction, stopped early and with a tolerance (Singla, Nath & Domingos
+    2014): atoms pass colours as in `colours.cells`; constants of a class then have as many atoms
+    of every colour, predicate and place, beside the same named constants.
+    """
+    colour = cells(model, rounds=rounds, tolerance=tolerance)
+    free = free_constants(ground)
+    words = {kind: np.zeros(len(mark), dtype=np.uint64) for kind, mark in free.items()}
+    rng = np.random.default_rng(0)  # random words tell sums of different things apart
+    for atoms in ground.atoms.values():
+        variable = atoms.first + np.arange(atoms.variables)
+        rows = rows_of(ground, atoms, atoms.variable_codes())
+        kinds, exclusive = atoms.predicate.types, atoms.predicate.exclusive
+        named = [
+            np.where(free[kind][column], -1, column)
+            for kind, column in zip(kinds, rows.T, strict=True)
+        ]
+        for place, kind in enumerate(kinds):
+            if not exclusive[place]:
+                beside = [column for other, column in enumerate(named) if other != place]
+                keys = np.stack([colour[variable], *beside], axis=1)
+                _, which = np.unique(keys, axis=0, return_inverse=True)
+                drawn = rng.integers(2**64, size=len(variable), dtype=np.uint64)
+                np.add.at(words[kind], rows[:, place], drawn[which.reshape(-1)])
+    return {kind: _numbered(words[kind], mark) for kind, mark in free.items()}
+
+
+def free_constants(ground: Ground) -> dict[str, np.ndarray]:
+    """For each type, which constants no formula names, and no copy of a rule has its weight for."""
+    marks = fixed_constants(ground.program, ground.universe)
+    for number, rule in enumerate(ground.program.rules):
+        own = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
+        if len(np.unique(own)) > 1:
+            for name in rule.per_constant:
+                marks[rule.types[name]][:] = True
+    return {kind: ~mark for kind, mark in marks.items()}
+
+
+def _numbered(words: np.ndarray, free: np.ndarray) -> Ints:
+    found = np.full(len(words), -1)
+    found[free] = np.unique(words[free], return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _sizes(ground: Ground) -> dict[str, int]:
+    return {kind: ground.universe.size(kind) for kind in ground.universe.constants}
+
+
+def _counts(known: list[Relation], kind: str, size: int) -> Floats:
+    """How often each constant of a type stands at each place of each relation, by truth.
+
+    Atoms that say a constant twice count apart; soft evidence is added up.
+    """
+    columns: list[Floats] = [np.zeros(size)]
+    for relation in known:
+        rows = relation.arguments
+        again = (rows[:, :1] == rows).all(axis=1) & relation.is_among_equals
+        for place in np.flatnonzero([own == kind for own in relation.kinds]):
+            column = rows[:, place]
+            for truth in np.unique(relation.truth):
+                for mark in (again, ~again):
+                    chosen = column[mark & (relation.truth == truth)]
+                    columns.append(np.bincount(chosen, minlength=size).astype(np.float64))
+            columns.append(np.bincount(column, relation.log_odds, size).astype(np.float64))
+    return np.stack(columns, axis=1)
+
+
+def _around(known: list[Relation], kind: str, own: dict[str, Floats]) -> Iterator[Floats]:
+    """Averages over those to whom constants of a type are related."""
+    for relation in known:
+        if len(relation.kinds) != 2:
+            continue
+        for place in (0, 1):
+            if relation.kinds[place] == kind:
+                partner = own[relation.kinds[1 - place]]
+                here, there = relation.arguments[:, place], relation.arguments[:, 1 - place]
+                shape = (len(own[kind]), len(partner))
+                joined = csr_array((np.ones(len(here)), (here, there)), shape=shape)
+                totals = joined.sum(axis=1)
+                yield (joined @ partner) / np.maximum(totals, 1.0)[:, None]
+
+
+def _undecided(ground: Ground) -> dict[str, Floats]:
+    """How often undecided groundings of each rule speak of each constant, by type."""
+    rules, variables = len(ground.program.rules), len(ground.cardinality)
+    read = csr_array((variables, rules))
+    for part in ground.features:
+        read = read + _reading(part, ground, (variables, rules))
+    found = {}
+    for kind, size in _sizes(ground).items():
+        speak = csr_array((size, variables))
+        for atoms in ground.atoms.values():
+            rows = rows_of(ground, atoms, atoms.variable_codes())
+            own = zip(atoms.predicate.types, atoms.predicate.exclusive, strict=True)
+            for place, (other, exclusive) in enumerate(own):
+                if other == kind and not exclusive:
+                    variable = atoms.first + np.arange(atoms.variables)
+                    entries = (np.ones(len(variable)), (rows[:, place], variable))
+                    speak = speak + csr_array(entries, shape=speak.shape)
+        found[kind] = (speak @ read).toarray()
+    return found
+
+
+def _reading(part: Features, ground: Ground, shape: tuple[int, int]) -> csr_array:
+    """Which variables the groundings of which rules read, and how often."""
+    rule = np.searchsorted(ground.first_weight, part.weight, side="right") - 1
+    places = np.repeat(rule, part.scope.shape[1])
+    return csr_array((np.ones(len(places)), (part.scope.reshape(-1), places)), shape=shape)
+
+
+def _standardised(vectors: Floats) -> Floats:
+    """Mean zero and spread one in every column that has any, turned into few dimensions."""
+    spread = vectors.std(axis=0) if len(vectors) else np.zeros(1)
+    varied = spread > 1e-12
+    if not varied.any():
+        return np.zeros((len(vectors), 1))
+    scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / spread[varied]
+    first, which = row_classes(snapped(scaled))
+    if scaled.shape[1] > len(scaled):  # distances stay the same
+        left, lengths, _ = np.linalg.svd(scaled, full_matrices=False)
+        scaled = left * lengths
+    return scaled[first][which]  # equal rows stay equal, whatever rounding did

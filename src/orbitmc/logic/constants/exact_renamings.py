@@ -1,0 +1,168 @@
+"""Renamings of constants that change nothing, found among constants, not among ground atoms.
+
+A renaming that maps what is known to what is known, keeps the weights of a rule's copies, and
+leaves every constant alone that a formula names is a symmetry of the ground model. Constants are
+far fewer than atoms, so these symmetries are cheap to find.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from orbitmc.groups.permutation import Permutation
+from orbitmc.logic.constants.constant_classes import Classes
+from orbitmc.logic.constants.fixed_constants import fixed_constants
+from orbitmc.logic.constants.relations import relations
+from orbitmc.logic.constants.renaming import induced
+from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.equal_numbers import float_classes, row_classes
+from orbitmc.symmetry.detection.automorphisms import compile_once, hunt
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.generators import PointMoves
+
+Images = Mapping[str, Ints]
+"""For each type, where each constant goes."""
+
+
+@dataclass(frozen=True)
+class Renamings:
+    """A group of renamings: all permutations within classes, and others.
+
+    `classes` numbers the constants of each type so that those with equal numbers are
+    interchangeable; `others` are generators that move more than one class, or less than all of
+    it. `order` is None where it was not counted.
+    """
+
+    classes: Classes
+    others: tuple[Images, ...]
+    order: int | None
+    complete: bool
+    seconds: float
+    how: str
+
+    def swaps(self) -> Iterator[Images]:
+        """Swaps of neighbours that generate all permutations within classes."""
+        for kind, classes in self.classes.items():
+            order = np.argsort(classes, kind="stable")
+            for one, other in itertools.pairwise(order):
+                if classes[one] == classes[other]:
+                    images = np.arange(len(classes))
+                    images[[one, other]] = other, one
+                    yield {kind: images}
+
+
+def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
+    """Find the renamings of constants that leave a ground program unchanged."""
+    compile_once()
+    started = time.monotonic()
+    catch = hunt(constant_graph(ground), started=started, seconds=seconds)
+    first = first_constants(ground)
+    sizes = {kind: ground.universe.size(kind) for kind in first}
+    return Renamings(
+        classes={kind: catch.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
+        others=tuple(
+            _images(catch.moves, number, first, sizes) for number in _numbers(catch.moves)
+        ),
+        order=catch.order,
+        complete=catch.complete,
+        seconds=time.monotonic() - started,
+        how=catch.how,
+    )
+
+
+def induced_generators(ground: Ground, found: Renamings) -> Iterator[Permutation]:
+    """What the generators of a group of renamings do to variables, swaps first."""
+    for images in (*found.swaps(), *found.others):
+        yield induced(ground, images)
+
+
+def first_constants(ground: Ground) -> dict[str, int]:
+    """The number of the first constant of each type, when all stand in one row."""
+    sizes = [ground.universe.size(kind) for kind in ground.universe.constants]
+    begins = np.cumsum([0, *sizes])[:-1].tolist()
+    return dict(zip(ground.universe.constants, begins, strict=True))
+
+
+def constant_graph(ground: Ground) -> ColoredGraph:
+    """Points are constants; what is known of one is its colour, of two an arc, of more a vertex."""
+    first = first_constants(ground)
+    facts = [fact for fact in _facts(ground, first) if len(fact.label)]
+    total = sum(len(names) for names in ground.universe.constants.values())
+    drawing = Drawing(_colors(ground, facts, total))
+    offset = 0
+    for fact in facts:
+        if fact.rows.shape[1] == 2:
+            one, other = fact.rows.T
+            apart, labels = one != other, offset + 2 * fact.label
+            drawing.join(one[apart], other[apart], labels[apart], labels[apart] + 1)
+            offset += 2 * (int(fact.label.max()) + 1)
+        elif fact.rows.shape[1] > 2:
+            places = np.broadcast_to(np.arange(fact.rows.shape[1]), fact.rows.shape)
+            drawing.add_factors(fact.label, fact.rows, places)
+    return drawing.finished()
+
+
+@dataclass(frozen=True)
+class _Fact:
+    """Rows of constants with labels: equal labels mean that the same is known."""
+
+    rows: Ints
+    label: Ints
+
+
+def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
+    for relation in relations(ground):
+        begins = np.array([first[kind] for kind in relation.kinds], dtype=np.int64)
+        doubts = float_classes(relation.log_odds)
+        labels = row_classes(np.stack([relation.truth.astype(np.int64), doubts], axis=1))[1]
+        yield _Fact(relation.arguments + begins, labels)
+    for number, rule in enumerate(ground.program.rules):
+        kinds = [rule.types[name] for name in rule.per_constant]
+        begin, end = ground.first_weight[number], ground.first_weight[number + 1]
+        weights = _weight_classes(ground.weights[begin:end])
+        unusual = np.flatnonzero(weights != np.bincount(weights).argmax())
+        if kinds and len(unusual):
+            shape = [ground.universe.size(kind) for kind in kinds]
+            rows = np.stack(np.unravel_index(unusual, shape), axis=1)
+            yield _Fact(rows + np.array([first[kind] for kind in kinds]), weights[unusual])
+
+
+def _weight_classes(weights: Floats) -> Ints:
+    finite = np.isfinite(weights)
+    return np.where(finite, float_classes(np.where(finite, weights, 0.0)), -1) + 1
+
+
+def _colors(ground: Ground, facts: list[_Fact], total: int) -> Ints:
+    """By type, by name if a formula says it, and by what is known of a constant alone."""
+    sizes = [len(names) for names in ground.universe.constants.values()]
+    fixed = fixed_constants(ground.program, ground.universe)
+    marks = np.concatenate([np.zeros(0, bool), *fixed.values()])
+    columns = [np.repeat(np.arange(len(sizes)), sizes), np.where(marks, np.arange(total), -1)]
+    for fact in facts:
+        arity = fact.rows.shape[1]
+        if arity in (1, 2):
+            alone = fact.rows[:, 0] == fact.rows[:, arity - 1]
+            column = np.full(total, -1, dtype=np.int64)
+            column[fact.rows[alone, 0]] = fact.label[alone]
+            columns.append(column)
+    return row_classes(np.stack(columns, axis=1))[1]
+
+
+def _numbers(moves: PointMoves) -> range:
+    return range(len(moves.start) - 1)
+
+
+def _images(
+    moves: PointMoves, number: int, first: Mapping[str, int], sizes: Mapping[str, int]
+) -> Images:
+    """One generator, type by type."""
+    begin, end = moves.start[number], moves.start[number + 1]
+    row = np.arange(sum(sizes.values()))
+    row[moves.point[begin:end]] = moves.image[begin:end]
+    return {
+        kind: row[first[kind] : first[kind] + size] - first[kind] for kind, size in sizes.items()
+    }

@@ -1,0 +1,1 @@
+"""What is known about ground atoms, and which of them are asked about."""

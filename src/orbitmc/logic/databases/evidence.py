@@ -1,0 +1,236 @@
+"""Read databases: plain lines all at once by one expression, odd lines one by one."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
+from orbitmc.logic.databases.database import FALSE, TRUE, Database
+from orbitmc.logic.databases.fact_tables import FactTable, Key, flat_words
+from orbitmc.logic.databases.lines import Known, read_line, soft_value
+from orbitmc.logic.language.declarations import complaint_about, constants
+from orbitmc.logic.language.scanner import Source, Statement, without_comments
+from orbitmc.logic.language.syntax import Dialect, Program
+from orbitmc.machine.text import MEMORY, Text, quoted, read_text, require_memory, suggestion
+
+# Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
+LINE = re.compile(
+    r"^[ \t]*+(?:([01]?\.?\d++)[ \t]++)?+(!?)[ \t]*+([^\W\d][\w'-]*+)[ \t]*+\("
+    r"[ \t]*+([\w'-]++(?:[ \t]*+,[ \t]*+[\w'-]++)*+)[ \t]*+\)[ \t\r]*+$|^(.*)$",
+    re.MULTILINE,
+)
+SEPARATOR = re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE)
+BYTES_PER_CHARACTER = 20
+MOST_WARNINGS = 10
+
+
+def read_database(
+    path: str | Path, program: Program, *, dialect: Dialect | None = None, memory: int = MEMORY
+) -> Database:
+    """Read the evidence of one file, packed or not."""
+    text = read_text(path, memory=memory)
+    return parse_database(text.content, program, source=str(path), dialect=dialect, memory=memory)
+
+
+def read_databases(
+    path: str | Path, program: Program, *, dialect: Dialect | None = None, memory: int = MEMORY
+) -> tuple[Database, ...]:
+    """Read independent databases that lines of --- separate in one file."""
+    text = read_text(path, memory=memory)
+    return parse_databases(text.content, program, source=str(path), dialect=dialect, memory=memory)
+
+
+def parse_database(
+    text: str,
+    program: Program,
+    *,
+    source: str = "<text>",
+    dialect: Dialect | None = None,
+    memory: int = MEMORY,
+) -> Database:
+    """Read evidence; the dialect is the program's unless it is given."""
+    content = _content(text, source, memory)
+    separator = SEPARATOR.search(content.content)
+    if separator:
+        raise content.error(separator.start(), "--- separates databases; expected only one")
+    return _Reading(content, _speaking(program, dialect), memory).database()
+
+
+def parse_databases(
+    text: str,
+    program: Program,
+    *,
+    source: str = "<text>",
+    dialect: Dialect | None = None,
+    memory: int = MEMORY,
+) -> tuple[Database, ...]:
+    """Read independent databases that lines of --- separate."""
+    content = _content(text, source, memory).content
+    gaps = [found.span() for found in SEPARATOR.finditer(content)]
+    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(content)]
+    return tuple(
+        _Reading(
+            Source(source, "\n" * content.count("\n", 0, start) + content[start:end]),
+            _speaking(program, dialect),
+            memory,
+        ).database()
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def _content(text: str, source: str, memory: int) -> Source:
+    require_memory(source, BYTES_PER_CHARACTER * len(text), memory)
+    return without_comments(Text(source, text))
+
+
+def _speaking(program: Program, dialect: Dialect | None) -> Program:
+    return replace(program, dialect=dialect) if dialect else program
+
+
+class _Reading:
+    """A database while it is read."""
+
+    def __init__(self, source: Source, program: Program, memory: int) -> None:
+        self.source, self.program, self.memory = source, program, memory
+        self.errors: list[InputError] = []
+        self.warnings: list[str] = []
+        self.constants: dict[str, dict[str, None]] = {}
+        self.tables = {
+            name: FactTable(len(predicate.types)) for name, predicate in program.predicates.items()
+        }
+        self.values: dict[tuple[str, tuple[str, ...]], Key] = {}
+        self.undeclared: dict[str, list[int]] = {}
+        self.lines: list[tuple[str, ...]] = LINE.findall(source.content)
+
+    def database(self) -> Database:
+        self._gather()
+        self._check_undeclared()
+        for name, table in self.tables.items():
+            self._check(name, table)
+        if self.errors:
+            ordered = sorted(self.errors, key=lambda one: (one.line, one.column))
+            raise ManyInputError(ordered, unread=self._hopeless)
+        more = len(self.warnings) - MOST_WARNINGS
+        hidden = (
+            [f"{self.source.name}: {more} more atoms had another value before"] if more > 0 else []
+        )
+        return Database(
+            {name: table.facts() for name, table in self.tables.items() if table.truth},
+            {kind: tuple(names) for kind, names in self.constants.items()},
+            (*self.warnings[:MOST_WARNINGS], *hidden),
+        )
+
+    @property
+    def _hopeless(self) -> bool:
+        """Say whether so much is wrong that reading on helps no one."""
+        return len(self.errors) >= MOST_ERRORS
+
+    def _gather(self) -> None:
+        plain = {name: table.truth for name, table in self.tables.items()}
+        for number, (probability, sign, name, arguments, odd) in enumerate(self.lines):
+            if name:
+                known = plain.get(name)
+                if known is None:
+                    self.undeclared.setdefault(name, []).append(number)
+                    continue
+                if " " in arguments or "\t" in arguments:
+                    arguments = arguments.replace(" ", "").replace("\t", "")
+                if probability:
+                    self._soft(name, arguments, float(probability), sign, number)
+                    continue
+                truth = FALSE if sign else TRUE
+                if known.setdefault(arguments, truth) != truth:
+                    self._put(name, arguments, truth, 0.0, number)
+            elif odd and not odd.isspace():
+                self._odd(number, odd)
+                if self._hopeless:
+                    return
+
+    def _soft(self, name: str, key: Key, probability: float, sign: str, number: int) -> None:
+        if probability > 1:
+            self._odd(number, self._whole(number))
+        else:
+            self._put(name, key, *soft_value(probability, sign == "!"), number)
+
+    def _odd(self, number: int, text: str) -> None:
+        line = self._statement(number, text)
+        try:
+            named = sum(map(len, self.constants.values())) if "..." in text else 0
+            listed = "{" in text and constants(line, self.program.dialect, self.memory, named)
+            if listed and listed[0] not in self.program.constants:
+                near = suggestion(listed[0], self.program.constants)
+                raise line.error(0, f"the program has no type {quoted(listed[0])}{near}")
+            if listed:
+                self.constants.setdefault(listed[0], {}).update(dict.fromkeys(listed[1]))
+                return
+            for known in read_line(line, self.program):
+                self._note(known, number)
+        except ManyInputError as error:
+            self.errors.extend(error.errors)
+        except InputError as error:
+            self.errors.append(error)
+
+    def _note(self, known: Known, number: int) -> None:
+        plain = all(not complaint_about(word, self.program.dialect) for word in known.arguments)
+        key: Key = ",".join(known.arguments) if plain else known.arguments
+        if known.predicate in self.program.functions.values():
+            before = self.values.setdefault((known.predicate, known.arguments[1:]), key)
+            if before != key:
+                self.tables[known.predicate].remove(before)
+                self.values[known.predicate, known.arguments[1:]] = key
+                self._warn(number, f"another value of {known.predicate[:-1]} was given before")
+        self._put(known.predicate, key, known.truth, known.log_odds, number)
+
+    def _put(self, name: str, key: Key, truth: int, log_odds: float, number: int) -> None:
+        if self.tables[name].put(key, truth, log_odds):
+            words = key if isinstance(key, str) else ",".join(key)
+            self._warn(number, f"{name}({words}) had another value before; this one counts")
+
+    def _warn(self, number: int, warning: str) -> None:
+        self.warnings.append(f"{self.source.name}:{number + 1}: {warning}")
+
+    def _check_undeclared(self) -> None:
+        for name, numbers in islice(self.undeclared.items(), MOST_ERRORS):
+            message = f"the predicate {quoted(name)} is not declared"
+            message += suggestion(name, self.program.predicates)
+            if name in self.program.functions:
+                message = f"{name} is a function: write Value = {name}(...)"
+            if len(numbers) > 1:
+                message += f" (in {len(numbers)} lines)"
+            line = self._statement(numbers[0], self._whole(numbers[0]))
+            self.errors.append(line.error(line.text.index(name), message))
+
+    def _check(self, name: str, table: FactTable) -> None:
+        """Look at distinct words only; where a wrong one stands is found again when needed."""
+        plain = [key for key in table.truth if isinstance(key, str)]
+        wrong = any(key.count(",") + (key != "") != table.arity for key in plain)
+        words = set(flat_words(plain)) - {""}
+        complaints = {word: complaint_about(word, self.program.dialect) for word in words}
+        if wrong or any(complaints.values()):
+            self.errors.extend(islice(self._located(name, table.arity, complaints), MOST_ERRORS))
+
+    def _located(self, name: str, arity: int, complaints: dict[str, str]) -> Iterator[InputError]:
+        for number, (_, _, found, arguments, _) in enumerate(self.lines):
+            if found != name:
+                continue
+            line = self._statement(number, self._whole(number))
+            words = [word.strip() for word in arguments.split(",")]
+            if len(words) != arity:
+                wanted = f"{arity} argument{'s' if arity != 1 else ''}"
+                yield line.error(
+                    line.text.index(name), f"{name} takes {wanted}, found {len(words)}"
+                )
+                continue
+            for word in words:
+                if complaints[word]:
+                    yield line.error(line.text.index(word, line.text.index("(")), complaints[word])
+
+    def _whole(self, number: int) -> str:
+        start = self.source.line_start(number)
+        end = self.source.content.find("\n", start)
+        return self.source.content[start : end if end >= 0 else None]
+
+    def _statement(self, number: int, text: str) -> Statement:
+        return Statement(self.source, self.source.line_start(number), text).after(0)

@@ -1,0 +1,84 @@
+"""How ground atoms, and the variables that they became, are written."""
+
+import re
+
+import numpy as np
+
+from orbitmc.logic.databases.universe import Ints, Universe
+from orbitmc.logic.grounding.atoms import Atoms
+
+PLAIN = re.compile(r"[A-Z0-9][\w'-]*|-?\d+", re.ASCII)
+WORDS = {"exist", "forall", "and", "or", "not"}  # of formulas, in some dialect
+ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b", "\r": "\\r", "\f": "\\f"}
+)
+TRUTH = ("false", "true")
+
+
+def constant_text(name: str) -> str:
+    """A constant as programs write it: in quotes unless it could be mistaken for nothing else.
+
+    >>> constant_text("Anna"), constant_text("Mary Ann")
+    ('Anna', '"Mary Ann"')
+    """
+    if PLAIN.fullmatch(name) and name.lower() not in WORDS:
+        return name
+    return f'"{name.translate(ESCAPES)}"'
+
+
+def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:
+    """The names of atoms."""
+    columns = _columns(atoms, codes, universe)
+    return _joined(atoms.predicate.name, columns, len(codes))
+
+
+def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
+    """Names of a predicate's variables: the atom, or the block with `_` for its values."""
+    if not atoms.in_blocks:
+        return atom_names(atoms, atoms.unknown(), universe)
+    codes = np.flatnonzero(atoms.fixed < 0) * atoms.width
+    columns = _columns(atoms, codes, universe)
+    for place, exclusive in enumerate(atoms.predicate.exclusive):
+        if exclusive:
+            columns[place] = ["_"] * len(codes)
+    return _joined(atoms.predicate.name, columns, len(codes))
+
+
+def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
+    """Names of the values of a predicate's variables."""
+    if not atoms.in_blocks:
+        return [TRUTH] * atoms.variables
+    codes = np.arange(atoms.width)
+    columns = _columns(atoms, codes, universe)
+    marks = atoms.predicate.exclusive
+    chosen = [column for column, mark in zip(columns, marks, strict=True) if mark]
+    words = [",".join(row) for row in zip(*chosen, strict=True)]
+    everything = tuple(words)
+    excluded: dict[int, set[int]] = {}
+    for code in atoms.known[atoms.truth == 0]:
+        excluded.setdefault(int(code) // atoms.width, set()).add(int(code) % atoms.width)
+    return [
+        tuple(word for value, word in enumerate(words) if value not in excluded[block])
+        if block in excluded
+        else everything
+        for block in np.flatnonzero(atoms.fixed < 0).tolist()
+    ]
+
+
+def _columns(atoms: Atoms, codes: Ints, universe: Universe) -> list[list[str]]:
+    found = []
+    numbers = atoms.arguments(codes, universe)
+    for kind, column in zip(atoms.predicate.types, numbers, strict=True):
+        words = [constant_text(name) for name in universe.constants[kind]]
+        found.append([words[number] for number in column.tolist()])
+    return found
+
+
+def _joined(name: str, columns: list[list[str]], count: int) -> list[str]:
+    if not columns:
+        return [name] * count
+    if len(columns) == 1:
+        return [f"{name}({word})" for word in columns[0]]
+    if len(columns) == 2:
+        return [f"{name}({one},{other})" for one, other in zip(*columns, strict=True)]
+    return [f"{name}({','.join(row)})" for row in zip(*columns, strict=True)]

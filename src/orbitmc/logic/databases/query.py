@@ -1,0 +1,126 @@
+"""Which ground atoms a question is about."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.logic.databases.database import UNKNOWN
+from orbitmc.logic.databases.names import atom_names
+from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.logic.language.syntax import Program
+from orbitmc.machine.text import suggestion
+
+PATTERN = re.compile(r"\s*([^\s(),;]+)\s*(?:\(((?:[^()\"]|\"[^\"]*\")*)\))?\s*")
+SEPARATOR = re.compile(r",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)")  # a comma outside quotes
+WORD = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s,\"]+))\s*")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Atoms of a predicate: all, or those whose constants fit.
+
+    An argument is a constant (name, True) or a variable (name, False); equal variables stand for
+    equal constants.
+    """
+
+    predicate: str
+    arguments: tuple[tuple[str, bool], ...] | None
+
+
+@dataclass(frozen=True)
+class QueryAtoms:
+    """Ground atoms: their names, truth, and the variable and value of the unknown ones."""
+
+    names: tuple[str, ...]
+    status: NDArray[np.int8]
+    variable: Ints
+    value: Ints
+
+
+def read_query(text: str, program: Program) -> tuple[Pattern, ...]:
+    """Read atoms as in `Smokes,Cancer(x),Friends(Anna,x)`; commas or semicolons separate them."""
+    found, position = [], 0
+    while position < len(text):
+        match = PATTERN.match(text, position)
+        after = text[match.end() : match.end() + 1] if match else ""
+        if not match or after not in ("", ",", ";"):
+            raise InputError(
+                f"cannot read the query {text!r} from its character {position + 1} on; write for "
+                "example Smokes,Friends(Anna,x)"
+            )
+        found.append(_pattern(match[1], match[2], program))
+        position = match.end() + 1
+    if not found:
+        raise InputError("the query is empty; write for example Smokes,Friends(Anna,x)")
+    return tuple(found)
+
+
+def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
+    if name not in program.predicates:
+        raise InputError(
+            f"the query names {name!r}, which is no predicate{suggestion(name, program.predicates)}"
+        )
+    if inside is None:
+        return Pattern(name, None)
+    words = [WORD.fullmatch(part) for part in SEPARATOR.split(inside)]
+    arity = len(program.predicates[name].types)
+    if len(words) != arity or not all(words):
+        counted = "1 argument" if arity == 1 else f"{arity} arguments"
+        raise InputError(f"the query gives {name} {inside!r}, but it takes {counted}")
+    return Pattern(name, tuple(_argument(word[1], word[2]) for word in words if word))
+
+
+def _argument(quoted: str | None, plain: str) -> tuple[str, bool]:
+    if quoted is not None:
+        return re.sub(r"\\(.)", r"\1", quoted), True
+    return plain, plain[0].isupper() or plain[0].isdigit()
+
+
+def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:
+    """The atoms that fit any of the patterns, each once, in the order of the patterns."""
+    names: list[str] = []
+    columns: list[tuple[NDArray[np.int8], Ints, Ints]] = []
+    seen: dict[str, list[Ints]] = {}
+    for pattern in patterns:
+        atoms = ground.atoms[pattern.predicate]
+        codes = _fitting(ground, pattern)
+        for earlier in seen.setdefault(pattern.predicate, []):
+            codes = np.setdiff1d(codes, earlier)
+        seen[pattern.predicate].append(codes)
+        status = atoms.status(codes)
+        unknown = status == UNKNOWN
+        variable, value = np.full((2, len(codes)), -1, dtype=np.int64)
+        variable[unknown], value[unknown] = atoms.literals(codes[unknown])
+        names += atom_names(atoms, codes, ground.universe)
+        columns.append((status, variable, value))
+    status, variable, value = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return QueryAtoms(tuple(names), status, variable, value)
+
+
+def _fitting(ground: Ground, pattern: Pattern) -> Ints:
+    atoms = ground.atoms[pattern.predicate]
+    codes = np.arange(atoms.size)
+    if pattern.arguments is None:
+        return codes
+    columns = atoms.arguments(codes, ground.universe)
+    fits = np.ones(len(codes), dtype=bool)
+    bound: dict[str, Ints] = {}
+    kinds = atoms.predicate.types
+    for (word, is_constant), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
+        if is_constant:
+            numbers = ground.universe.numbers[kind]
+            if word not in numbers:
+                raise InputError(
+                    f"the query names {word!r}, which is no {kind}{suggestion(word, numbers)}"
+                )
+            fits &= column == numbers[word]
+        elif word in bound:
+            fits &= column == bound[word]
+        else:
+            bound[word] = column
+    return codes[fits]

@@ -1,0 +1,1 @@
+"""Formulas become features of variables."""

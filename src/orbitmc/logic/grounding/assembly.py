@@ -1,0 +1,171 @@
+"""From features and weights to a model: what reads the same variables adds up."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.ranges import WIDEST, large_rows
+from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.logic.databases.names import value_names, variable_names
+from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures
+from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.equal_numbers import distinct_rows
+
+
+@dataclass(frozen=True)
+class GroundModel(Model):
+    """A model whose variables are atoms, and the ground program that means it.
+
+    Once more evidence has removed variables it is a model like any other.
+    """
+
+    ground: Ground = field(kw_only=True, repr=False)
+
+
+def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
+    """The model that a ground program means, with the written weights or with others."""
+    names: list[str] = []
+    values: list[tuple[str, ...]] = []
+    for atoms in ground.atoms.values():
+        names += variable_names(atoms, ground.universe)
+        values += value_names(atoms, ground.universe)
+    return GroundModel(graph_of(ground, weights), tuple(names), tuple(values), ground=ground)
+
+
+def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
+    """The factor graph that a ground program means."""
+    chosen = ground.weights if weights is None else weights
+    builder = Builder(ground.cardinality)
+    builder.constant = _paid(ground.decided, chosen)
+    _add_fields(builder, ground, chosen)
+    wide = [part for part in ground.features if isinstance(part, TableFeatures)]
+    for shape in sorted({part.truth.shape for part in wide if part.truth.ndim > 1}):
+        _add_tables(builder, [part for part in wide if part.truth.shape == shape], chosen)
+    for part in ground.features:
+        if isinstance(part, ClauseFeatures):
+            _add_clauses(builder, part, chosen)
+    return builder.build()
+
+
+def _paid(decided: Ints, weights: Floats) -> float:
+    """What groundings earn that evidence made true; not a number beyond doubles."""
+    earning = np.isfinite(weights) & (decided > 0)
+    pairs = zip(decided[earning].tolist(), weights[earning].tolist(), strict=True)
+    earned = [count * weight for count, weight in pairs]
+    return exact_sum(earned) if np.isfinite(earned).all() else np.nan
+
+
+def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
+    """Features of single variables, and soft evidence, as one factor for each variable.
+
+    Weights in which others would be lost are factors of their own.
+    """
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(ground.cardinality)])
+    fields = np.zeros(start[-1])
+    np.add.at(fields, start[ground.soft.variable] + ground.soft.value, ground.soft.log_odds)
+    for part in ground.features:
+        if isinstance(part, TableFeatures) and part.truth.ndim == 1:
+            huge = np.isfinite(weights[part.weight]) & (np.abs(weights[part.weight]) > WIDEST)
+            _add_alone(builder, part.scope[huge], part.truth, weights[part.weight[huge]])
+            for value, gain in enumerate(_gains(weights[part.weight[~huge]], part.truth)):
+                np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
+    for size in np.unique(ground.cardinality):
+        variables = np.flatnonzero(ground.cardinality == size)
+        rows = fields[start[variables][:, None] + np.arange(size)]
+        some = rows.any(axis=1)
+        tables, which = distinct_rows(rows[some])
+        if len(tables):
+            builder.add_factors(variables[some][:, None], builder.add_tables(tables)[which])
+
+
+def _add_alone(builder: Builder, scope: Ints, truth: NDArray[np.bool_], weights: Floats) -> None:
+    """Features that are not added to others."""
+    if len(scope):
+        tables, which = distinct_rows(np.array(list(_gains(weights, truth))).T)
+        builder.add_factors(scope, builder.add_tables(tables)[which])
+
+
+def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Iterable[Floats]:
+    """What each entry of a truth table earns, for every feature."""
+    hard = np.isposinf(weights)
+    earned, lost = np.where(hard, 0.0, weights), np.where(hard, -np.inf, 0.0)
+    return (earned if holds else lost for holds in truth.reshape(-1))
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """Factors of one shape: rows of variables, ascending, and rows of log-potentials."""
+
+    scope: Ints
+    entries: Floats
+    entry_of: Ints
+
+
+def _add_tables(builder: Builder, parts: list[TableFeatures], weights: Floats) -> None:
+    """Features over several variables; those over the same ones become one factor."""
+    stacks: dict[tuple[int, ...], list[_Stack]] = {}
+    for part in parts:
+        for shape, stack in _sorted_scopes(part, weights):
+            stacks.setdefault(shape, []).append(stack)
+    for _, found in sorted(stacks.items()):
+        scope = np.concatenate([stack.scope for stack in found])
+        first = np.cumsum([0] + [len(stack.entries) for stack in found])
+        entry_of = np.concatenate(
+            [stack.entry_of + start for stack, start in zip(found, first[:-1], strict=True)]
+        )
+        entries = np.concatenate([stack.entries for stack in found])
+        _add_merged(builder, scope, entries, entry_of)
+
+
+def _sorted_scopes(
+    part: TableFeatures, weights: Floats
+) -> Iterable[tuple[tuple[int, ...], _Stack]]:
+    """Bring the variables of every feature into ascending order, tables along with them."""
+    orders = np.argsort(part.scope, axis=1, kind="stable")
+    for order in np.unique(orders, axis=0):
+        rows = (orders == order).all(axis=1)
+        truth = part.truth.transpose(order)
+        numbers, entry_of = np.unique(part.weight[rows], return_inverse=True)
+        gains = np.array(list(_gains(weights[numbers], truth))).T
+        scope = part.scope[rows][:, order]
+        yield truth.shape, _Stack(scope, gains, entry_of.reshape(-1))
+
+
+def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) -> None:
+    """Add factors over the same variables up; those in which others would be lost stay alone."""
+    unique, group = distinct_rows(scope)
+    large = large_rows(entries)[entry_of]
+    count = np.bincount(group, weights=~large, minlength=len(unique))
+    alone = large | (count[group] == 1)
+    if alone.any():
+        used, which = np.unique(entry_of[alone], return_inverse=True)
+        numbers = builder.add_tables(entries[used])
+        builder.add_factors(scope[alone], numbers[which.reshape(-1)])
+    shared = np.flatnonzero(count > 1)
+    if len(shared):
+        place = np.cumsum(count > 1) - 1
+        sums = np.zeros((len(shared), entries.shape[1]))
+        np.add.at(sums, place[group[~alone]], entries[entry_of[~alone]])
+        tables, which = distinct_rows(sums)
+        builder.add_factors(unique[shared], builder.add_tables(tables)[which])
+
+
+def _add_clauses(builder: Builder, part: ClauseFeatures, weights: Floats) -> None:
+    used, which = np.unique(part.weight, return_inverse=True)
+    tables = [_clause_table(float(weights[number]), part.holds) for number in used]
+    numbers = builder.add_tables(np.array(tables))
+    builder.add_clauses(part.scope, part.satisfying, numbers[which.reshape(-1)])
+
+
+def _clause_table(weight: float, holds: bool) -> list[float]:
+    """Log-potentials of a clause that is not satisfied, and of one that is."""
+    if weight == np.inf:
+        return [-np.inf, 0.0] if holds else [0.0, -np.inf]
+    return [0.0, weight] if holds else [weight, 0.0]

@@ -1,0 +1,164 @@
+"""All bindings of a formula's variables that evidence leaves interesting, chunk by chunk.
+
+Guards on closed predicates are joined by an embedded database, on the few atoms that are not
+false; the variables that no guard mentions run over all constants of their type.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orbitmc.logic.databases.universe import Ints, Universe
+from orbitmc.logic.grounding.atoms import Atoms
+from orbitmc.logic.grounding.expansion import Guard
+from orbitmc.logic.language.syntax import Atom, Constant, Variable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MOST_JOINED = 2**22  # rows of a join that are held at once
+WORTH_JOINING = 0.5  # of a predicate's atoms are possible: joining more would not prune
+
+
+class Tables:
+    """An embedded database with the possible atoms of every predicate that was asked for."""
+
+    def __init__(self, atoms: Mapping[str, Atoms], universe: Universe) -> None:
+        self.atoms, self.universe = atoms, universe
+        self._registered: dict[str, str] = {}
+
+    @cached_property
+    def connection(self) -> "DuckDBPyConnection":
+        import duckdb
+
+        connection = duckdb.connect(":memory:")
+        connection.execute("SET threads = 1")  # rows come in the same order every time
+        return connection
+
+    def table(self, predicate: str) -> str:
+        """The name of the table of a predicate's possible atoms."""
+        if predicate not in self._registered:
+            name = f"atoms_{len(self._registered)}"
+            own = self.atoms[predicate]
+            columns = own.arguments(own.possible(), self.universe)
+            named = {f"a{place}": column for place, column in enumerate(columns)}
+            self.connection.register(name, named)
+            self._registered[predicate] = name
+        return self._registered[predicate]
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """How to enumerate bindings: a join, and variables that run freely."""
+
+    tables: Tables
+    sizes: Mapping[str, int]
+    query: str
+    column_of: Mapping[str, str]
+
+    @cached_property
+    def joined(self) -> tuple[str, ...]:
+        """Variables that the join binds."""
+        return tuple(name for name in self.sizes if name in self.column_of)
+
+    @cached_property
+    def free(self) -> tuple[str, ...]:
+        """Variables that run over all their constants."""
+        return tuple(name for name in self.sizes if name not in self.column_of)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows the join has."""
+        if not self.query:
+            return 1
+        found = self.tables.connection.execute(f"SELECT count(*) {self.query}").fetchall()
+        return int(found[0][0])
+
+    @cached_property
+    def count(self) -> int:
+        """How many bindings there are."""
+        return self.rows * self._copies
+
+    @cached_property
+    def _copies(self) -> int:
+        total = 1
+        for name in self.free:
+            total *= self.sizes[name]
+        return total
+
+    def chunks(self, most: int) -> Iterator[tuple[dict[str, Ints], int]]:
+        """The bindings, and how many, at most so many at a time."""
+        for columns, rows in self._joins():
+            total = rows * self._copies
+            for start in range(0, total, most):
+                stop = min(start + most, total)
+                yield self._crossed(columns, np.arange(start, stop)), stop - start
+
+    def _crossed(self, columns: Mapping[str, Ints], number: Ints) -> dict[str, Ints]:
+        row, rest = np.divmod(number, self._copies)
+        found = {name: columns[name][row] for name in self.joined}
+        for name in reversed(self.free):
+            rest, found[name] = np.divmod(rest, self.sizes[name])
+        return found
+
+    def _joins(self) -> Iterator[tuple[Mapping[str, Ints], int]]:
+        """The join's columns, in pieces that fit."""
+        if not self.query:
+            yield {}, 1
+            return
+        if not self.joined:
+            yield {}, self.rows
+            return
+        pieces = min(-(-self.rows // MOST_JOINED), self.sizes[self.joined[0]])
+        edges = np.linspace(0, self.sizes[self.joined[0]], pieces + 1).astype(int)
+        for low, high in itertools.pairwise(edges):
+            columns = self._fetched(int(low), int(high))
+            yield columns, len(columns[self.joined[0]])
+
+    def _fetched(self, low: int, high: int) -> Mapping[str, Ints]:
+        names = [f"{self.column_of[name]} AS v{n}" for n, name in enumerate(self.joined)]
+        first = self.column_of[self.joined[0]]
+        piece = f"{self.query} AND {first} >= {low} AND {first} < {high}"
+        found: Any = self.tables.connection.execute(
+            f"SELECT {', '.join(names)} {piece}"
+        ).fetchnumpy()
+        return {
+            name: np.asarray(found[f"v{n}"], dtype=np.int64) for n, name in enumerate(self.joined)
+        }
+
+
+def bindings(guards: Sequence[Guard], sizes: Mapping[str, int], tables: Tables) -> Bindings:
+    """Plan how to enumerate the bindings of variables, pruned by guards on evidence."""
+    places: dict[str, str] = {}
+    sources: list[str] = []
+    conditions: list[str] = []
+    for guard in guards:
+        if not _joinable(guard, tables):
+            continue
+        assert isinstance(guard.part, Atom)
+        alias = f"t{len(sources)}"
+        sources.append(f"{tables.table(guard.part.predicate)} AS {alias}")
+        kinds = tables.atoms[guard.part.predicate].predicate.types
+        for place, (term, kind) in enumerate(zip(guard.part.arguments, kinds, strict=True)):
+            column = f"{alias}.a{place}"
+            if isinstance(term, Constant):
+                conditions.append(f"{column} = {tables.universe.numbers[kind][term.name]}")
+            elif isinstance(term, Variable):
+                if term.name in places:
+                    conditions.append(f"{column} = {places[term.name]}")
+                places.setdefault(term.name, column)
+    query = f"FROM {', '.join(sources)} WHERE {' AND '.join(['true', *conditions])}"
+    return Bindings(tables, sizes, query if sources else "", places)
+
+
+def _joinable(guard: Guard, tables: Tables) -> bool:
+    part = guard.part
+    if not isinstance(part, Atom) or not guard.needed or not part.arguments:
+        return False
+    plain = all(isinstance(term, Constant | Variable) for term in part.arguments)
+    own = tables.atoms[part.predicate]
+    return plain and own.possible_count() <= WORTH_JOINING * own.size

@@ -1,0 +1,119 @@
+"""What a weight means to Alchemy: formulas are split into clauses, which share the weight.
+
+A formula becomes a conjunction of clauses; those of a single literal are joined into one negated
+clause with the opposite weight; the weight is divided by the number of clauses; each clause is
+grounded over its own variables. Hard formulas mean the same either way and stay whole.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from orbitmc.errors import LimitError
+from orbitmc.logic.databases.universe import Universe
+from orbitmc.logic.grounding.expansion import negation_normal, without_quantifiers
+from orbitmc.logic.language.syntax import (
+    And,
+    Exist,
+    Forall,
+    Formula,
+    Not,
+    Or,
+    Program,
+    Rule,
+    Truth,
+    parts,
+    with_parts,
+)
+
+MOST_CLAUSES = 2**12
+
+Clause = tuple[Formula, ...]
+
+
+def split_into_clauses(program: Program, universe: Universe) -> Program:
+    """The program with every soft formula split as Alchemy does."""
+    rules = [clause for rule in program.rules for clause in _split(rule, universe)]
+    return replace(program, rules=tuple(rules))
+
+
+def meanings_differ(rule: Rule) -> bool:
+    """Whether splitting a formula into clauses changes what its weight means."""
+    if rule.weight == np.inf:
+        return False
+    formula = negation_normal(rule.formula)
+    return _has(formula, Forall) or not _is_simple(formula)
+
+
+def _is_simple(formula: Formula) -> bool:
+    """Whether it is a disjunction, perhaps under EXIST, or a conjunction of literals."""
+    match formula:
+        case And(found) | Or(found):
+            return not any(parts(part) and not isinstance(part, Not) for part in found)
+        case Exist(_, body):
+            return (isinstance(body, Or | Exist) and _is_simple(body)) or not parts(body)
+    return True
+
+
+def _has(formula: Formula, kind: type) -> bool:
+    return isinstance(formula, kind) or any(_has(part, kind) for part in parts(formula))
+
+
+def _split(rule: Rule, universe: Universe) -> Iterator[Rule]:
+    if rule.weight == np.inf:
+        yield rule
+        return
+    formula = _dropped(negation_normal(rule.formula))
+    formula = negation_normal(without_quantifiers(formula, rule.types, universe))
+    clauses = list(_clauses(formula, rule))
+    units = [clause[0] for clause in clauses if len(clause) == 1]
+    longer = [clause for clause in clauses if len(clause) > 1]
+    share = len(longer) + bool(units)
+    weight = None if rule.weight is None else rule.weight / max(share, 1)
+    for clause in longer:
+        yield replace(rule, formula=Or(clause), weight=weight)
+    if units:
+        joined = units[0] if len(units) == 1 else And(tuple(units))
+        yield replace(rule, formula=joined, weight=weight)
+
+
+def _dropped(formula: Formula) -> Formula:
+    """Leave FORALL out where its variables can become free."""
+    match formula:
+        case Forall(_, body):
+            return _dropped(body)
+        case And() | Or():
+            return with_parts(formula, _dropped)
+    return formula
+
+
+def _clauses(formula: Formula, rule: Rule) -> Iterator[Clause]:
+    """Clauses of a formula in negation normal form, without tautologies and repetitions."""
+    seen: set[frozenset[Formula]] = set()
+    for clause in _distributed(formula, rule):
+        literals = tuple(dict.fromkeys(part for part in clause if part != Truth(False)))
+        negated = {negation_normal(part, False) for part in literals}
+        if Truth(True) in literals or negated & set(literals):
+            continue
+        if frozenset(literals) not in seen:
+            seen.add(frozenset(literals))
+            yield literals or (Truth(False),)
+
+
+def _distributed(formula: Formula, rule: Rule) -> list[Clause]:
+    match formula:
+        case And(found):
+            return [clause for part in found for clause in _distributed(part, rule)]
+        case Or(found):
+            products: list[Clause] = [()]
+            for part in found:
+                own = _distributed(part, rule)
+                if len(products) * len(own) > MOST_CLAUSES:
+                    raise LimitError(
+                        f"{rule.place}: splitting this formula gives more than {MOST_CLAUSES} "
+                        "clauses; the weight meaning `formula` needs no splitting"
+                    )
+                products = [left + right for left in products for right in own]
+            return products
+    return [(formula,)]

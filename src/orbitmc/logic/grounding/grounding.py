@@ -1,0 +1,210 @@
+"""Replace every formula by those of its groundings that evidence leaves undecided."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
+from orbitmc.logic.databases.database import Database
+from orbitmc.logic.databases.universe import Ints, Universe, universe
+from orbitmc.logic.grounding.atoms import Atoms, known_atoms
+from orbitmc.logic.grounding.bindings import Tables
+from orbitmc.logic.grounding.features import Features
+from orbitmc.logic.grounding.folding import renumbered, templates
+from orbitmc.logic.grounding.rule_grounding import RuleGrounder
+from orbitmc.logic.language.syntax import Program, Rule, atoms_of
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.text import in_words, suggestion
+
+MOST_GROUNDINGS = 10**8
+BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
+MEMORY = 4 * 2**30
+
+Watch = Callable[[Rule, int], None]
+
+
+@dataclass(frozen=True)
+class World:
+    """Which predicates are open (what is not listed may be true) against their custom.
+
+    Without a query, all atoms that are not known are asked about.
+    """
+
+    query: frozenset[str] | None = None
+    opened: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+
+    @property
+    def named(self) -> frozenset[str]:
+        return (self.query or frozenset()) | self.opened | self.closed
+
+    def asks_about(self, name: str) -> bool:
+        return self.query is None or name in self.query
+
+
+@dataclass(frozen=True)
+class Soft:
+    """Soft evidence: what it adds to the log-weight of a variable's value."""
+
+    variable: Ints
+    value: Ints
+    log_odds: Floats
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A program on its constants: variables, features, and a number for each weight.
+
+    `first_weight[r]` is the first weight of rule `r`, whose copies are numbered by the constants
+    of its `per_constant` variables, the last fastest. `decided` counts the groundings of each
+    weight that evidence made true.
+    """
+
+    program: Program
+    universe: Universe
+    atoms: Mapping[str, Atoms]
+    cardinality: Ints
+    features: tuple[Features, ...]
+    soft: Soft
+    weights: Floats
+    first_weight: Ints
+    decided: Ints
+
+    @property
+    def groundings(self) -> int:
+        """How many groundings evidence leaves undecided."""
+        return sum(len(features.weight) for features in self.features)
+
+
+def ground(
+    program: Program,
+    database: Database,
+    world: World | None = None,
+    *,
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+    watch: Watch | None = None,
+) -> Ground:
+    """Ground a program on its constants, given evidence.
+
+    A predicate with evidence is closed (unlisted atoms are false) unless it is asked about or
+    opened; one without is open unless it is closed by name. In other dialects than Alchemy's,
+    evidence closes nothing. `watch` hears of every rule with the number of its bindings, before
+    they are made; of rules that differ only in constants, together.
+    """
+    everything = universe(program, [database])
+    atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
+    sizes = [own.cardinality() for own in atoms.values()]
+    cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
+    copies = np.array([_copies(rule, everything) for rule in program.rules], dtype=np.int64)
+    first_weight = np.concatenate([np.zeros(1, np.int64), np.cumsum(copies)])
+    decided = np.zeros(first_weight[-1], dtype=np.int64)
+    tables = Tables(atoms, everything)
+    features: list[Features] = []
+    spent = 0
+    for template in templates(program.rules, first_weight, program.predicates, everything):
+        rule, weight_of = template.rule, template.weight_of
+        try:
+            grounder = RuleGrounder(rule, everything, atoms, cardinality, tables)
+            spent += _within_limits(grounder, spent, max_groundings, memory)
+            if watch is not None:
+                watch(rule, grounder.bindings.count)
+            found = grounder.ground(0)
+        except OrbitError as error:
+            raise _placed(error, rule) from None
+        features += [renumbered(part, weight_of) for part in found.features]
+        decided[weight_of[weight_of >= 0]] += found.true[weight_of >= 0]
+    written = [np.nan if rule.weight is None else rule.weight for rule in program.rules]
+    return Ground(
+        program=program,
+        universe=everything,
+        atoms=atoms,
+        cardinality=cardinality,
+        features=tuple(features),
+        soft=soft,
+        weights=np.repeat(np.array(written, dtype=np.float64), copies),
+        first_weight=first_weight,
+        decided=decided,
+    )
+
+
+def is_closed(name: str, program: Program, database: Database, world: World) -> bool:
+    """Whether unlisted atoms of a predicate are false; evidence closes it in Alchemy only."""
+    if name in (world.query or ()) or name in world.opened:
+        return False
+    if name in world.closed or name in program.functions.values():
+        return True
+    declared = program.predicates[name].closed
+    if declared is not None:
+        return declared
+    return program.dialect == "alchemy" and name in database.facts
+
+
+def _all_atoms(
+    program: Program, database: Database, everything: Universe, world: World, memory: int
+) -> tuple[dict[str, Atoms], Soft]:
+    for name in sorted(world.named):
+        if name not in program.predicates:
+            near = suggestion(name, program.predicates)
+            raise InputError(f"there is no predicate {name!r}{near}")
+    used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
+    found: dict[str, Atoms] = {}
+    soft: list[tuple[Ints, Ints, Floats]] = []
+    first = 0
+    for name, predicate in program.predicates.items():
+        idle = name not in used and not world.asks_about(name)
+        closed = idle or is_closed(name, program, database, world)
+        atoms, codes, log_odds = known_atoms(
+            predicate, database.facts.get(name), everything, closed=closed
+        )
+        found[name] = replace(atoms, first=first)
+        first += atoms.variables
+        _require_room(name, first, memory)
+        soft.append((*found[name].literals(codes), log_odds))
+    columns = [np.concatenate([part[place] for part in soft]) for place in range(3)] if soft else []
+    return found, Soft(*columns) if soft else Soft(*np.zeros((3, 0), dtype=np.int64))
+
+
+def _require_room(name: str, variables: int, memory: int) -> None:
+    needed = variables * 256
+    if needed > memory:
+        raise LimitError(
+            f"with {name} there are {variables:,} unknown atoms, which take about "
+            f"{in_words(needed)}, over the memory limit of {in_words(memory)}; close predicates "
+            "that are known, give their evidence, or ask about other predicates only"
+        )
+
+
+def _copies(rule: Rule, everything: Universe) -> int:
+    total = 1
+    for name in rule.per_constant:
+        total *= everything.size(rule.types[name])
+    return total
+
+
+def _within_limits(grounder: RuleGrounder, spent: int, max_groundings: int, memory: int) -> int:
+    """How many bindings a rule adds; refused if that is too many."""
+    count = grounder.bindings.count
+    if spent + count > max_groundings:
+        raise LimitError(
+            f"this formula has {count:,} groundings that evidence does not rule out, and "
+            f"{spent:,} come from those before it: over the limit of {max_groundings:,}"
+        )
+    needed = (spent + count) * grounder.width * BYTES_PER_LITERAL
+    if needed > memory:
+        raise LimitError(
+            f"the {count:,} groundings of this formula take about {in_words(needed)}, over the "
+            f"memory limit of {in_words(memory)}"
+        )
+    return count
+
+
+def _placed(error: OrbitError, rule: Rule) -> OrbitError:
+    """The same error, with the place of the rule."""
+    if isinstance(error, InputError) and error.source is None:
+        place = rule.place
+        return InputError(error.message, source=place.source, line=place.line, column=place.column)
+    if isinstance(error, LimitError | ContradictionError):
+        return type(error)(f"{rule.place}: {error}")
+    return error

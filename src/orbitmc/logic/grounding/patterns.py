@@ -1,0 +1,259 @@
+"""From columns of atoms to features: clauses row by row, other formulas by their patterns.
+
+The rows of a chunk are groundings, its columns the atoms of the formula. Every atom is false,
+true, or "variable v has value a"; formulas whose atoms look alike share one truth table.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import LimitError
+from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
+from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.grounding.features import ClauseFeatures, Features, TableFeatures
+from orbitmc.logic.language.syntax import (
+    And,
+    Atom,
+    Comparison,
+    Exist,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    Truth,
+)
+
+Part = Atom | Comparison
+Bools = NDArray[np.bool_]
+TruthOf = Callable[[Sequence[Bools]], Bools]
+"""The truth of groundings, from the truth of their columns."""
+
+MOST_ENTRIES = 2**16  # of a truth table
+SHORT = 2  # clauses up to this length become tables, which add up when they meet
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The atoms of some groundings: truth, and for unknown ones a variable and its value.
+
+    `size` says how many values the variable has, 0 where there is none. Several columns may be
+    the same atom.
+    """
+
+    status: NDArray[np.int8]
+    variable: Ints
+    value: Ints
+    size: Ints
+    weight: Ints
+
+    def take(self, rows: Bools) -> "Columns":
+        return Columns(
+            self.status[rows],
+            self.variable[rows],
+            self.value[rows],
+            self.size[rows],
+            self.weight[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Groundings that evidence decides: their truth and weights."""
+
+    holds: bool
+    weight: Ints
+
+
+def literals(formula: Formula) -> tuple[list[tuple[Part, bool]], bool] | None:
+    """Parts and signs of a clause, if the formula is one (True) or a negated one (False)."""
+    signed = _literal(formula)
+    if signed is not None:
+        return [signed], True
+    if isinstance(formula, And | Or):
+        found = [_literal(part) for part in formula.parts]
+        if all(one is not None for one in found):
+            clause = isinstance(formula, Or)
+            return [(one[0], one[1] == clause) for one in found if one is not None], clause
+    return None
+
+
+def _literal(formula: Formula) -> tuple[Part, bool] | None:
+    match formula:
+        case Atom() | Comparison():
+            return formula, True
+        case Not(Atom() | Comparison() as body):
+            return body, False
+    return None
+
+
+def clause_features(
+    columns: Columns, signs: Sequence[bool], holds: bool
+) -> Iterator[Features | Decided]:
+    """Features of clauses: one column for each literal."""
+    columns = _without_repeats(columns, np.asarray(signs))
+    wanted = np.where(signs, TRUE, FALSE)
+    satisfied = (columns.status == wanted).any(axis=1)
+    yield Decided(holds, columns.weight[satisfied])
+    rest = columns.take(~satisfied)
+    unknown = rest.status == UNKNOWN
+    length = unknown.sum(axis=1)
+    yield Decided(not holds, rest.weight[length == 0])
+    for count in np.unique(length[length > 0]):
+        some = rest.take(length == count)
+        order = np.argsort(some.status != UNKNOWN, axis=1, kind="stable")[:, :count]
+        scope = np.take_along_axis(some.variable, order, axis=1)
+        value = np.take_along_axis(some.value, order, axis=1)
+        sign = np.asarray(signs)[order]
+        odd = _needs_table(scope, sign, np.take_along_axis(some.size, order, axis=1)) | (
+            count <= SHORT
+        )
+        yield from table_features(some.take(odd), clause_truth(signs, holds))
+        satisfying = np.where(sign, value, 1 - value)
+        if not odd.all():
+            yield ClauseFeatures(scope[~odd], satisfying[~odd], holds, some.weight[~odd])
+
+
+def _without_repeats(columns: Columns, signs: Bools) -> Columns:
+    """Settle repeated literals of binary variables: the second of two equal ones adds nothing.
+
+    A literal beside its negation makes the clause true.
+    """
+    if len(signs) < 2 or not len(columns.weight):
+        return columns
+    binary = columns.size == 2
+    satisfying = np.where(signs, columns.value, 1 - columns.value)
+    alone = -1 - np.arange(len(signs))  # differ from each other and from all variables
+    order = np.argsort(np.where(binary, 2 * columns.variable + satisfying, alone), axis=1)
+    key = np.where(binary, columns.variable, alone)
+    before, after = (np.take_along_axis(key, part, 1) for part in (order[:, :-1], order[:, 1:]))
+    rows, places = np.nonzero(before == after)
+    if not len(rows):
+        return columns
+    first, second = order[rows, places], order[rows, places + 1]
+    equal = satisfying[rows, first] == satisfying[rows, second]
+    status = columns.status.copy()
+    status[rows, second] = np.where(signs[second] == equal, FALSE, TRUE)
+    return replace(columns, status=status)
+
+
+def _needs_table(scope: Ints, sign: Bools, size: Ints) -> Bools:
+    """Rows that read a variable twice, or want "not this value" of one with several."""
+    ordered = np.sort(scope, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    return np.asarray(repeated | ((size > 2) & ~sign).any(axis=1))
+
+
+def clause_truth(signs: Sequence[bool], holds: bool) -> TruthOf:
+    """The truth of a clause, or of a negated one, with a column for each literal."""
+
+    def truth(columns: Sequence[Bools]) -> Bools:
+        signed = [column == sign for column, sign in zip(columns, signs, strict=True)]
+        return np.asarray(np.logical_or.reduce(signed) == holds)
+
+    return truth
+
+
+def formula_truth(formula: Formula, parts: Sequence[Part]) -> TruthOf:
+    """The truth of a formula with a column for each of its parts, none of them twice."""
+    return lambda columns: evaluate(formula, dict(zip(parts, columns, strict=True)))
+
+
+def table_features(columns: Columns, truth_of: TruthOf) -> Iterator[Features | Decided]:
+    """Features of any formula: rows whose atoms look alike share a truth table."""
+    if not len(columns.weight):
+        return
+    slot = _slots(columns)
+    value = np.where(slot >= 0, columns.value, 0)
+    status = columns.status.astype(np.int64)
+    labels, first = _classes(np.concatenate([status, slot, value, columns.size], axis=1))
+    for label, row in enumerate(first):
+        same = columns.take(labels == label)
+        places = np.unique(slot[row][slot[row] >= 0])
+        truth = _truth_table(columns, int(row), slot[row], places, truth_of)
+        scope = same.variable[:, places]
+        truth, scope = _without_idle(truth, scope)
+        if truth.ndim:
+            yield TableFeatures(scope, truth, same.weight)
+        else:
+            yield Decided(bool(truth), same.weight)
+
+
+def _slots(columns: Columns) -> Ints:
+    """For every unknown atom, the first column that reads the same variable; else -1."""
+    width = columns.variable.shape[1]
+    slot = np.full(columns.variable.shape, -1, dtype=np.int64)
+    unknown = columns.status == UNKNOWN
+    for column in reversed(range(width)):
+        for earlier in range(column + 1):
+            same = (columns.variable[:, earlier] == columns.variable[:, column]) & (
+                unknown[:, earlier] & unknown[:, column] & (slot[:, column] < 0)
+            )
+            slot[same, column] = earlier
+    return slot
+
+
+def _classes(keys: Ints) -> tuple[Ints, Ints]:
+    """Number equal rows alike; also the first row of each class."""
+    code = np.zeros(len(keys), dtype=np.int64)
+    for column in keys.T:
+        low, high = int(column.min()), int(column.max())
+        if low == high:
+            continue
+        _, code = np.unique(code * (high - low + 1) + (column - low), return_inverse=True)
+    _, first, labels = np.unique(code, return_index=True, return_inverse=True)
+    return labels, first
+
+
+def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, truth_of: TruthOf) -> Bools:
+    """The truth of the formula for all values of the variables of one row."""
+    shape = tuple(int(columns.size[row, place]) for place in places)
+    if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
+        raise LimitError(
+            f"a grounding of this formula is a table over {len(shape)} unknown atoms, with more "
+            f"than {MOST_ENTRIES} entries; a disjunction or conjunction of atoms needs none, and "
+            "the weight meaning `alchemy` splits formulas into disjunctions"
+        )
+    axis = {int(place): number for number, place in enumerate(places)}
+    grid = np.indices(shape) if shape else np.zeros((0,))
+    truths = [
+        grid[axis[int(slot[column])]] == columns.value[row, column]
+        if status == UNKNOWN
+        else np.full(shape, status == TRUE)
+        for column, status in enumerate(columns.status[row])
+    ]
+    return np.broadcast_to(truth_of(truths), shape)
+
+
+def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
+    """The truth of a formula without quantifiers, from the truth of its parts."""
+    match formula:
+        case Atom() | Comparison():
+            return truth[formula]
+        case Truth(holds):
+            return np.asarray(holds)
+        case Not(body):
+            return ~evaluate(body, truth)
+        case And(parts):
+            return np.asarray(np.logical_and.reduce([evaluate(part, truth) for part in parts]))
+        case Or(parts):
+            return np.asarray(np.logical_or.reduce([evaluate(part, truth) for part in parts]))
+        case Implies(left, right):
+            return ~evaluate(left, truth) | evaluate(right, truth)
+        case Iff(left, right):
+            return np.asarray(evaluate(left, truth) == evaluate(right, truth))
+        case Exist() | Forall():
+            raise AssertionError("quantifiers are replaced before")
+
+
+def _without_idle(truth: Bools, scope: Ints) -> tuple[Bools, Ints]:
+    """Drop variables that do not matter."""
+    for axis in reversed(range(truth.ndim)):
+        if (truth == truth.take([0], axis=axis)).all():
+            truth = np.asarray(truth.take(0, axis=axis))
+            scope = np.delete(scope, axis, axis=1)
+    return truth, scope

@@ -1,0 +1,177 @@
+"""Ground one rule: bindings in, features out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import ContradictionError
+from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
+from orbitmc.logic.databases.universe import Ints, Universe
+from orbitmc.logic.grounding.atoms import Atoms
+from orbitmc.logic.grounding.bindings import Tables, bindings
+from orbitmc.logic.grounding.expansion import guards, negation_normal, without_quantifiers
+from orbitmc.logic.grounding.features import Features
+from orbitmc.logic.grounding.patterns import (
+    Columns,
+    Decided,
+    Part,
+    clause_features,
+    formula_truth,
+    literals,
+    table_features,
+)
+from orbitmc.logic.grounding.term_numbers import NOBODY, Terms
+from orbitmc.logic.language.syntax import (
+    Arithmetic,
+    Atom,
+    Comparison,
+    Rule,
+    Term,
+    Variable,
+    atoms_of,
+    free_variables,
+    parts_of,
+)
+
+CHUNK = 2**20  # atoms at a time
+
+
+@dataclass(frozen=True)
+class Grounded:
+    """What a rule became: features, and for each copy how many groundings are true already."""
+
+    features: list[Features]
+    true: Ints
+
+
+class RuleGrounder:
+    """Plans the grounding of a rule, so that its size is known before it is done."""
+
+    def __init__(
+        self,
+        rule: Rule,
+        universe: Universe,
+        atoms: Mapping[str, Atoms],
+        cardinality: Ints,
+        tables: Tables,
+    ) -> None:
+        self.rule, self.universe, self.atoms = rule, universe, atoms
+        self.cardinality = cardinality
+        self.formula = without_quantifiers(rule.formula, rule.types, universe)
+        self.sizes = {
+            name: universe.size(rule.types[name])
+            for name in dict.fromkeys((*free_variables(rule.formula), *rule.per_constant))
+        }
+        plans = [
+            (side, bindings(guards(rule.formula, side), self.sizes, tables))
+            for side in ((True,) if self.is_hard else (True, False))
+        ]
+        self.pruned_is, self.bindings = min(plans, key=lambda plan: plan[1].count)
+
+    @property
+    def is_hard(self) -> bool:
+        return self.rule.weight == np.inf
+
+    @cached_property
+    def clause(self) -> tuple[list[tuple[Part, bool]], bool] | None:
+        """Literals, if the formula is a clause or a conjunction of literals."""
+        return literals(negation_normal(self.formula))
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """What each column of a chunk is about."""
+        if self.clause is not None:
+            return [part for part, _ in self.clause[0]]
+        return list(dict.fromkeys(parts_of(self.formula)))
+
+    @property
+    def width(self) -> int:
+        """How many atoms a grounding has."""
+        return len(self.parts)
+
+    def ground(self, first_weight: int) -> Grounded:
+        """Make all groundings."""
+        features: list[Features] = []
+        copies = 1
+        for name in self.rule.per_constant:
+            copies *= self.sizes[name]
+        true = np.zeros(copies, dtype=np.int64)
+        seen = np.zeros(copies, dtype=np.int64)
+        for bound, rows in self.bindings.chunks(max(1, CHUNK // max(1, self.width))):
+            columns = self._columns(bound, rows, first_weight)
+            seen += np.bincount(columns.weight - first_weight, minlength=copies)
+            for piece in self._features(columns):
+                if not isinstance(piece, Decided):
+                    features.append(piece)
+                elif piece.holds:
+                    true += np.bincount(piece.weight - first_weight, minlength=copies)
+                elif self.is_hard and len(piece.weight):
+                    raise ContradictionError(
+                        f"evidence contradicts {len(piece.weight)} groundings of this hard formula"
+                    )
+        if self.pruned_is and not self._has_arithmetic:
+            total = 1
+            for size in self.sizes.values():
+                total *= size
+            true += total // copies - seen
+        return Grounded(features, true)
+
+    def _features(self, columns: Columns) -> Iterator[Features | Decided]:
+        if self.clause is None:
+            return table_features(columns, formula_truth(self.formula, self.parts))
+        signs = [sign for _, sign in self.clause[0]]
+        return clause_features(columns, signs, self.clause[1])
+
+    def _columns(self, bound: Mapping[str, Ints], rows: int, first_weight: int) -> Columns:
+        terms = Terms(self.universe, self.rule.types, bound, rows)
+        status = np.full((rows, self.width), FALSE, dtype=np.int8)
+        variable = np.zeros((rows, self.width), dtype=np.int64)
+        value = np.zeros((rows, self.width), dtype=np.int64)
+        size = np.zeros((rows, self.width), dtype=np.int64)
+        kept = np.ones(rows, dtype=bool)
+        for column, part in enumerate(self.parts):
+            if isinstance(part, Comparison):
+                status[:, column] = np.where(terms.holds(part), TRUE, FALSE)
+                continue
+            own = self.atoms[part.predicate]
+            arguments = _arguments(part, own, terms)
+            exists = _exists(arguments, rows)
+            if any(_moves(term) for term in part.arguments):
+                kept &= exists
+            codes = own.codes([np.maximum(number, 0) for number in arguments], rows)
+            found = np.where(exists, own.status(codes), FALSE)
+            unknown = found == UNKNOWN
+            status[:, column] = found
+            variable[unknown, column], value[unknown, column] = own.literals(codes[unknown])
+            size[unknown, column] = self.cardinality[variable[unknown, column]]
+        weight = np.full(rows, 0, dtype=np.int64)
+        for name in self.rule.per_constant:
+            weight = weight * self.sizes[name] + bound[name]
+        columns = Columns(status, variable, value, size, weight + first_weight)
+        return columns if kept.all() else columns.take(kept)
+
+    @cached_property
+    def _has_arithmetic(self) -> bool:
+        return any(_moves(term) for atom in atoms_of(self.formula) for term in atom.arguments)
+
+
+def _arguments(atom: Atom, own: Atoms, terms: Terms) -> list[Ints]:
+    kinds = own.predicate.types
+    return [terms.numbers(term, kind) for term, kind in zip(atom.arguments, kinds, strict=True)]
+
+
+def _exists(arguments: Sequence[Ints], rows: int) -> NDArray[np.bool_]:
+    exists = np.ones(rows, dtype=bool)
+    for numbers in arguments:
+        exists &= numbers != NOBODY
+    return exists
+
+
+def _moves(term: Term) -> bool:
+    """Whether a term is computed from variables, so that it may have no result."""
+    return isinstance(term, Arithmetic) and any(
+        isinstance(part, Variable) or _moves(part) for part in term.arguments
+    )

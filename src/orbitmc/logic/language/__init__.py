@@ -1,0 +1,1 @@
+"""The text of programs: statements, declarations, formulas, weights."""

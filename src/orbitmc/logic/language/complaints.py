@@ -1,0 +1,57 @@
+"""What to say where a formula does not follow the grammar."""
+
+import re
+
+from orbitmc.errors import InputError
+from orbitmc.logic.language.scanner import STRING, Statement
+from orbitmc.machine.text import quoted
+
+OPERAND = "an atom or a term"
+CONNECTIVE = "a connective (^, v, =>, <=>)"
+ENDS = {"(": "')'", "[": "']'", "call": "a comma or ')'", "": "the end of the formula"}
+
+HINTS = {
+    "&": "'and' is written ^",
+    "->": "'implies' is written =>",
+    "<->": "'if and only if' is written <=>",
+    "~": "'not' is written !",
+    "?": "variables with a question mark belong to a grammar of pracmln that is not supported",
+    ":-": "rules that derive evidence are not supported",
+    ":=": "rules that restrict groundings are not supported",
+    "@": "@ is reserved",
+    "$": "$ is reserved",
+    '"': "a string ends on the line on which it begins",
+}
+FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
+ARROW = re.compile(r"<?->")  # its parts could stand for themselves
+BLANKS = re.compile(r"\s*")
+
+
+def complaint(statement: Statement, offset: int, expected: str) -> InputError:
+    """Say what was expected at a place, and what stands there."""
+    text = statement.text
+    blanks = BLANKS.match(text, offset)
+    offset = blanks.end() if blanks else offset
+    arrow = ARROW.search(text, max(offset - 2, 0), offset + 3)
+    offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
+    piece = FOUND.match(text, offset)
+    found = quoted(piece[0]) if piece else "the end of the formula"
+    message = f"expected {expected}, found {found}"
+    return statement.error(offset, message + _hint(offset, piece))
+
+
+def expected_after(inside: str, found: str) -> str:
+    """Say what may follow an operand inside of a bracket or outside of all."""
+    end = ENDS[inside]
+    return end if inside == "call" or found in ("close", "comma") else f"{CONNECTIVE} or {end}"
+
+
+def _hint(offset: int, piece: re.Match[str] | None) -> str:
+    found = piece[0] if piece else ""
+    if offset == 0 and found in ("=>", "<=>", "^", "v"):
+        return f"; a formula goes on in the next line only if {found} stands at the end of the line"
+    if found in HINTS:
+        return f"; {HINTS[found]}"
+    if found == ".":
+        return "; only a full stop at the very end makes a formula hard"
+    return ""

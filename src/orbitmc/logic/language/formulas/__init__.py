@@ -1,0 +1,1 @@
+"""Formulas and their terms, every name looked up."""

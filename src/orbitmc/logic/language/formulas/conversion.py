@@ -1,0 +1,132 @@
+"""From the tree of a formula's tokens to the formula that it means, every name looked up."""
+
+from collections.abc import Sequence
+
+from orbitmc.logic.language.formulas.checking import variables
+from orbitmc.logic.language.formulas.scopes import Scope
+from orbitmc.logic.language.formulas.terms import Terms, Vocabulary
+from orbitmc.logic.language.grammar import Sentence, Tree
+from orbitmc.logic.language.syntax import (
+    And,
+    Atom,
+    Comparison,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    Truth,
+)
+from orbitmc.machine.text import quoted, suggestion
+
+COMPARISONS = {
+    "lessThan": "<",
+    "lessThanEq": "<=",
+    "greaterThan": ">",
+    "greaterThanEq": ">=",
+    "substr": "substr",
+}
+OPERATORS = {"=/=": "!=", "<>": "!="}
+MOST_NESTED = 100
+
+
+class Conversion:
+    """A formula while it is read: `signs` says which starred atoms are affirmed."""
+
+    def __init__(
+        self, sentence: Sentence, vocabulary: Vocabulary, signs: Sequence[bool] = ()
+    ) -> None:
+        _require_shallow(sentence)
+        self.vocabulary, self.signs, self.stars = vocabulary, signs, 0
+        self.terms = Terms(sentence, vocabulary)
+        root = Scope()
+        self.formula = root.close(self._formula(sentence.tree, root), "FORALL")
+        self.types = self.terms.settled_types()
+
+    def _formula(self, tree: Tree, scope: Scope) -> Formula:
+        parts = tree.parts
+        match tree.kind:
+            case "name" | "application":
+                return self._atom(tree, scope)
+            case "or":
+                return Or(self._formulas(tree, scope))
+            case "and":
+                return And(self._formulas(tree, scope))
+            case "implies":
+                return Implies(*self._formulas(tree, scope))
+            case "iff":
+                return Iff(*self._formulas(tree, scope))
+            case "not":
+                if parts[0].kind == "starred":
+                    self.terms.complain(tree.start, "an atom with * cannot be negated")
+                return Not(self._formula(parts[0], scope))
+            case "quantified":
+                return self._quantified(tree, scope)
+            case "comparison":
+                return self._comparison(OPERATORS.get(tree.word, tree.word), parts, scope)
+            case "starred":
+                return self._starred(parts[0], scope)
+            case "product" if parts[0].kind in ("name", "application"):
+                self.terms.complain(
+                    tree.at, "formulas multiplied with numbers (hybrid features) are not supported"
+                )
+            case _:
+                self.terms.complain(tree.start, "expected an atom or a comparison, found a term")
+        return Truth(True)
+
+    def _formulas(self, tree: Tree, scope: Scope) -> tuple[Formula, ...]:
+        return tuple([self._formula(part, scope) for part in tree.parts])
+
+    def _quantified(self, tree: Tree, scope: Scope) -> Formula:
+        *named, body = tree.parts
+        inner = Scope(scope.depth + 1, scope)
+        for name in named:
+            self.terms.check_variable(name)
+            inner.names[name.word] = self.terms.fresh(name.word)
+        return inner.close(self._formula(body, inner), tree.word.upper())
+
+    def _starred(self, tree: Tree, scope: Scope) -> Formula:
+        affirmed = self.signs[self.stars] if self.stars < len(self.signs) else True
+        self.stars += 1
+        atom = self._atom(tree, scope)
+        return atom if affirmed else Not(atom)
+
+    def _atom(self, tree: Tree, scope: Scope) -> Formula:
+        name, arguments = tree.word, tree.parts
+        predicate = self.vocabulary.predicates.get(name)
+        if predicate is None and name in COMPARISONS:
+            if self.terms.has(tree, 2):
+                return self._comparison(COMPARISONS[name], arguments, scope)
+            return Truth(True)
+        if predicate is None:
+            self._undeclared(tree)
+            return Truth(True)
+        if not self.terms.has(tree, len(predicate.types)):
+            return Truth(True)
+        return Atom(name, self.terms.arguments(tree, scope, predicate.types))
+
+    def _undeclared(self, tree: Tree) -> None:
+        name, known = tree.word, self.vocabulary
+        if name in known.functions:
+            message = f"{name} is a function, so it is no formula; compare its value"
+        else:
+            message = f"the predicate {quoted(name)} is not declared"
+            message += suggestion(name, known.predicates)
+        self.terms.complain(tree.start, message)
+
+    def _comparison(self, operator: str, parts: Sequence[Tree], scope: Scope) -> Formula:
+        first, second = (self.terms.term(part, scope) for part in parts)
+        self.terms.typing.alike((*variables(first), *variables(second)))
+        return Comparison(operator, first, second)
+
+
+def _require_shallow(sentence: Sentence) -> None:
+    """Refuse formulas that are nested deeper than anyone writes them."""
+    if len(sentence.statement.text) <= MOST_NESTED:
+        return
+    waiting = [(sentence.tree, 1)]
+    while waiting:
+        tree, depth = waiting.pop()
+        if depth > MOST_NESTED:
+            raise sentence.statement.error(0, f"the formula is nested more than {MOST_NESTED} deep")
+        waiting += [(part, depth + 1) for part in tree.parts]

@@ -1,0 +1,263 @@
+"""Read formulas into trees of their words: operators wait until looser ones or brackets come.
+
+Every word is looked at once and nothing recurses, so reading takes time in proportion to the text,
+however deep brackets are nested.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from orbitmc.logic.language.complaints import OPERAND, complaint, expected_after
+from orbitmc.logic.language.scanner import Statement
+from orbitmc.logic.language.syntax import Dialect
+from orbitmc.logic.language.tokens import (
+    ARGUMENT,
+    ATOM,
+    BRACKET,
+    CALL,
+    COMMA,
+    KEYWORDS,
+    NOT_POWER,
+    OPEN,
+    QUANTIFIER_POWER,
+    TIGHTEST,
+    VARIABLE,
+    words,
+)
+
+IN_CALL = {"sum", "product", "comma", "close"}
+ENDS = {"end", "close"}
+CLOSING = {"(": ")", "[": "]", "call": ")", "": ""}
+
+
+class Tree(NamedTuple):
+    """A word of a formula, where its text begins, and the parts that it joins or is applied to.
+
+    `kind` is iff, implies, or, and, not, quantified (variables, then the body), comparison, sum,
+    product, number, string, name, application, per_constant or starred. `at` is where the
+    operator between parts stands.
+    """
+
+    kind: str
+    start: int
+    word: str = ""
+    parts: tuple["Tree", ...] = ()
+    at: int = 0
+
+
+@dataclass(slots=True)
+class Pending:
+    """What waits for its last operand: an operator, a prefix, or an open bracket.
+
+    `first` is the number of its first operand.
+    """
+
+    power: int
+    kind: str
+    start: int
+    first: int
+    word: str = ""
+    at: int = 0
+    variables: tuple[Tree, ...] = ()
+
+
+class Sentence(NamedTuple):
+    """A formula as a tree, the statement that it stands in, and remarks with their places."""
+
+    statement: Statement
+    tree: Tree
+    remarks: list[tuple[int, str]]
+
+
+def parse_sentence(statement: Statement, dialect: Dialect) -> Sentence:
+    """Read one formula without its weight, or say where it goes wrong."""
+    return _Parser(statement, dialect).sentence()
+
+
+class _Parser:
+    """A formula while it is read: `at` is how far, `operands` wait for what is `pending`."""
+
+    def __init__(self, statement: Statement, dialect: Dialect) -> None:
+        self.statement, self.text, self.dialect = statement, statement.text, dialect
+        self.words = words(dialect)
+        self.at = 0
+        self.operands: list[Tree] = []
+        self.pending = [Pending(OPEN, "", 0, 0)]
+        self.brackets = [self.pending[0]]
+        self.remarks: list[tuple[int, str]] = []
+
+    def sentence(self) -> Sentence:
+        while True:
+            while not self._read_operand():
+                pass
+            while (done := self._read_operator()) is None:
+                pass
+            if done:
+                return Sentence(self.statement, self.operands[0], self.remarks)
+
+    def _read_operand(self) -> bool:
+        """Read an operand, or what stands before one; say whether it is whole."""
+        top = self.pending[-1]
+        if top.power > NOT_POWER or top.kind == "call":
+            found = self.words.term.match(self.text, self.at)
+        else:
+            plain = ATOM.match(self.text, self.at)
+            if plain and plain[1].lower() not in KEYWORDS:
+                return self._plain_atom(plain)
+            found = self.words.operand.match(self.text, self.at)
+        if not found:
+            raise complaint(self.statement, self.at, OPERAND)
+        kind = found.lastgroup or ""
+        self.at = found.end()
+        return self._begin(kind, found.start(kind), found[kind])
+
+    def _plain_atom(self, found: re.Match[str]) -> bool:
+        """Take an atom with nothing but names between its brackets."""
+        start, after = found.span(1)
+        self.at = found.end()
+        arguments = [
+            Tree("name", one.start(), one[0])
+            for one in ARGUMENT.finditer(self.text, after, self.at)
+        ]
+        self.operands.append(Tree("application", start, found[1], tuple(arguments)))
+        return True
+
+    def _begin(self, kind: str, start: int, word: str) -> bool:
+        match kind:
+            case "name":
+                return self._named(start, word)
+            case "open":
+                self._open(word, start)
+            case "not":
+                self._wait(NOT_POWER, "not", start)
+            case "quantifier":
+                self._quantify(start, word)
+            case "plus":
+                self.operands.append(self._variable("per_constant"))
+            case "star":
+                self._wait(TIGHTEST, "starred", start)
+                name = self._variable("name")
+                return self._named(name.start, name.word)
+            case _:
+                self.operands.append(Tree(kind, start, word))
+        return kind in ("plus", "number", "string")
+
+    def _named(self, start: int, word: str) -> bool:
+        """Take a name, or begin the arguments that follow it."""
+        call = CALL.match(self.text, self.at)
+        if call and call[1] is None:
+            self._open("call", start, word)
+        else:
+            kind = "application" if call else "name"
+            self.operands.append(Tree(kind, start, word))
+        self.at = call.end() if call else self.at
+        return not call or call[1] is not None
+
+    def _variable(self, kind: str) -> Tree:
+        found = VARIABLE.match(self.text, self.at)
+        if not found:
+            raise complaint(self.statement, self.at, "a name")
+        self.at = found.end()
+        return Tree(kind, found.start(1), found[1])
+
+    def _quantify(self, start: int, word: str) -> None:
+        """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
+        named = [self._variable("name")]
+        while comma := COMMA.match(self.text, self.at):
+            self.at = comma.end()
+            named.append(self._variable("name"))
+        if self.dialect != "pracmln":
+            self._wait(QUANTIFIER_POWER, "quantified", start, word, tuple(named))
+            return
+        if word.upper() == "FORALL":
+            self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
+        self._wait(TIGHTEST, "quantified", start, word, tuple(named))
+        bracket = BRACKET.match(self.text, self.at)
+        if not bracket:
+            raise complaint(self.statement, self.at, "'('")
+        self._open("(", bracket.end() - 1)
+        self.at = bracket.end()
+
+    def _open(self, kind: str, start: int, word: str = "") -> None:
+        self.pending.append(Pending(OPEN, kind, start, len(self.operands), word))
+        self.brackets.append(self.pending[-1])
+
+    def _wait(
+        self, power: int, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()
+    ) -> None:
+        first = len(self.operands)
+        self.pending.append(Pending(power, kind, start, first, word, start, named))
+
+    def _read_operator(self) -> bool | None:
+        """Read what follows an operand: True at the end, False before the next operand."""
+        found = self.words.operator.match(self.text, self.at)
+        kind = found.lastgroup or "" if found else ""
+        inside = self.brackets[-1].kind
+        wrong = kind not in IN_CALL if inside == "call" else kind == ("end" if inside else "close")
+        if not found or wrong:
+            raise complaint(self.statement, self.at, expected_after(inside, kind))
+        start, self.at = found.start(kind), found.end()
+        if kind in ENDS:
+            return self._end(start, found[kind])
+        if kind == "comma" and inside == "call":
+            self._reduce_to(OPEN)
+        else:
+            self._join("and" if kind == "comma" else kind, start, found[kind])
+        return False
+
+    def _end(self, start: int, word: str) -> bool | None:
+        """Finish a bracket or the formula."""
+        bracket = self.brackets[-1]
+        if word != CLOSING[bracket.kind]:
+            raise complaint(self.statement, start, expected_after(bracket.kind, "close"))
+        self._reduce_to(OPEN)
+        if not word:
+            return True
+        self.pending.pop()
+        self.brackets.pop()
+        if bracket.kind == "call":
+            self._put("application", bracket)
+        return None
+
+    def _join(self, kind: str, start: int, word: str) -> None:
+        """Let an operator wait for its right operand, once tighter ones have theirs."""
+        self._remark(kind, start, word)
+        power = self.words.power[kind]
+        self._reduce_to(power)
+        if self.pending[-1].power == power:
+            if kind in ("and", "or"):
+                return
+            self._require_chain(kind, start)
+            self._reduce()
+        first = len(self.operands) - 1
+        begin = self.operands[-1].start
+        self.pending.append(Pending(power, kind, begin, first, word, start))
+
+    def _require_chain(self, kind: str, start: int) -> None:
+        if kind == "comparison":
+            raise complaint(self.statement, start, expected_after(self.brackets[-1].kind, kind))
+        if self.dialect == "pracmln" and kind in ("implies", "iff"):
+            raise self.statement.error(start, "put one of them in parentheses")
+
+    def _remark(self, kind: str, start: int, word: str) -> None:
+        if word == "v" and self.dialect == "alchemy":
+            around = self.text[start - 1 : start + 2]
+            if not (around[0].isspace() and around[2:].isspace()):
+                self.remarks.append((start, "put blanks around v; other readers need them"))
+        elif word == "," and self.dialect != "tuffy":
+            self.remarks.append((start, "commas between atoms are Tuffy's; see dialect tuffy"))
+
+    def _reduce_to(self, power: int) -> None:
+        while self.pending[-1].power > power:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Put together what waited last with its operands."""
+        last = self.pending.pop()
+        self._put(last.kind, last)
+
+    def _put(self, kind: str, last: Pending) -> None:
+        parts = (*last.variables, *self.operands[last.first :])
+        del self.operands[last.first :]
+        self.operands.append(Tree(kind, last.start, last.word, parts, last.at))

@@ -1,0 +1,142 @@
+"""Formulas as programs write them, with some variables replaced by constants."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from orbitmc.logic.databases.names import constant_text
+from orbitmc.logic.language.syntax import (
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Constant,
+    Exist,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    Program,
+    Rule,
+    Term,
+    Truth,
+    Variable,
+    atoms_of,
+    with_parts,
+)
+
+
+def rule_text(rule: Rule, program: Program, constants: Mapping[str, str]) -> str:
+    """The formula of a rule, with constants for some variables."""
+    taken = {*program.constants, *program.predicates, *program.functions}
+    words = dict(zip(rule.types, _free_names(rule.types, taken), strict=True))
+    words |= {name: constant_text(constant) for name, constant in constants.items()}
+    functions = {predicate: name for name, predicate in program.functions.items()}
+    values = dict(_values(rule.formula, functions))
+    wording = _Wording(words, values, functions)
+    return wording.sentence(_without_links(rule.formula, functions, values))
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """What stands for each variable; `values` has those that are values of functions."""
+
+    words: Mapping[str, str]
+    values: Mapping[str, Atom]
+    functions: Mapping[str, str]
+
+    def sentence(self, formula: Formula) -> str:
+        """A formula without parentheses around it."""
+        match formula:
+            case Atom(predicate, arguments):
+                return _applied(predicate, map(self.term, arguments))
+            case Comparison("substr", left, right):
+                return _applied("substr", map(self.term, (left, right)))
+            case Comparison(operator, left, right):
+                return f"({self.term(left)} {operator} {self.term(right)})"
+            case Truth(holds):
+                return "(0 = 0)" if holds else "(0 != 0)"
+            case Not(body):
+                return f"!{self.part(body)}"
+            case And(parts):
+                return " ^ ".join(map(self.part, parts))
+            case Or(parts):
+                return " v ".join(map(self.part, parts))
+            case Implies(left, right):
+                return f"{self.side(left)} => {self.side(right)}"
+            case Iff(left, right):
+                return f"{self.side(left)} <=> {self.side(right)}"
+            case Exist(variables, body):
+                return f"EXIST {self.names(variables)} ({self.sentence(body)})"
+            case Forall(variables, body):
+                return f"FORALL {self.names(variables)} ({self.sentence(body)})"
+
+    def part(self, formula: Formula) -> str:
+        """A formula as a part of any other."""
+        text = self.sentence(formula)
+        return text if isinstance(formula, Atom | Comparison | Truth | Not) else f"({text})"
+
+    def side(self, formula: Formula) -> str:
+        """A formula on one side of an arrow; and, or bind tighter than arrows do."""
+        return self.sentence(formula) if isinstance(formula, And | Or) else self.part(formula)
+
+    def names(self, variables: Iterable[str]) -> str:
+        return ",".join(self.words[name] for name in variables)
+
+    def term(self, term: Term) -> str:
+        match term:
+            case Constant(name):
+                return constant_text(name)
+            case Variable(name) if name in self.values:
+                link = self.values[name]
+                return _applied(self.functions[link.predicate], map(self.term, link.arguments[1:]))
+            case Variable(name):
+                return self.words[name]
+            case Arithmetic(function, arguments):
+                return _applied(function, map(self.term, arguments))
+
+
+def _free_names(names: Mapping[str, str], taken: set[str]) -> Iterator[str]:
+    """The names of variables, changed where they mean something else in the program."""
+    used = {*taken, *names}
+    for name in names:
+        fresh = name
+        while fresh in taken or (fresh != name and fresh in used):
+            fresh += "_"
+        used.add(fresh)
+        yield fresh
+
+
+def _values(formula: Formula, functions: Mapping[str, str]) -> Iterator[tuple[str, Atom]]:
+    """Variables that are values of functions, each with the atom that ties it down."""
+    for atom in atoms_of(formula):
+        if atom.predicate in functions and isinstance(atom.arguments[0], Variable):
+            yield atom.arguments[0].name, atom
+
+
+def _without_links(
+    formula: Formula, functions: Mapping[str, str], values: Mapping[str, Atom]
+) -> Formula:
+    """Leave out the atoms that tie down values: the functions are written in their place."""
+
+    def inside(part: Formula) -> Formula:
+        return _without_links(part, functions, values)
+
+    def is_link(part: Formula) -> bool:
+        atom = part.body if isinstance(part, Not) else part
+        return isinstance(atom, Atom) and atom.predicate in functions
+
+    match formula:
+        case And(parts) | Or(parts):
+            kept = tuple(inside(part) for part in parts if not is_link(part))
+            return kept[0] if len(kept) == 1 else type(formula)(kept)
+        case Exist(variables, body) | Forall(variables, body):
+            bound = tuple(name for name in variables if name not in values)
+            return type(formula)(bound, inside(body)) if bound else inside(body)
+    return with_parts(formula, inside)
+
+
+def _applied(name: str, words: Iterable[str]) -> str:
+    arguments = ",".join(words)
+    return f"{name}({arguments})" if arguments else name

@@ -1,0 +1,1 @@
+"""What learning climbs: likelihoods, priors, and ways to climb."""

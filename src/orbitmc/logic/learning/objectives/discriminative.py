@@ -1,0 +1,116 @@
+"""Conditional likelihood: climb along true groundings in the data less those expected.
+
+The expectation comes from our own chains, so slopes are noisy; the answer is an average of the
+later weights.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.logic.learning.counts import States, TrueCounts
+from orbitmc.logic.learning.objectives.optimisers import Optimiser
+from orbitmc.logic.learning.objectives.prior import Prior
+from orbitmc.logic.learning.objectives.pseudo_likelihood import PseudoLikelihood
+from orbitmc.logic.learning.step import Step, require_like
+from orbitmc.logic.learning.worlds import TrainingWorld
+from orbitmc.machine.arrays import Floats
+
+ITERATIONS = 200
+SWEEPS = 5
+FIRST_SWEEPS = 50
+LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang 2013)
+
+
+class Expecting(Protocol):
+    """Gives states of a world as its weights make them probable."""
+
+    kept: Mapping[str, NDArray[Any]]
+
+    def sample(self, weights: Floats, *, sweeps: int) -> States: ...
+
+    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None: ...
+
+
+@dataclass(frozen=True)
+class ConditionalLikelihood:
+    """The conditional likelihood of data, of which only the slopes are known, with a prior.
+
+    `proxy` is the pseudo-likelihood: what is shown of the objective, because it can be computed.
+    """
+
+    observed: Floats
+    expecting: Sequence[Expecting]
+    prior: Prior
+    proxy: PseudoLikelihood
+
+    def slope(self, weights: Floats, *, sweeps: int = SWEEPS) -> tuple[Floats, list[States]]:
+        """The gradient, 0 for weights that are not learned, and the states that it came from."""
+        worlds = [chains.sample(weights, sweeps=sweeps) for chains in self.expecting]
+        expected = np.sum([states.mean for states in worlds], axis=0)
+        surplus = np.where(self.prior.learned, self.observed - expected, 0.0)
+        return surplus + self.prior.slope(weights), worlds
+
+
+def observed_counts(worlds: Sequence[TrainingWorld]) -> Floats:
+    """True groundings of each weight in the data, but for those that evidence decides."""
+    counts = [TrueCounts(world.ground)(world.values[:, None])[:, 0] for world in worlds]
+    return np.asarray(np.sum(counts, axis=0))
+
+
+def climb(
+    objective: ConditionalLikelihood,
+    optimiser: Optimiser,
+    start: Step,
+    *,
+    iterations: int = ITERATIONS,
+) -> Iterator[Step]:
+    """Take noisy steps; each keeps what another climb needs to go on from it."""
+    step, weights, prior = start, start.weights, objective.prior
+    if start.kept:
+        weights = _restored(objective, optimiser, start)
+    while step.iteration < iterations:
+        number = step.iteration + 1
+        sweeps = SWEEPS if step.iteration else FIRST_SWEEPS
+        slope, worlds = objective.slope(weights, sweeps=sweeps)
+        weights = weights + optimiser.move(number, slope, worlds, prior)
+        share = (LATENESS + 1) / (number + LATENESS)
+        before, now = step.weights[prior.learned], weights[prior.learned]
+        average = prior.complete((1 - share) * before + share * now)
+        step = Step(
+            number,
+            average,
+            objective.proxy.value_and_slope(average)[0],
+            float(np.abs(slope).max(initial=0.0)),
+            finished=number == iterations,
+            kept={"weights": weights, **_kept(objective, optimiser)},
+        )
+        yield step
+
+
+def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> dict[str, NDArray[Any]]:
+    found = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
+    for number, chains in enumerate(objective.expecting):
+        found |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
+    return found
+
+
+def _restored(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step) -> Floats:
+    """Bring optimiser and chains to where they were after a step; gives the weights there."""
+    kept = _below("optimiser/", step.kept)
+    require_like(kept, optimiser.kept)
+    optimiser.restore(kept)
+    for number, chains in enumerate(objective.expecting):
+        chains.restore(_below(f"chains/{number}/", step.kept))
+    own = {"weights": step.kept["weights"]} if "weights" in step.kept else {}
+    require_like(own, {"weights": objective.prior.mean})
+    return own["weights"]
+
+
+def _below(prefix: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {
+        name.removeprefix(prefix): array for name, array in kept.items() if name.startswith(prefix)
+    }

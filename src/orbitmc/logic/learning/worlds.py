@@ -1,0 +1,143 @@
+"""Training worlds: a program ground on what is given, and the data on what it explains."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database, Facts
+from orbitmc.logic.databases.names import variable_names
+from orbitmc.logic.databases.universe import Ints, Universe, universe
+from orbitmc.logic.grounding.atoms import Atoms
+from orbitmc.logic.grounding.grounding import MEMORY, MOST_GROUNDINGS, Ground, World, ground
+from orbitmc.logic.language.syntax import Program, atoms_of
+from orbitmc.machine.text import suggestion
+
+
+@dataclass(frozen=True)
+class TrainingWorld:
+    """A program on the constants of one database, and the value of each variable in the data."""
+
+    ground: Ground
+    values: Ints
+
+
+def explained_predicates(program: Program) -> frozenset[str]:
+    """Predicates that a generative program explains: all in its formulas, functions excepted."""
+    used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
+    given = {name for name, one in program.predicates.items() if one.closed}
+    return frozenset(used - given - set(program.functions.values()))
+
+
+def training_worlds(
+    program: Program,
+    databases: Sequence[Database],
+    explained: Iterable[str] | None = None,
+    *,
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+) -> tuple[TrainingWorld, ...]:
+    """Ground a program on each database; the worlds are independent of each other.
+
+    Atoms of the `explained` predicates (all, unless named) become variables, all others are
+    evidence. What a database does not list is false. Weights have the same numbers in all worlds.
+    """
+    names = explained_predicates(program) if explained is None else frozenset(explained)
+    _require_predicates(program, names)
+    if not databases:
+        raise InputError("learning needs a database at least")
+    shared = _shared_constants(program, databases)
+    worlds = []
+    for database in databases:
+        _require_certain(database)
+        filled = replace(database, constants={**database.constants, **shared})
+        given = _given(program, filled, names)
+        world = World(query=names, closed=frozenset(program.predicates) - names)
+        found = ground(program, given, world, max_groundings=max_groundings, memory=memory)
+        _require_decided(found, names)
+        worlds.append(TrainingWorld(found, _data_values(found, database, names)))
+    return tuple(worlds)
+
+
+def _require_predicates(program: Program, names: frozenset[str]) -> None:
+    if not names:
+        raise InputError("no formula has a predicate whose atoms could be explained")
+    for name in sorted(names):
+        if name not in program.predicates:
+            near = suggestion(name, program.predicates)
+            raise InputError(f"there is no predicate {name!r}{near}")
+        if name in program.functions.values():
+            raise InputError(f"{name} is a function; its values are given, never learned from")
+
+
+def _shared_constants(
+    program: Program, databases: Sequence[Database]
+) -> Mapping[str, tuple[str, ...]]:
+    """Constants of the types that weights are numbered by, from all databases together."""
+    kinds = {rule.types[name] for rule in program.rules for name in rule.per_constant}
+    everything = universe(program, databases).constants
+    return {kind: everything[kind] for kind in sorted(kinds)}
+
+
+def _require_certain(database: Database) -> None:
+    for name, facts in database.facts.items():
+        if (facts.truth == UNKNOWN).any() or facts.log_odds.any():
+            raise InputError(
+                f"the database leaves atoms of {name} unknown or uncertain; to learn from it, say "
+                "of each whether it is true"
+            )
+
+
+def _given(program: Program, database: Database, explained: frozenset[str]) -> Database:
+    """The evidence of a database, with all its constants."""
+    everything = universe(program, [database])
+    facts = {name: facts for name, facts in database.facts.items() if name not in explained}
+    return Database(facts, everything.constants)
+
+
+def _require_decided(found: Ground, explained: frozenset[str]) -> None:
+    """Refuse blocks that are given, but without the value that they must have."""
+    for name, atoms in found.atoms.items():
+        if name not in explained and atoms.variables:
+            which = variable_names(atoms, found.universe)[0]
+            raise ContradictionError(f"the database makes no atom true in the block {which}")
+
+
+def _data_values(found: Ground, database: Database, explained: frozenset[str]) -> Ints:
+    values = np.zeros(len(found.cardinality), dtype=np.int64)
+    for name in sorted(explained):
+        atoms = found.atoms[name]
+        variable, value = atoms.literals(
+            _true_codes(atoms, database.facts.get(name), found.universe)
+        )
+        if atoms.in_blocks:
+            _require_one_each(atoms, variable, found.universe)
+        values[variable] = value
+    return values
+
+
+def _true_codes(atoms: Atoms, facts: Facts | None, everything: Universe) -> Ints:
+    if facts is None:
+        return np.zeros(0, dtype=np.int64)
+    true = np.flatnonzero(facts.truth == TRUE)
+    numbers = [everything.numbers[kind] for kind in atoms.predicate.types]
+    columns = [
+        np.array([number[column[row]] for row in true], dtype=np.int64)
+        for number, column in zip(numbers, facts.columns, strict=True)
+    ]
+    return atoms.codes(columns, len(true))
+
+
+def _require_one_each(atoms: Atoms, variable: Ints, everything: Universe) -> None:
+    """Refuse data that do not choose exactly one atom of every block."""
+    count = np.bincount(variable - atoms.first, minlength=atoms.variables)
+    wrong = np.flatnonzero(count != 1)
+    if len(wrong):
+        which = variable_names(atoms, everything)[wrong[0]]
+        found = "none" if count[wrong[0]] == 0 else str(count[wrong[0]])
+        others = f" (and in {len(wrong) - 1} more blocks)" if len(wrong) > 1 else ""
+        raise ContradictionError(
+            f"exactly one atom of the block {which} must be true, but the database has {found}"
+            f"{others}"
+        )

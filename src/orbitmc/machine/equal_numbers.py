@@ -1,0 +1,57 @@
+"""Numbers that differ only by rounding get one class, and so do equal rows of numbers.
+
+Two equal sums may differ in their last bits, and rounding them to so many digits would tear some
+of them apart at a rounding boundary. Sorting and looking for gaps does not.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.machine.arrays import Floats
+
+GAP = 1e-9
+"""Neighbours in sorted order belong together when they are closer than this, relatively."""
+
+
+def float_classes(numbers: ArrayLike) -> NDArray[np.int64]:
+    """Number the classes of equal floats in ascending order; minus infinity is a class too."""
+    values = np.asarray(numbers, dtype=np.float64)
+    distinct, which = np.unique(values, return_inverse=True)
+    return _classes_of_sorted(distinct)[which.reshape(values.shape)]
+
+
+def snapped(numbers: Floats, *, grid: float = 0.0) -> Floats:
+    """Replace nearly equal numbers by the least of them, and all by the nearest grid point."""
+    distinct, which = np.unique(numbers, return_inverse=True)
+    classes = _classes_of_sorted(distinct)
+    least = distinct[np.unique(classes, return_index=True)[1]]
+    if grid:
+        least = grid * np.round(least / grid)
+    snapped_numbers: Floats = least[classes[which]].reshape(np.shape(numbers))
+    return snapped_numbers
+
+
+def _classes_of_sorted(distinct: Floats) -> NDArray[np.int64]:
+    with np.errstate(invalid="ignore"):
+        apart = np.diff(distinct) > GAP * (1.0 + np.abs(distinct[1:]))
+    return np.concatenate([np.zeros(min(len(distinct), 1), np.int64), np.cumsum(apart)])
+
+
+def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each distinct row first stands, in lexicographic order, and which of them each is."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+    which = np.empty(len(rows), dtype=np.int64)
+    which[order] = np.cumsum(new) - 1
+    return order[new], which
+
+
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The distinct rows in lexicographic order, and which of them each row is."""
+    first, which = row_classes(rows)
+    return rows[first], which

@@ -1,0 +1,1 @@
+"""Vector operations on lanes, and random numbers for them."""

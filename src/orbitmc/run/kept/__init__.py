@@ -1,0 +1,1 @@
+"""Runs kept in files, and estimates remembered on the way."""

@@ -1,0 +1,274 @@
+"""Keep a run in a file, and go on from it as if it had never stopped.
+
+The file has a magic line, a line of JSON (what was asked, how far the run is, what arrays
+follow), the arrays, and a checksum. Nothing in it is executed, and every size is compared with
+the file's before memory is taken.
+"""
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.components import components
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.files import write_atomically
+from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.machine.text import MEMORY, quoted, require_memory, unreadable
+from orbitmc.run.kept.header import COUNTS, Header, header_from
+from orbitmc.run.kept.snapshots import Snapshot
+from orbitmc.run.pack import KINDS, Pack, empty_pack
+from orbitmc.run.run import Run
+
+MAGIC = b"orbitmc run, version 1\n"
+LONGEST_HEADER = 2**26
+CHECKSUM = 32
+SECONDS_BETWEEN = 30.0
+COST = 0.01  # writing takes at most this share of the time
+VALUES = "values"  # of a pack
+BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
+ROUNDING = 1e-6
+
+
+class Checkpoints:
+    """A watcher that writes the run to a file every half minute, less often if that is slow.
+
+    With `every` it writes exactly that often (seconds), whatever that costs.
+    """
+
+    def __init__(
+        self, path: Path, question: Mapping[str, Any], *, every: float | None = None
+    ) -> None:
+        self.path, self.question, self.every = path, question, every
+        self.due = time.perf_counter() + (SECONDS_BETWEEN if every is None else every)
+
+    def __call__(self, run: Run) -> None:
+        if time.perf_counter() >= self.due:
+            begun = time.perf_counter()
+            try:
+                save(run, self.path, self.question)
+            finally:
+                now = time.perf_counter()
+                usual = max(SECONDS_BETWEEN, (now - begun) / COST)
+                self.due = now + (usual if self.every is None else self.every)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file says of a run; `question` is whatever its writer needs to ask again."""
+
+    path: Path
+    header: Header
+    arrays: Mapping[str, NDArray[Any]]
+
+    @property
+    def question(self) -> Mapping[str, Any]:
+        return self.header["question"]  # type: ignore[no-any-return]
+
+    def restore(
+        self,
+        graph: FactorGraph,
+        kernel: Kernel,
+        prepared: Conditionals,
+        group: PermutationGroup | None = None,
+        *,
+        memory: int = MEMORY,
+    ) -> Run:
+        """Give back the run; a checkpoint of another model is refused.
+
+        `group` is needed by runs that average over its orbits.
+        """
+        if self.header["digest"] != digest(graph):
+            raise self._error("this run belongs to another model or other evidence")
+        if self.header["kernel"] != digest(kernel):
+            raise self._error(
+                "this run used other jumps than are found now (a search for symmetries that ran "
+                "out of time finds others the next time); it cannot go on as it was"
+            )
+        self._require_memory(graph, memory)
+        part_of = components(graph)
+        run = Run(
+            graph=graph,
+            kernel=kernel,
+            prepared=prepared,
+            schedule=self.header.schedule,
+            seed=self.header["seed"],
+            lanes=self.header["lanes"],
+            packs=tuple(self._packs(graph, kernel, group, part_of)),
+            most_packs=self.header["most_packs"],
+            part_of=part_of,
+            kind=KINDS[self.header["tally"]],
+            group=group,
+        )
+        for name in COUNTS:
+            setattr(run, name, self.header[name])
+        run.snapshots.extend(self._snapshots(run))
+        return run
+
+    def _require_memory(self, graph: FactorGraph, memory: int) -> None:
+        """Refuse what would not fit: the packs are as large as their arrays in the file."""
+        lanes, packs, most = (self.header[name] for name in ("lanes", "packs", "most_packs"))
+        held = sum(entry.bytes for entry in self.header.entries)
+        require_memory(str(self.path), held * max(packs, most) // packs, memory)
+        self._array(f"pack/0/{VALUES}", (graph.variables, lanes), np.dtype(np.uint8))
+        self._array("pack/0/rng/drawn", (lanes,), np.dtype(np.uint32))
+
+    def _packs(
+        self,
+        graph: FactorGraph,
+        kernel: Kernel,
+        group: PermutationGroup | None,
+        part_of: NDArray[np.int64],
+    ) -> Iterator[Pack]:
+        """Make the packs one by one, so that a file which lacks one takes no memory for it."""
+        lanes, kind = self.header["lanes"], self.header["tally"]
+        if kind not in KINDS:
+            raise self._error(f"this run counts in a way we do not know: {quoted(kind)}")
+        for number in range(self.header["packs"]):
+            pack = empty_pack(graph, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
+            for name, array in arrays_of(pack, f"pack/{number}"):
+                array[...] = self._array(name, array.shape, array.dtype)
+            self._require_sense(graph, pack)
+            yield pack
+
+    def _require_sense(self, graph: FactorGraph, pack: Pack) -> None:
+        """Refuse what no chain can have come to: compiled code would trust it."""
+        if (pack.values >= graph.cardinality[:, None]).any():
+            raise self._error("a chain of this run has a value that its variable lacks")
+        most = self.header["recorded"] * self.header["lanes"] / COLUMNS
+        total = pack.tally.sums.sum(axis=0)
+        if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
+            raise self._error("the sums of this run do not agree with its number of samples")
+
+    def _snapshots(self, run: Run) -> Iterator[Snapshot]:
+        shape = (run.packs[0].tally.sums.shape[1],)
+        for place, (seconds, updates, samples) in enumerate(self.header["snapshots"]):
+            probability = self._array(f"snapshot/{place}", shape, np.dtype(np.float64))
+            yield Snapshot(seconds, updates, samples, probability.copy())
+
+    def _array(self, name: str, shape: tuple[int, ...], kind: "np.dtype[Any]") -> NDArray[Any]:
+        found = self.arrays.get(name)
+        if found is None or found.shape != shape or found.dtype != kind:
+            raise self._error(f"the run holds no {name} of shape {shape}")
+        return found
+
+    def _error(self, message: str) -> InputError:
+        return InputError(message, source=str(self.path))
+
+
+def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
+    """Write a run, whole or not at all."""
+    named = [
+        pair for number, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{number}")
+    ]
+    named += [(f"snapshot/{k}", shot.probability) for k, shot in enumerate(run.snapshots)]
+    header = {
+        "question": dict(question),
+        "digest": digest(run.graph),
+        "kernel": digest(run.kernel),
+        "schedule": asdict(run.schedule),
+        "seed": run.seed,
+        "lanes": run.lanes,
+        "packs": len(run.packs),
+        "tally": type(run.packs[0].tally).__name__,
+        **{name: getattr(run, name) for name in COUNTS},
+        "snapshots": [(shot.seconds, shot.updates, shot.samples) for shot in run.snapshots],
+        "arrays": [(name, array.dtype.str, array.shape) for name, array in named],
+    }
+    line = json.dumps(header).encode() + b"\n"
+    checksum = hashlib.blake2b(digest_size=CHECKSUM)
+    pieces = [
+        MAGIC,
+        line,
+        *(np.ascontiguousarray(array).data.cast("B") if array.size else b"" for _, array in named),
+    ]
+    for piece in pieces:
+        checksum.update(piece)
+    write_atomically(path, [*pieces, checksum.digest()])
+
+
+def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
+    """Read a checkpoint; anything that is not a whole one is refused.
+
+    Its arrays stay in the file until somebody looks at them.
+    """
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            magic = file.read(len(MAGIC))
+            if magic != MAGIC:
+                raise InputError("this is not a run that orbitmc has written", source=str(path))
+            line = file.readline(LONGEST_HEADER)
+            header = _header(path, line, memory)
+            start, wanted = len(MAGIC) + len(line), sum(entry.bytes for entry in header.entries)
+            if start + wanted + CHECKSUM != size:
+                raise _damaged(path, "its size is not that of its arrays")
+            body = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if (
+        hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM).digest()
+        != body[-CHECKSUM:]
+    ):
+        raise _damaged(path, "its checksum is another one")
+    return Checkpoint(path, header, _arrays(header, body, start))
+
+
+def digest(holder: Any) -> str:
+    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
+    found = hashlib.sha256(type(holder).__name__.encode())
+    for name, value in zip(holder._fields, holder, strict=True):
+        found.update(name.encode())
+        if hasattr(value, "_fields"):
+            found.update(digest(value).encode())
+        else:
+            found.update(np.ascontiguousarray(value).tobytes())
+    return found.hexdigest()
+
+
+def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """All arrays in a pack and in the tuples within it, with their names."""
+    if isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            yield name, holder
+    elif isinstance(holder, Pack):
+        for key, value in vars(holder).items():
+            yield from arrays_of(value, f"{name}/{key}")
+    elif hasattr(holder, "_fields"):
+        for key, value in zip(holder._fields, holder, strict=True):
+            yield from arrays_of(value, f"{name}/{key}")
+
+
+def _header(path: Path, line: bytes, memory: int) -> Header:
+    require_memory(str(path), BYTES_PER_CHARACTER * len(line), memory)
+    try:
+        return header_from(line)
+    except InputError as error:
+        raise _damaged(path, error.message) from None
+
+
+def _arrays(header: Header, body: mmap.mmap, place: int) -> dict[str, NDArray[Any]]:
+    found = {}
+    for entry in header.entries:
+        count = math.prod(entry.shape)
+        array = np.frombuffer(body, dtype=entry.kind, count=count, offset=place)
+        found[entry.name] = array.reshape(entry.shape)
+        place += entry.bytes
+    return found
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(f"this run is damaged or was written only in part: {why}", source=str(path))

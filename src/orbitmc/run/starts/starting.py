@@ -1,0 +1,51 @@
+"""Start packs, now or later: a late one catches up with those that are there."""
+
+import numpy as np
+
+from orbitmc.machine.compiling import Stopwatch
+from orbitmc.run.pack import Pack, advance, start_pack, warm_up
+from orbitmc.run.run import Run
+from orbitmc.run.starts.annealing import heaviest, occupy_modes
+
+
+def add_packs(run: Run, count: int) -> None:
+    """Let a run have so many packs, all equally far; a pack depends on its number only."""
+    numbers = range(len(run.packs), count)
+    if not numbers:
+        return
+    with Stopwatch() as watch:
+        started = {number: _started(run, number) for number in numbers}
+        _occupy_modes(run, started)
+    run.starting = watch.seconds / len(numbers)
+    for pack in started.values():
+        _catch_up(run, pack)
+    run.packs += tuple(started.values())
+
+
+def _started(run: Run, number: int) -> Pack:
+    return start_pack(
+        run.graph,
+        run.kernel,
+        seed=run.seed,
+        number=number,
+        lanes=run.lanes,
+        kind=run.kind,
+        group=run.group,
+        part_of=run.part_of,
+    )
+
+
+def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
+    if run.skips_modes:
+        return
+    found = occupy_modes(run.graph, started, run.part_of, seed=run.seed)
+    if run.heaviest is not None:
+        found = heaviest(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
+    run.heaviest = found
+
+
+def _catch_up(run: Run, pack: Pack) -> None:
+    todo = (run.graph, run.kernel, run.prepared, pack)
+    if run.warm_up_steps:
+        warm_up(*todo, samples=1, spacing=run.warm_up_steps)
+    advance(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

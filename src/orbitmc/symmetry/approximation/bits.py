@@ -1,0 +1,50 @@
+"""Rows of bits: sixty-four entries of a Boolean matrix in one word."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.machine.compiling import shared
+
+Bits = NDArray[np.uint64]
+Matrix = NDArray[np.bool_]
+
+WORD = 64
+
+
+def packed(matrix: Matrix) -> Bits:
+    """Pack each row of a Boolean matrix into words, first column in the lowest bit."""
+    rows, columns = matrix.shape
+    words = max(1, (columns + WORD - 1) // WORD)
+    padded = np.zeros((rows, words * WORD), dtype=np.bool_)
+    padded[:, :columns] = matrix
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def unpacked(bits: Bits, columns: int) -> Matrix:
+    """The Boolean matrix of packed rows."""
+    found = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=columns)
+    return found.view(np.bool_)
+
+
+@shared
+def count(word: np.uint64) -> int:
+    """Number of bits that are set (the usual tree of additions)."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    pairs = np.uint64(0x3333333333333333)
+    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    word += word >> np.uint64(8)
+    word += word >> np.uint64(16)
+    word += word >> np.uint64(32)
+    return int(word & np.uint64(0x7F))
+
+
+@shared
+def has(row: Bits, number: int) -> bool:
+    return bool((row[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1))
+
+
+@shared
+def put(row: Bits, number: int, present: bool) -> None:
+    bit = np.uint64(1) << np.uint64(number % WORD)
+    row[number // WORD] = row[number // WORD] | bit if present else row[number // WORD] & ~bit

@@ -1,0 +1,271 @@
+"""Boolean matrices as a few rectangles of ones: which rows, which columns.
+
+`matrix[i, j]` is approximated by "some rectangle has row `i` and column `j`". Rows that are in the
+same rectangles are alike, however different they were.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from orbitmc.errors import InputError
+from orbitmc.symmetry.approximation.bits import Bits, Matrix, packed, unpacked
+from orbitmc.symmetry.approximation.boolean_search import (
+    best_candidate,
+    best_concept,
+    improve_members,
+    improve_rows,
+)
+
+THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""How often one column must accompany another to be associated with it."""
+
+MOST_CANDIDATES = 256
+"""How many sets of associated columns are tried: those shared by most columns."""
+
+
+@dataclass(frozen=True)
+class Rectangles:
+    """Rectangle `l` covers the rows of `rows[:, l]` in the columns of `columns[:, l]`.
+
+    Symmetric rectangles cover the transposed entries too.
+    """
+
+    rows: Matrix
+    columns: Matrix
+    symmetric: bool = False
+
+    def cover(self) -> Matrix:
+        """The matrix that they stand for."""
+        return unpacked(self.cover_bits(), len(self.columns))
+
+    def cover_bits(self) -> Bits:
+        """The same, packed."""
+        covered = packed(np.zeros((len(self.rows), len(self.columns)), np.bool_))
+        columns, rows = _packed_down(self.columns), _packed_down(self.rows)
+        for number in range(len(columns)):
+            covered[self.rows[:, number]] |= columns[number]
+            if self.symmetric:
+                covered[self.columns[:, number]] |= rows[number]
+        return covered
+
+    def signatures(self) -> Matrix:
+        """What members of a symmetric matrix are known by: rows of equal bits are alike."""
+        return np.hstack([self.rows, self.columns])
+
+
+@dataclass(frozen=True)
+class Question:
+    """What must be covered and what should not, as rows and, turned, as columns of bits.
+
+    On the diagonal of links among the same members, it is neither.
+    """
+
+    shape: tuple[int, int]
+    ones: Bits
+    zeros: Bits
+    ones_down: Bits
+    zeros_down: Bits
+    symmetric: bool
+
+    def errors(self, cover: Bits) -> int:
+        wrong = np.bitwise_count((self.ones & ~cover) | (self.zeros & cover))
+        return int(wrong.sum(dtype=np.int64))
+
+
+Shares = NDArray[np.float32]
+Finder = Callable[[Question, Bits], tuple[Matrix, Matrix]]
+"""Finds one more rectangle, given what is covered already."""
+
+
+def grecond(matrix: Matrix, rank: int) -> Rectangles:
+    """Cover as many ones as `rank` rectangles can, greedily, and never a zero."""
+    return _greedy(_question(matrix, rank, "plain"), rank, _concept, clean=False)
+
+
+def asso(matrix: Matrix, rank: int, *, threshold: float = 0.5) -> Rectangles:
+    """Cover by sets of columns that often occur together; some zeros may be covered too."""
+    if not 0 < threshold <= 1:
+        raise InputError(f"the threshold of an association is above 0, at most 1: got {threshold}")
+    question = _question(matrix, rank, "plain")
+    candidates = _candidates(_association(matrix), threshold)
+    return _greedy(question, rank, _using(candidates), clean=False)
+
+
+def factorised(matrix: Matrix, rank: int) -> Rectangles:
+    """The rectangles with the least errors that all methods find, cleaned up after each step.
+
+    More rectangles never make more errors.
+    """
+    return _best(_question(matrix, rank, "plain"), rank)
+
+
+def factorised_links(links: Matrix, rank: int) -> Rectangles:
+    """The same for links among the members of one set; links of a member to itself are ignored.
+
+    If links go both ways, so do the rectangles.
+    """
+    kind = "symmetric" if np.array_equal(links, links.T) else "links"
+    return _best(_question(links, rank, kind), rank)
+
+
+def _question(matrix: Matrix, rank: int, kind: str) -> Question:
+    if rank < 0:
+        raise InputError(f"a Boolean rank is 0 or more, got {rank}")
+    if matrix.ndim != 2 or matrix.dtype != np.bool_:
+        raise InputError(f"expected a matrix of truth values, got {matrix.dtype} {matrix.shape}")
+    relevant = np.ones_like(matrix)
+    if kind != "plain":
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError(f"links among the same members are a square, got {matrix.shape}")
+        np.fill_diagonal(relevant, val=False)
+    ones, zeros = matrix & relevant, ~matrix & relevant
+    return Question(
+        shape=(matrix.shape[0], matrix.shape[1]),
+        ones=packed(ones),
+        zeros=packed(zeros),
+        ones_down=_packed_down(ones),
+        zeros_down=_packed_down(zeros),
+        symmetric=kind == "symmetric",
+    )
+
+
+def _best(question: Question, rank: int) -> Rectangles:
+    """Each method's errors never grow with the rank, hence neither do those of the best."""
+    shares = _association(unpacked(question.ones, question.shape[1]))
+    tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
+    different = {candidates.tobytes(): candidates for candidates in tried}
+    finders = [_concept, *(_using(candidates) for candidates in different.values())]
+    found = [_greedy(question, rank, finder, clean=True) for finder in finders]
+    return min(found, key=lambda rectangles: question.errors(rectangles.cover_bits()))
+
+
+def _greedy(question: Question, rank: int, find: Finder, *, clean: bool) -> Rectangles:
+    height, width = question.shape
+    found = Rectangles(
+        np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
+    )
+    covered = found.cover_bits()
+    for _ in range(rank):
+        more = _extended(found, *find(question, covered))
+        more = _cleaned(question, more) if clean else more
+        cover = more.cover_bits()
+        if clean and question.errors(cover) >= question.errors(covered):
+            # no method would find anything else next time
+            return _padded(found, rank)
+        found, covered = more, cover
+    return found
+
+
+def _extended(found: Rectangles, rows: Matrix, columns: Matrix) -> Rectangles:
+    return Rectangles(
+        np.hstack([found.rows, rows[:, None]]),
+        np.hstack([found.columns, columns[:, None]]),
+        found.symmetric,
+    )
+
+
+def _padded(found: Rectangles, rank: int) -> Rectangles:
+    while found.rows.shape[1] < rank:
+        nothing = np.zeros(len(found.rows), np.bool_), np.zeros(len(found.columns), np.bool_)
+        found = _extended(found, *nothing)
+    return found
+
+
+def _concept(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
+    """The rectangle without zeros that covers the most new ones, grown column by column."""
+    height, width = question.shape
+    rows, chosen = np.zeros_like(question.ones_down[:1]), np.zeros_like(question.ones[:1])
+    if not height * width or not best_concept(
+        ~question.zeros,
+        question.ones & ~covered,
+        ~question.zeros_down,
+        width,
+        rows[0],
+        chosen[0],
+    ):
+        return np.zeros(height, np.bool_), np.zeros(width, np.bool_)
+    return unpacked(rows, height)[0], unpacked(chosen, width)[0]
+
+
+def _association(matrix: Matrix) -> Shares:
+    """In which share of the rows of one column another one is found."""
+    counts = csr_array(matrix, dtype=np.float32)
+    together = (counts.T @ counts).toarray()
+    alone = np.maximum(np.diag(together), 1.0)
+    shares: Shares = (together / alone[:, None]).astype(np.float32)
+    return shares
+
+
+def _candidates(shares: Shares, threshold: float) -> Bits:
+    """For each column, the set of columns found in enough of its rows; no set twice."""
+    sets = packed(shares >= threshold)
+    counts = Counter(row.tobytes() for row in sets if row.any())
+    usual = [row for row, _ in counts.most_common(MOST_CANDIDATES)]
+    return np.frombuffer(b"".join(usual), dtype=np.uint64).reshape(-1, sets.shape[1])
+
+
+def _using(candidates: Bits) -> Finder:
+    """Take one of the given sets of columns, for the rows where it pays."""
+
+    def find(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
+        height, width = question.shape
+        usage = np.zeros(height, np.bool_)
+        free, zeros = question.ones & ~covered, question.zeros & ~covered
+        bounds = unpacked(candidates, width) @ unpacked(free, width).sum(axis=0)
+        order = np.argsort(-bounds, kind="stable")
+        sets = candidates[order]
+        number = best_candidate(free, zeros, sets, bounds[order], usage)
+        if number < 0:
+            return usage, np.zeros(width, np.bool_)
+        return usage, unpacked(sets[number : number + 1], width)[0]
+
+    return find
+
+
+def _cleaned(question: Question, found: Rectangles) -> Rectangles:
+    """Give each row the rectangles that suit it best, then each column, until nothing changes."""
+    if question.symmetric:
+        grown = _cleaned_symmetric(question, _squared(found))
+        return _cleaned_symmetric(question, _squared(grown))
+    rows, columns = found.rows.copy(), found.columns.copy()
+    changed = True
+    while changed:
+        changed = improve_rows(question.ones, question.zeros, _packed_down(columns), rows)
+        sets = _packed_down(rows)
+        changed = improve_rows(question.ones_down, question.zeros_down, sets, columns) or changed
+    return Rectangles(rows, columns)
+
+
+def _squared(found: Rectangles) -> Rectangles:
+    """Where rows and columns are mostly the same members, make them the same.
+
+    Two bits for each member could describe some noise; one makes more members alike.
+    """
+    either = found.rows | found.columns
+    mostly = 2 * (found.rows & found.columns).sum(axis=0) >= either.sum(axis=0)
+    rows, columns = np.where(mostly, either, found.rows), np.where(mostly, either, found.columns)
+    return Rectangles(rows, columns, symmetric=True)
+
+
+def _cleaned_symmetric(question: Question, found: Rectangles) -> Rectangles:
+    square = (found.rows == found.columns).all(axis=0)
+    rank, oblong = len(square), np.flatnonzero(~square)
+    usage = np.ascontiguousarray(np.hstack([found.rows, found.columns[:, oblong]]))
+    sets = _packed_down(np.hstack([found.columns, found.rows[:, oblong]]))
+    partner = np.arange(len(sets))
+    partner[oblong], partner[rank:] = partner[rank:].copy(), oblong
+    while improve_members(question.ones, question.zeros, sets, partner, usage):
+        pass
+    columns = usage[:, :rank].copy()
+    columns[:, oblong] = usage[:, rank:]
+    return Rectangles(usage[:, :rank], columns, symmetric=True)
+
+
+def _packed_down(matrix: Matrix) -> Bits:
+    """Pack the columns of a matrix, a row of bits each."""
+    return packed(np.ascontiguousarray(matrix.T))

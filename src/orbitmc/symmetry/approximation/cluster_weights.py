@@ -1,0 +1,69 @@
+"""Let weights that are nearly equal be equal."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Floats
+from orbitmc.symmetry.approximation.kmeans import (
+    cluster_means,
+    clusters_of_numbers,
+    clusters_of_vectors,
+)
+from orbitmc.symmetry.approximation.terms import Clauses, Energy, Terms, energy_of, rebuilt
+
+
+def cluster_weights(model: Model, clusters: int = 6) -> Model:
+    """Replace each weight by the mean of its cluster, so that few different ones are left.
+
+    Fields, couplings and larger interactions are clustered apart, and so are variables with
+    different numbers of values. Variables without a field have the field zero. Clusters of
+    numbers are optimal; those of vectors (interactions of many values) are the best of ten tries.
+    """
+    require_clusters(clusters)
+    energy = energy_of(model.graph)
+    everybody = with_all_fields(model.graph, energy)
+    terms = tuple(clustered(term, clusters) for term in everybody.terms)
+    clauses = tuple(_clustered_clauses(some, clusters) for some in energy.clauses)
+    return rebuilt(model, replace(energy, terms=terms, clauses=clauses))
+
+
+def require_clusters(clusters: int) -> None:
+    if clusters < 1:
+        raise InputError(f"weights need at least one cluster, got {clusters}")
+
+
+def clustered(terms: Terms, clusters: int) -> Terms:
+    """Give terms of one shape at most so many different tables."""
+    if terms.impossible or not len(terms.tables):
+        return terms
+    vectors = terms.tables.reshape(len(terms.tables), -1)
+    labels = clusters_of_vectors(vectors, clusters)
+    return terms.with_tables(_means(vectors, labels).reshape(terms.tables.shape))
+
+
+def _clustered_clauses(clauses: Clauses, clusters: int) -> Clauses:
+    labels = clusters_of_numbers(clauses.weights, clusters)
+    return replace(clauses, weights=_means(clauses.weights[:, None], labels)[:, 0])
+
+
+def _means(vectors: Floats, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    means: Floats = cluster_means(vectors, labels, int(labels.max()) + 1)[labels]
+    return means
+
+
+def with_all_fields(graph: FactorGraph, energy: Energy) -> Energy:
+    """Give every variable a field, zero if it has none."""
+    others = tuple(term for term in energy.terms if not term.is_field)
+    given = {term.shape[0]: term for term in energy.terms if term.is_field}
+    fields = []
+    for size in np.unique(graph.cardinality[graph.cardinality > 1]):
+        variables = np.flatnonzero(graph.cardinality == size)
+        tables = np.zeros((graph.variables, size))
+        if int(size) in given:
+            tables[given[int(size)].scopes[:, 0]] = given[int(size)].tables
+        fields.append(Terms((int(size),), variables[:, None], tables[variables]))
+    return replace(energy, terms=(*fields, *others))

@@ -1,0 +1,1 @@
+"""Sets of variables that are cheap to exchange."""

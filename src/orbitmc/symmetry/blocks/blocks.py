@@ -1,0 +1,158 @@
+"""Sets of variables that are cheap to exchange: many variables for each factor that notices.
+
+The subgroup heuristic of Lifted Metropolis-Hastings: orbits of an approximation may be far too
+large to be permuted at once, so each is cut greedily into disjoint blocks around which few
+factors change, and each block gets its symmetric group.
+"""
+
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.exchange_blocks import ExchangeBlocks, blocks_from_arrays
+from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.symmetry.blocks.greedy_blocks import search
+from orbitmc.symmetry.blocks.greedy_memory import Candidates, memory_for
+from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT, Links, links
+from orbitmc.symmetry.detection.encoding.fields import fields
+
+Numbers = NDArray[np.int64]
+
+ACCEPTANCE_BUDGET = 4.0
+"""A shuffle whose log-odds differ by this sum of squares is accepted about six times in ten."""
+
+SLACK = 0.2
+"""How much of the best ratio of members to moved factors is worth a larger block."""
+
+
+def blocks(
+    graph: FactorGraph,
+    orbits: ArrayLike,
+    *,
+    max_moved: int = 200,
+    budget: float | None = None,
+    slack: float = SLACK,
+    connections: Links | None = None,
+) -> ExchangeBlocks:
+    """Cut orbits into disjoint blocks with many members for each factor they move.
+
+    `orbits` numbers the orbit of each variable; a negative number keeps a variable out, and
+    variables of different cardinality never share a block. No block moves more than `max_moved`
+    factors. Where few factors are shared a pair often has the best ratio; so a block keeps growing
+    while its ratio is within `slack` of the best (0 insists on the best). With a `budget`, a
+    uniform shuffle of a block changes the log-odds of its members by a sum of squares of at most
+    that on average (`ACCEPTANCE_BUDGET` is a good one). Variables that cannot be moved cheaply are
+    in no block. Those who ask often give the `connections`, which are `links(graph)`. The same
+    question has the same answer.
+    """
+    numbers = _checked_orbits(graph, orbits)
+    if max_moved < 0:
+        raise InputError(f"a block cannot move {max_moved} factors; expected 0 or more")
+    if budget is not None and not budget >= 0:
+        raise InputError(f"the acceptance budget must be 0 or more, got {budget}")
+    if not 0 <= slack < 1:
+        raise InputError(f"the slack is a share from 0 to below 1, got {slack}")
+    known = links(graph) if connections is None else connections
+    candidates = _candidates(graph, known, numbers)
+    memory = memory_for(known, candidates, int(graph.cardinality.max(initial=1)))
+    member, ends = np.zeros(graph.variables, np.int64), np.zeros(graph.variables, np.int64)
+    limit = np.inf if budget is None else float(budget)
+    found = search(known, candidates, memory, int(max_moved), limit, slack, member, ends)
+    start = np.concatenate([[0], ends[:found]])
+    return blocks_from_arrays(indices(start), indices(np.ones(found)), indices(member[: start[-1]]))
+
+
+def budget_for(acceptance: float) -> float:
+    """The budget that makes shuffles succeed so often, if fields alone mattered.
+
+    A change of log-weight with standard deviation `d` is accepted with chance `2 * Phi(-d / 2)`
+    if it is about normal, and the values of binary variables vary by at most a quarter.
+    """
+    if not 0 < acceptance <= 1:
+        raise InputError(f"the acceptance lies above 0 and is at most 1, got {acceptance}")
+    deviation = -2 * NormalDist().inv_cdf(acceptance / 2) if acceptance < 1 else 0.0
+    return 4 * deviation**2
+
+
+def _checked_orbits(graph: FactorGraph, orbits: ArrayLike) -> Numbers:
+    numbers = np.asarray(orbits)
+    if numbers.shape != (graph.variables,) or not (
+        np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0
+    ):
+        raise InputError(
+            f"{graph.variables} variables need an orbit number each, got {numbers.dtype} numbers "
+            f"of shape {numbers.shape}"
+        )
+    return numbers.astype(np.int64)
+
+
+def _candidates(graph: FactorGraph, connections: Links, orbits: Numbers) -> Candidates:
+    """Sort by orbit and cardinality, then by degree and field, so that neighbours are alike."""
+    field, field_start = fields(graph)
+    degree = lengths(connections.variable_start)
+    sizes = graph.cardinality.astype(np.int64)
+    _, class_of = np.unique(np.stack([orbits, sizes]), axis=1, return_inverse=True)
+    class_of = np.where(orbits < 0, -1, class_of.reshape(-1))
+    # the last value first: for binary variables that is the log-odds in favour of 1
+    last_value = field[field_start[1:].astype(np.int64) - 1]
+    order = np.lexsort((np.arange(graph.variables), last_value, degree, class_of))
+    variable = order[orbits[order] >= 0]
+    place_of = np.zeros(graph.variables, np.int64)
+    place_of[variable] = np.arange(len(variable))
+    counts = np.bincount(class_of[variable])
+    return Candidates(
+        variable=sealed(variable),
+        place_of=sealed(place_of),
+        class_start=sealed(starts(counts).astype(np.int64)),
+        class_of=sealed(class_of),
+        degree=sealed(degree),
+        field=field,
+        field_start=sealed(field_start.astype(np.int64)),
+    )
+
+
+def moved(graph: FactorGraph, members: ArrayLike, *, connections: Links | None = None) -> Indices:
+    """The factors that some permutation of the members changes, computed from scratch.
+
+    Factors of one or two variables that permutations only trade for each other are not moved: if
+    all members have the same field, or the same coupling to the same neighbour, or the same one to
+    each other, nothing changes. `len(members) / len(moved(graph, members))` is what `blocks` makes
+    large. Those who ask often give the `connections`, which are `links(graph)`.
+    """
+    block = np.unique(np.asarray(members, dtype=np.int64))
+    if len(block) and (block[0] < 0 or block[-1] >= graph.variables):
+        raise InputError(f"the variables are 0 to {graph.variables - 1}, got {block.tolist()}")
+    known = links(graph) if connections is None else connections
+    begin, end = known.variable_start[block], known.variable_start[block + 1]
+    mine = np.concatenate(
+        [np.zeros(0, np.int64), *(np.arange(*one) for one in zip(begin, end, strict=True))]
+    )
+    around, which, members_in = np.unique(
+        known.factor[mine], return_inverse=True, return_counts=True
+    )
+    kept = _is_kept(known, mine, which, members_in == len(block))
+    kept[which[_number_of_equals(known.bond[mine]) == len(block)]] = True
+    inner = np.flatnonzero((members_in == 2) & (known.joint[around] != NO_JOINT))
+    pairs = len(block) * (len(block) - 1) // 2
+    kept[inner[_number_of_equals(known.joint[around[inner]]) == pairs]] = True
+    return sealed(around[~kept])
+
+
+def _is_kept(
+    known: Links, mine: Numbers, which: Numbers, whole: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which factors around a block depend on the `whole` of it, on all members alike."""
+    classes = known.own[mine]
+    lowest, highest = np.full(len(whole), classes.max(initial=0)), np.full(len(whole), -1)
+    np.minimum.at(lowest, which, classes)
+    np.maximum.at(highest, which, classes)
+    return np.asarray(whole & (lowest == highest))
+
+
+def _number_of_equals(numbers: Numbers) -> Numbers:
+    """How often each number occurs."""
+    _, which, count = np.unique(numbers, return_inverse=True, return_counts=True)
+    return np.asarray(count[which.reshape(-1)])

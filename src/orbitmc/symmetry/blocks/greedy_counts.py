@@ -1,0 +1,116 @@
+"""What the members of a block have in common, and who else has it, compiled."""
+
+import numpy as np
+
+from orbitmc.machine.compiling import shared
+from orbitmc.symmetry.blocks.greedy_memory import CLIQUES, MET, ROUND, SIZE, TOUCHED
+from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT
+
+WIDE = 64
+"""Factors that read more variables than this are counted, but do not make variables cheaper:
+they are shared by so many that it would hardly change who comes next."""
+
+WIDE_BOND = 1024
+"""The same for bonds, of which a block loses all that some member does not have."""
+
+
+@shared
+def meet(links, candidates, memory, factor, member):
+    """Count a factor; those who read it too become cheaper."""
+    memory.met_in[factor] = memory.counter[ROUND]
+    memory.counter[MET] += 1
+    first, last = links.factor_start[factor], links.factor_start[factor + 1]
+    if last - first <= WIDE:
+        for link in range(first, last):
+            _touch(candidates, memory, links.variable[link], member, -1)
+
+
+@shared
+def rate(links, candidates, memory, factor, member, change):
+    """Change the cost of those who could join without moving an invariant factor."""
+    first, last = links.factor_start[factor], links.factor_start[factor + 1]
+    if last - first <= WIDE:
+        for link in range(first, last):
+            if links.alike[link] == memory.class_in[factor]:
+                _touch(candidates, memory, links.variable[link], member, change)
+
+
+@shared
+def credit(links, candidates, memory, bond, member, change):
+    """Remember who else has a bond, or that it no longer counts."""
+    first, last = links.holder_start[bond], links.holder_start[bond + 1]
+    if last - first <= WIDE_BOND:
+        for place in range(first, last):
+            variable = links.holder[place]
+            if candidates.class_of[variable] == candidates.class_of[member]:
+                _touch(candidates, memory, variable, member, 0)
+                memory.has[variable] += change
+
+
+@shared
+def _touch(candidates, memory, variable, member, change):
+    count = memory.counter
+    if candidates.class_of[variable] != candidates.class_of[member]:
+        return
+    if memory.touched_in[variable] != count[ROUND]:
+        memory.touched_in[variable] = count[ROUND]
+        memory.cost[variable] = candidates.degree[variable]
+        memory.has[variable] = 0
+        memory.joins[variable] = 0
+        memory.touched[count[TOUCHED]] = variable
+        count[TOUCHED] += 1
+    memory.cost[variable] += change
+
+
+@shared
+def count_cliques(links, candidates, memory, variable):
+    """Count the ways in which all members are joined, the newest too, and who else is so."""
+    count = memory.counter
+    count[CLIQUES] = 0
+    for link in range(links.variable_start[variable], links.variable_start[variable + 1]):
+        factor = links.factor[link]
+        joint = links.joint[factor]
+        if joint == NO_JOINT or not _joins_members(links, memory, factor, variable):
+            continue
+        if memory.inner_in[joint] != count[ROUND]:
+            memory.inner_in[joint] = count[ROUND]
+            memory.inner[joint] = 0
+        memory.inner[joint] += 1
+        if memory.inner[joint] == pairs(count[SIZE]):
+            count[CLIQUES] += 1
+    if count[CLIQUES] > 0:
+        for place in range(count[SIZE] - 1 if count[SIZE] > 2 else 0, count[SIZE]):
+            _extend(links, candidates, memory, memory.block[place])
+
+
+@shared
+def _joins_members(links, memory, factor, member):
+    return memory.joined_in[_partner(links, factor, member)] == memory.counter[ROUND]
+
+
+@shared
+def _extend(links, candidates, memory, member):
+    """Remember who is joined to a member as all members are."""
+    count = memory.counter
+    for link in range(links.variable_start[member], links.variable_start[member + 1]):
+        joint = links.joint[links.factor[link]]
+        if joint == NO_JOINT or memory.inner_in[joint] != count[ROUND]:
+            continue
+        other = _partner(links, links.factor[link], member)
+        same_class = candidates.class_of[other] == candidates.class_of[member]
+        if same_class and memory.inner[joint] == pairs(count[SIZE]):
+            _touch(candidates, memory, other, member, 0)
+            memory.joins[other] += 1
+
+
+@shared
+def _partner(links, factor, variable):
+    """The other variable of a factor that joins two."""
+    first = links.factor_start[factor]
+    one = np.int64(links.variable[first])
+    return np.int64(links.variable[first + 1]) if one == variable else one
+
+
+@shared
+def pairs(size):
+    return size * (size - 1) // 2

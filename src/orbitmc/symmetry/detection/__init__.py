@@ -1,0 +1,1 @@
+"""Which permutations leave a distribution as it is."""

@@ -1,0 +1,233 @@
+"""Find the symmetries of a distribution, as far as time allows."""
+
+import functools
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.permutation import MOST_VALUES, Permutation
+from orbitmc.groups.permutation_group import (
+    PermutationGroup,
+    check_number_of_values,
+    orbit_labels,
+    orbits,
+    permutation_group,
+)
+from orbitmc.machine.arrays import Indices, sealed
+from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.symmetry.detection.balls import ball_cells
+from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
+from orbitmc.symmetry.detection.color_refinement import equitable_cells
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
+from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+from orbitmc.symmetry.detection.energy_check import changes_energy
+from orbitmc.symmetry.detection.generators import (
+    PointMoves,
+    chosen,
+    swaps,
+    together,
+    value_group,
+    variable_group,
+)
+from orbitmc.symmetry.detection.search.search import advance, begin
+from orbitmc.symmetry.detection.search.search_memory import Search
+from orbitmc.symmetry.detection.twins import neighboring_swaps, ranks, twin_classes
+
+SLICE = 1_000_000
+"""Arcs to look at between two looks at the clock: about a tenth of a second."""
+
+PATIENCE = 100
+"""How many times one attempt may look at the whole graph before it is left undecided."""
+
+MANY_REFUTED = 64
+"""So many failed attempts say that refinement alone sees too little."""
+
+REACHES = (400, 1600, 6400)
+"""How many arcs around each vertex to look at then, and again if that was not enough."""
+
+MEMORY = 2_000_000_000
+"""Bytes for BLISS."""
+
+OWN_SHARE = 0.5
+"""The share of the time that our own search may take when BLISS could go on after it."""
+
+
+@dataclass(frozen=True)
+class SymmetryReport:
+    """A group of symmetries, and how far it is to be trusted to be all of them.
+
+    Each generator preserves the distribution, whatever `complete` says. `order` is None where it
+    was not counted. Completeness is about the canonical form of the energy: symmetries that come
+    about by zeros, clauses or tables of many variables in disguise may be missing.
+    """
+
+    group: PermutationGroup
+    orbits: tuple[Indices, ...]
+    order: int | None
+    seconds: float
+    complete: bool
+    how: str
+
+
+def automorphisms(
+    graph: FactorGraph,
+    *,
+    values: bool = False,
+    seconds: float = 10.0,
+    memory: int = MEMORY,
+    bliss: bool = True,
+) -> SymmetryReport:
+    """Permutations of variables (with `values`, also of their values) that change nothing.
+
+    Refinement, twins and our own search come first, BLISS (when installed) gets what is left, in
+    a process of its own with `memory` bytes. When `seconds` are over, what was found is reported;
+    compiling, which happens once per installation, is not counted.
+
+    >>> from orbitmc.models.ising import ising_grid
+    >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
+    8
+    """
+    compile_once()
+    started = time.monotonic()
+    if values and (graph.cardinality > MOST_VALUES).any():
+        raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
+    form = energy_form(graph)
+    drawn = value_graph(form) if values else variable_graph(form)
+    catch = hunt(
+        drawn, twins=not values, started=started, seconds=seconds, memory=memory, bliss=bliss
+    )
+    convert = value_group if values else variable_group
+    group = convert(form.cardinality, together([catch.exchanges, catch.moves]))
+    wrong = changes_energy(graph, group)
+    group = chosen(group, ~wrong)
+    return SymmetryReport(
+        group=group,
+        orbits=orbits(group),
+        order=catch.order if not wrong.any() else None,
+        seconds=time.monotonic() - started,
+        complete=catch.complete and not wrong.any(),
+        how=catch.how,
+    )
+
+
+def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> PermutationGroup:
+    """The group that people ask for: bijections between variables with as many values.
+
+    It need not preserve anything: every group is safe as a source of proposals.
+    """
+    group = permutation_group(graph.variables, generators, cardinality=graph.cardinality)
+    check_number_of_values(group, graph.cardinality)
+    return group
+
+
+def orbit_cells(group: PermutationGroup) -> Ints:
+    """Number the orbits, point by point; -1 for points that stay alone."""
+    labels = orbit_labels(group)
+    alone = np.bincount(labels, minlength=group.degree)[labels] == 1
+    cells = np.full(group.degree, -1, dtype=np.int64)
+    cells[~alone] = np.unique(labels[~alone], return_inverse=True)[1]
+    return sealed(cells)
+
+
+@dataclass(frozen=True)
+class Catch:
+    """Automorphisms of a coloured graph: all permutations within `twins`, and other moves."""
+
+    twins: Ints
+    moves: PointMoves
+    order: int | None
+    complete: bool
+    how: str
+
+    @property
+    def exchanges(self) -> PointMoves:
+        """Swaps that generate all permutations of twins."""
+        return swaps(*neighboring_swaps(self.twins))
+
+
+def hunt(
+    graph: ColoredGraph,
+    *,
+    twins: bool = True,
+    started: float,
+    seconds: float,
+    memory: int = MEMORY,
+    bliss: bool = True,
+) -> Catch:
+    """Refine, set twins apart, search, ask BLISS."""
+    cells = equitable_cells(graph)
+    classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
+    count = math.prod(math.factorial(int(size)) for size in np.bincount(classes) if size > 1)
+    found = ["twins"] if count > 1 else []
+    if found:
+        cells = _with_twins_in_order(graph, cells, classes)
+    if _is_discrete(graph, cells):
+        how = " and ".join(["refinement", *found])
+        return Catch(classes, together([]), count, True, how)
+    own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
+    search, cells = _searched(graph, cells, until=started + own_seconds)
+    complete = search.progress[1] == 0 and search.progress[4] == 0
+    how = " and ".join([*found, "search"])
+    left = started + seconds - time.monotonic()
+    if not complete and bliss and bliss_is_installed() and left > 0:
+        moves = bliss_moves(graph, cells, seconds=left, memory=memory)
+        if moves is not None:
+            how = " and ".join([*found, "BLISS"])
+            return Catch(classes, moves, None, True, how)
+        how += ", then BLISS until its limit"
+    order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[0]])
+    return Catch(classes, _moves(search), order if complete else None, complete, how)
+
+
+def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Ints:
+    """Cells that keep twins in the order of their numbers, refined again.
+
+    Every symmetry is a permutation of twins after one that keeps their order.
+    """
+    rank, size = np.zeros((2, graph.vertices), dtype=np.int64)
+    rank[: graph.points] = ranks(classes)
+    size[: graph.points] = np.bincount(classes)[classes]
+    return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
+
+
+def _is_discrete(graph: ColoredGraph, cells: Ints) -> bool:
+    return len(np.unique(cells[: graph.points])) == graph.points
+
+
+@functools.cache
+def compile_once() -> None:
+    """Search a triangle, so that time limits are about searching."""
+    drawing = Drawing(np.zeros(3, dtype=np.int64))
+    drawing.join(*np.array([[0, 0, 1], [1, 2, 2], [0, 0, 0], [0, 0, 0]]))
+    graph = drawing.finished()
+    cells = equitable_cells(graph)
+    twin_classes(graph, cells)
+    _searched(graph, cells, until=math.inf)
+
+
+def _searched(graph: ColoredGraph, cells: Ints, *, until: float) -> tuple[Search, Ints]:
+    """Search until all is tried or time is over; look more closely if most attempts fail."""
+    room = 20 * graph.vertices + 1_000_000
+    patience = PATIENCE * (graph.arcs + graph.vertices)
+    search = begin(graph, cells, room=room)
+    reaches = iter(REACHES)
+    while not advance(graph, search, patience, SLICE) and time.monotonic() < until:
+        if search.progress[5] > MANY_REFUTED and (reach := next(reaches, 0)):
+            finer = equitable_cells(graph, ball_cells(graph, cells, reach=reach))
+            if finer.max() > cells.max():
+                cells = finer
+                search = begin(graph, cells, room=room)
+    return search, cells
+
+
+def _moves(search: Search) -> PointMoves:
+    count, entries = search.found.used
+    return PointMoves(
+        search.found.start[: count + 1], search.found.point[:entries], search.found.image[:entries]
+    )

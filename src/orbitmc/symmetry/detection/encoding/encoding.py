@@ -1,0 +1,142 @@
+"""Draw an energy form as a coloured graph, with values kept or free to be permuted."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.symmetry.detection.encoding.argument_order import ordered_tables
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm, Terms
+
+
+def variable_graph(form: EnergyForm) -> ColoredGraph:
+    """Points are variables, and automorphisms permute them without touching values."""
+    drawing = Drawing(_variable_colors(form))
+    _join_pairs(drawing, form)
+    for terms in form.terms:
+        if len(terms.shape) > 2:
+            _add_ordered(drawing, terms)
+    for clauses in form.clauses:
+        drawing.add_factors(clauses.weight, clauses.scopes, clauses.satisfying)
+    return drawing.finished()
+
+
+def value_graph(form: EnergyForm) -> ColoredGraph:
+    """Points are variables, then their literals (variable, value), variable by variable."""
+    drawing = Drawing(_literal_colors(form))
+    first = first_literals(form.cardinality)
+    owner = np.repeat(np.arange(len(first)), form.cardinality)
+    literals = len(first) + np.arange(len(owner))
+    _join(drawing, owner, literals, np.zeros_like(owner))
+    offset = 1
+    for terms in form.terms:
+        if len(terms.shape) > 1:
+            ends, kinds = _listed_entries(terms, first)
+            if len(terms.shape) == 2:
+                _join(drawing, ends[:, 0], ends[:, 1], offset + kinds)
+                offset += int(kinds.max(initial=-1)) + 1
+            else:
+                drawing.add_factors(kinds, ends, np.zeros_like(ends))
+    for clauses in form.clauses:
+        ends = first[clauses.scopes] + clauses.satisfying
+        drawing.add_factors(clauses.weight, ends, np.zeros_like(ends))
+    return drawing.finished()
+
+
+def first_literals(cardinality: Ints) -> Ints:
+    """The vertex of each variable's value 0 in a value graph."""
+    return len(cardinality) + np.cumsum(cardinality) - cardinality
+
+
+def _variable_colors(form: EnergyForm) -> Ints:
+    columns = [form.cardinality]
+    for terms in form.terms:
+        if len(terms.shape) == 1:
+            column = np.full(len(form.cardinality), -1, dtype=np.int64)
+            column[terms.scopes[:, 0]] = terms.table_of
+            columns.append(column)
+    return row_classes(np.stack(columns, axis=1))[1]
+
+
+def _literal_colors(form: EnergyForm) -> Ints:
+    """Colours of variables, then of literals, by what they earn on their own."""
+    first = first_literals(form.cardinality)
+    size = len(first) + int(form.cardinality.sum())
+    owner = np.repeat(np.arange(len(first)), form.cardinality)
+    columns = [np.concatenate([form.cardinality, -form.cardinality[owner]])]
+    for terms in form.terms:
+        if len(terms.shape) == 1:
+            column = np.zeros(size, dtype=np.int64)
+            places = first[terms.scopes] + np.arange(terms.shape[0])
+            column[places] = terms.tables[terms.table_of]
+            columns.append(column)
+    return row_classes(np.stack(columns, axis=1))[1]
+
+
+def _join(drawing: Drawing, one: Ints, other: Ints, label: Ints) -> None:
+    drawing.join(one, other, label, label)
+
+
+def _join_pairs(drawing: Drawing, form: EnergyForm) -> None:
+    """Label arcs with the table of a pair as seen from where the arc begins."""
+    offset = 0
+    for terms in form.terms:
+        if len(terms.shape) == 2:
+            turned = terms.tables.reshape(-1, *terms.shape).transpose(0, 2, 1)
+            seen = np.concatenate([terms.tables, turned.reshape(len(turned), -1)])
+            forth, back = np.split(row_classes(seen)[1] + offset, 2)
+            one, other = terms.scopes.T
+            drawing.join(one, other, forth[terms.table_of], back[terms.table_of])
+            offset += len(seen)
+
+
+def _add_ordered(drawing: Drawing, terms: Terms) -> None:
+    """Draw factors of one shape: arguments that cannot be exchanged get different labels."""
+    tables = ordered_tables(terms.tables, terms.shape)
+    simple = tables.is_simple[terms.table_of]
+    read = terms.table_of[simple]
+    drawing.add_factors(tables.number[read], terms.scopes[simple], tables.place[read])
+    if not simple.all():
+        rest = Terms(
+            terms.shape, terms.hard, terms.scopes[~simple], terms.table_of[~simple], terms.tables
+        )
+        ends, kinds = _listed_entries(rest, np.zeros(drawing.points, dtype=np.int64))
+        owners = np.repeat(rest.scopes, _entries_each(rest), axis=0)
+        drawing.add_factors(kinds, owners, ends)
+
+
+def _listed_entries(terms: Terms, first: Ints) -> tuple[Ints, Ints]:
+    """Every entry of every term, but one class of them per kind of table.
+
+    Gives the literals `first[variable] + value` of each entry, and its kind: the class of the
+    entry and the multiset of classes in its table, which says what the unlisted entries are.
+    """
+    table, entry = np.nonzero(~_most_frequent(terms.tables))
+    multiset = row_classes(np.sort(terms.tables, axis=1))[1]
+    kind = row_classes(np.column_stack([multiset[table], terms.tables[table, entry]]))[1]
+    count = np.bincount(table, minlength=len(terms.tables))
+    begin = np.cumsum(count) - count
+    each = count[terms.table_of]
+    factor = np.repeat(np.arange(len(each)), each)
+    inside = np.arange(len(factor)) - np.repeat(np.cumsum(each) - each, each)
+    listed = begin[terms.table_of][factor] + inside
+    values = np.stack(np.unravel_index(entry[listed], terms.shape), axis=1)
+    return first[terms.scopes[factor]] + values, kind[listed]
+
+
+def _entries_each(terms: Terms) -> Ints:
+    """How many entries of each term are listed."""
+    listed: Ints = (~_most_frequent(terms.tables)).sum(axis=1)
+    return listed[terms.table_of]
+
+
+def _most_frequent(tables: Ints) -> NDArray[np.bool_]:
+    """Which entries belong to the most frequent class of their table, the lowest among equals."""
+    ordered = np.sort(tables, axis=1)
+    place = np.arange(tables.shape[1])
+    new = np.ones(tables.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    run = place - np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    chosen = np.take_along_axis(ordered, run.argmax(axis=1)[:, None], axis=1)
+    frequent: NDArray[np.bool_] = tables == chosen
+    return frequent

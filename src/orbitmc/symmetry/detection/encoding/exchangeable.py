@@ -1,0 +1,241 @@
+"""Which variables of a factor may be exchanged without changing it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.factor_graph import FactorGraph, incidence
+from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.compiling import compiled, shared
+
+Numbers = NDArray[np.int64]
+
+IGNORED = -1
+"""The class of a variable on which its factor does not depend."""
+
+NO_THIRD = -1
+"""Instead of the third variable of a bond that has none."""
+
+NO_JOINT = -1
+"""The joint of a factor that does not join two variables alike."""
+
+CLOSE = 1e-9
+"""Log-potentials that differ by less, relative to one plus their size, are equal."""
+
+DIGITS = 10
+"""Tables that agree in so many digits after the point are of one kind."""
+
+
+class Links(NamedTuple):
+    """Which factor depends on which variable; variables that a factor ignores are left out.
+
+    Factor `f` depends on `variable[factor_start[f]:factor_start[f + 1]]`, and variables of equal
+    `alike` may be exchanged without changing it. Variable `v` matters to the factors
+    `factor[variable_start[v]:variable_start[v + 1]]`, `own[...]` is its class in them, and
+    `bond[...]` what they are to it: variables of equal bonds have a factor each with equal tables
+    and the same third variable, if any. Bond `b` is held by the variables
+    `holder[holder_start[b]:holder_start[b + 1]]`. Factors of equal `joint` join two variables each
+    in the same way, whichever comes first, and no two of them join the same two; others have none.
+    """
+
+    factor_start: Indices
+    variable: Indices
+    alike: Numbers
+    variable_start: Indices
+    factor: Indices
+    own: Numbers
+    bond: Numbers
+    holder_start: Indices
+    holder: Indices
+    joint: Numbers
+
+
+def links(graph: FactorGraph) -> Links:
+    """Find what each factor depends on and which of its variables are interchangeable."""
+    classes = np.zeros(len(graph.scope), dtype=np.int64)
+    _classify(graph, classes, np.full(len(graph.table_start), -1))
+    kept = classes != IGNORED
+    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))[kept]
+    factor_start = starts(np.bincount(factor_of, minlength=graph.factors))
+    variable, alike = sealed(graph.scope[kept]), sealed(classes[kept])
+    variable_start, factor = incidence(graph.variables, factor_start, variable)
+    order = np.argsort(variable, kind="stable")
+    kinds = 2 * table_kinds(graph)[graph.table_of] + (
+        np.arange(graph.factors) >= graph.first_clause
+    )
+    bond = _bonds(kinds, factor_start, variable, alike)[order]
+    joint = _joints(kinds, factor_start, variable, alike)
+    holder_start, holder = incidence(int(bond.max(initial=-1)) + 1, variable_start, indices(bond))
+    return Links(
+        factor_start,
+        variable,
+        alike,
+        variable_start,
+        factor,
+        sealed(alike[order]),
+        sealed(bond),
+        holder_start,
+        holder,
+        sealed(joint),
+    )
+
+
+def _bonds(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
+    """Number what each factor is to each of its variables; with three or more, nobody's equal.
+
+    `kinds` says how factors are stored and what is in them.
+    """
+    arity = lengths(factor_start)
+    factor = np.repeat(np.arange(len(arity)), arity)
+    pair = np.flatnonzero(arity[factor] == 2)
+    other = pair + np.where(pair == factor_start[factor[pair]], 1, -1)
+    third, its = np.full(len(variable), NO_THIRD), np.full(len(variable), IGNORED)
+    third[pair], its[pair] = variable[other], alike[other]
+    large = np.flatnonzero(arity[factor] > 2)
+    third[large] = NO_THIRD - 1 - large
+    traits = (kinds[factor], alike, its, third)
+    return _numbered([*traits, _turn(_numbered([*traits, variable.astype(np.int64)]))])
+
+
+def _joints(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
+    """Number the ways in which factors join two variables alike."""
+    found = np.full(len(kinds), NO_JOINT)
+    pair = np.flatnonzero(lengths(factor_start) == 2)
+    first = factor_start[pair].astype(np.int64)
+    same = alike[first] == alike[first + 1]
+    pair, first = pair[same], first[same]
+    ends = np.sort(np.stack([variable[first], variable[first + 1]]), axis=0).astype(np.int64)
+    traits = (kinds[pair], alike[first])
+    found[pair] = _numbered([*traits, _turn(_numbered([*traits, *ends]))])
+    return found
+
+
+def table_kinds(graph: FactorGraph) -> Numbers:
+    """Number tables by what is in them, up to rounding."""
+    sizes = lengths(graph.table_start)
+    found = np.zeros(len(sizes), dtype=np.int64)
+    known = 0
+    for size in np.unique(sizes).tolist():
+        own = np.flatnonzero(sizes == size)
+        entries = graph.table[graph.table_start[own].astype(np.int64)[:, None] + np.arange(size)]
+        kinds, which = np.unique(entries.round(DIGITS), axis=0, return_inverse=True)
+        found[own] = known + which.reshape(-1)
+        known += len(kinds)
+    return found
+
+
+def _numbered(traits: list[Numbers]) -> Numbers:
+    """Number the combinations of several traits."""
+    found = np.zeros(len(traits[0]), dtype=np.int64)
+    for trait in traits:
+        which = np.unique(trait, return_inverse=True)[1].reshape(-1)
+        found = found * (int(which.max(initial=0)) + 1) + which
+        found = np.unique(found, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _turn(numbers: Numbers) -> Numbers:
+    """How often each number has occurred before."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    found = np.zeros(len(numbers), dtype=np.int64)
+    found[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
+    return found
+
+
+@compiled
+def _classify(graph, classes, last_with_table):
+    for factor in range(graph.first_clause):
+        table = graph.table_of[factor]
+        known = last_with_table[table]
+        if known >= 0 and _same_shape(graph, known, factor):
+            _copy(graph, classes, known, factor)
+        else:
+            _classify_table(graph, classes, factor)
+        last_with_table[table] = factor
+    for clause in range(graph.first_clause, len(graph.table_of)):
+        for edge in range(graph.scope_start[clause], graph.scope_start[clause + 1]):
+            classes[edge] = graph.satisfying[edge] if matters(graph, clause, edge) else IGNORED
+
+
+@shared
+def _same_shape(graph, first, second):
+    start, other = np.int64(graph.scope_start[first]), np.int64(graph.scope_start[second])
+    arity = np.int64(graph.scope_start[first + 1]) - start
+    if np.int64(graph.scope_start[second + 1]) - other != arity:
+        return False
+    for place in range(arity):
+        size = graph.cardinality[graph.scope[start + place]]
+        if size != graph.cardinality[graph.scope[other + place]]:
+            return False
+    return True
+
+
+@shared
+def _copy(graph, classes, known, factor):
+    start, other = np.int64(graph.scope_start[known]), np.int64(graph.scope_start[factor])
+    for place in range(np.int64(graph.scope_start[known + 1]) - start):
+        classes[other + place] = classes[start + place]
+
+
+@shared
+def _classify_table(graph, classes, factor):
+    """Number the classes after the first place of each."""
+    first, last = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[factor + 1])
+    for edge in range(first, last):
+        classes[edge] = edge - first if matters(graph, factor, edge) else IGNORED
+        if classes[edge] == IGNORED:
+            continue
+        for earlier in range(first, edge):
+            if classes[earlier] == earlier - first and exchangeable(graph, factor, earlier, edge):
+                classes[edge] = earlier - first
+                break
+
+
+@shared
+def matters(graph, factor, edge):
+    """Whether a factor depends on the variable at `edge`."""
+    start, last = table_bounds(graph, factor)
+    if factor >= graph.first_clause:
+        return not _equal(graph.table[start], graph.table[start + 1])
+    stride, size = np.int64(graph.stride[edge]), np.int64(graph.cardinality[graph.scope[edge]])
+    for entry in range(last - start):
+        if (entry // stride) % size and not _equal(
+            graph.table[start + entry], graph.table[start + entry - stride]
+        ):
+            return True
+    return False
+
+
+@shared
+def exchangeable(graph, factor, first, second):
+    """Whether a factor stays the same when the variables at two edges of it trade places."""
+    if factor >= graph.first_clause and graph.satisfying[first] != graph.satisfying[second]:
+        return False
+    size = np.int64(graph.cardinality[graph.scope[first]])
+    if size != np.int64(graph.cardinality[graph.scope[second]]):
+        return False
+    if factor >= graph.first_clause:
+        return True
+    start, last = table_bounds(graph, factor)
+    one, two = np.int64(graph.stride[first]), np.int64(graph.stride[second])
+    for entry in range(last - start):
+        difference = (entry // one) % size - (entry // two) % size
+        traded = entry + difference * (two - one)
+        if difference > 0 and not _equal(graph.table[start + entry], graph.table[start + traded]):
+            return False
+    return True
+
+
+@shared
+def table_bounds(graph, factor):
+    table = graph.table_of[factor]
+    return np.int64(graph.table_start[table]), np.int64(graph.table_start[table + np.uint32(1)])
+
+
+@shared
+def _equal(one, two):
+    if one == two:
+        return True
+    return one != -np.inf and two != -np.inf and abs(one - two) <= CLOSE * (1 + abs(one))

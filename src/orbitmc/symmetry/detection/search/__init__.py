@@ -1,0 +1,1 @@
+"""Individualisation and refinement."""

@@ -1,0 +1,170 @@
+"""Guess an automorphism from two partitions: what differs is matched by what it is joined to.
+
+After a few vertices were individualised, the points that stand in other cells on the left than
+on the right must be moved, and the others can perhaps stay. A moved point is recognised by its
+neighbours: fixed ones, ones whose image is known already, or at least the cell of the others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.hashes import mixed
+from orbitmc.symmetry.detection.encoding.colored_graph import Ints
+from orbitmc.symmetry.detection.search.partition import Keys
+from orbitmc.symmetry.detection.search.preservation import arc_print
+
+CELLS = 1 << 40
+"""Added to the numbers of cells, which are not numbers of vertices."""
+
+MOST_LOOKS = 3
+"""How often points that still look alike are looked at again, with the new names of the others."""
+
+LONGEST = 64
+"""Factors with more arguments are known by their cell only, to keep guesses cheap."""
+
+
+class Guess(NamedTuple):
+    """A permutation of points: `image`, and the points in `moved` that it may move.
+
+    Between guesses every point is its own image, and none is listed.
+    """
+
+    image: Ints
+    moved: Ints
+    is_listed: NDArray[np.bool_]
+    left_key: Keys
+    right_key: Keys
+    fresh: Keys
+    left_order: Ints
+    right_order: Ints
+
+
+@shared
+def _name(one, other, images, key, vertex):
+    """What a neighbour is called, the same way from both sides."""
+    cell = one.cell[vertex]
+    if other.cell[vertex] == cell:
+        return np.uint64(vertex)
+    if one.size[cell] > 1:
+        return key[vertex]
+    return np.uint64(images.element[cell])
+
+
+@shared
+def _signature(graph, one, other, images, key, vertex):
+    """A fingerprint of what a vertex is joined to, directly and through factors."""
+    total = key[vertex]
+    for arc in range(graph.start[vertex], graph.start[vertex + 1]):
+        neighbor = graph.neighbor[arc]
+        if neighbor < graph.points:
+            total += arc_print(_name(one, other, images, key, neighbor), graph.label[arc])
+        else:
+            inside = np.uint64(one.cell[neighbor])
+            first, last = graph.start[neighbor], graph.start[neighbor + 1]
+            if last - first <= LONGEST:
+                inside = mixed(graph.color[neighbor])
+                for inner in range(first, last):
+                    name = _name(one, other, images, key, graph.neighbor[inner])
+                    inside += arc_print(name, graph.label[inner])
+            total += mixed(inside ^ np.uint64(graph.label[arc]))
+    return mixed(total)
+
+
+@shared
+def _sort_by(order, key, count):
+    """Fill `order` with the numbers below `count`, sorted by key (heap sort)."""
+    for k in range(count):
+        order[k] = k
+    for step in range(count // 2 + count - 1):
+        root, length = count // 2 - 1 - step, count
+        if root < 0:
+            root, length = 0, count // 2 + count - 1 - step
+            order[0], order[length] = order[length], order[0]
+        while 2 * root + 1 < length:
+            child = 2 * root + 1
+            if child + 1 < length and key[order[child]] < key[order[child + 1]]:
+                child += 1
+            if key[order[root]] >= key[order[child]]:
+                break
+            order[root], order[child] = order[child], order[root]
+            root = child
+
+
+@compiled
+def _look_around(graph, one, other, images, guess, count, key, order):
+    """Renew the keys of the listed points by one look around, and sort them; tells of ties."""
+    for k in range(count):
+        guess.fresh[k] = _signature(graph, one, other, images, key, guess.moved[k])
+    for k in range(count):
+        key[guess.moved[k]] = guess.fresh[k]
+    _sort_by(order, guess.fresh, count)
+    ties = 0
+    for k in range(1, count):
+        ties += guess.fresh[order[k]] == guess.fresh[order[k - 1]]
+    return ties > 0
+
+
+@shared
+def _collect(graph, one, other, mark, guess, count):
+    """List the points of born cells that stand elsewhere in the other partition."""
+    for number in range(mark, one.splits[0]):
+        cell = one.born[number]
+        if one.element[cell] < graph.points:
+            for place in range(cell, cell + one.size[cell]):
+                vertex = one.element[place]
+                if other.cell[vertex] != cell and not guess.is_listed[vertex]:
+                    guess.is_listed[vertex] = True
+                    guess.moved[count] = vertex
+                    count += 1
+    return count
+
+
+@compiled
+def match_differences(graph, left, right, mark, guess):
+    """Write the guess to `guess.image`; gives how many points it moves, 0 if it is hopeless."""
+    count = _collect(graph, right, left, mark, guess, 0)
+    count = _collect(graph, left, right, mark, guess, count)
+    for k in range(count):
+        vertex = guess.moved[k]
+        guess.is_listed[vertex] = False
+        guess.left_key[vertex] = mixed(left.cell[vertex] + CELLS)
+        guess.right_key[vertex] = mixed(right.cell[vertex] + CELLS)
+    ties, looks = True, 0
+    while ties and looks < MOST_LOOKS:
+        looks += 1
+        ties = _look_around(
+            graph, left, right, right, guess, count, guess.left_key, guess.left_order
+        )
+        _look_around(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
+    return _matched(guess, count)
+
+
+@shared
+def _matched(guess, count):
+    """Send each point to the one with the same key; 0 if some has none."""
+    for k in range(count):
+        source, target = guess.moved[guess.left_order[k]], guess.moved[guess.right_order[k]]
+        if guess.left_key[source] != guess.right_key[target]:
+            return 0
+    for k in range(count):
+        source, target = guess.moved[guess.left_order[k]], guess.moved[guess.right_order[k]]
+        guess.image[source] = target
+    return count
+
+
+def guess(points: int) -> Guess:
+    left_key, right_key, fresh = np.zeros((3, points), dtype=np.uint64)
+    moved, left_order, right_order = np.zeros((3, points), dtype=np.int64)
+    return Guess(
+        image=np.arange(points),
+        moved=moved,
+        is_listed=np.zeros(points, dtype=bool),
+        left_key=left_key,
+        right_key=right_key,
+        fresh=fresh,
+        left_order=left_order,
+        right_order=right_order,
+    )

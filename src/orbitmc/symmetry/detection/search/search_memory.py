@@ -1,0 +1,124 @@
+"""What the search for automorphisms overwrites, and the orbits it has joined so far."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.machine.compiling import shared
+from orbitmc.symmetry.detection.encoding.colored_graph import Ints
+from orbitmc.symmetry.detection.search.matching import Guess
+from orbitmc.symmetry.detection.search.partition import Keys, Memory, Partition
+from orbitmc.symmetry.detection.search.preservation import Checker
+
+
+class Path(NamedTuple):
+    """The left path: at each level a target cell, the vertex taken from it, and marks.
+
+    `orbit` is how many images the vertex has under generators that fix the levels above.
+    `trace[trace_start[k]:trace_start[k + 1]]` are the fingerprints of level k's refinement.
+    """
+
+    cell: Ints
+    vertex: Ints
+    mark: Ints
+    orbit: Ints
+    trace_start: Ints
+    trace: Keys
+
+
+class Frames(NamedTuple):
+    """Choices below the current level: what was individualised, and which images are left."""
+
+    left_mark: Ints
+    right_mark: Ints
+    cell: Ints
+    vertex: Ints
+    scan: Ints
+    trace_begin: Ints
+    trace_end: Ints
+    first: Ints
+    option: Ints
+    options_end: Ints
+    pool: Ints
+
+
+class Orbits(NamedTuple):
+    """Points joined by the generators found so far, and orbits known not to join the base."""
+
+    parent: Ints
+    size: Ints
+    refuted: Ints
+
+
+class Found(NamedTuple):
+    """Generators as sparse lists; `used` holds how many, and how many entries they take."""
+
+    start: Ints
+    point: Ints
+    image: Ints
+    used: Ints
+
+
+class Search(NamedTuple):
+    """Everything the search overwrites.
+
+    `progress` holds the depth of the path, the level at work (plus one), how many quick tries and
+    how many listed candidates it has seen, how many attempts stayed undecided, and how many
+    candidates were refuted in all.
+    """
+
+    left: Partition
+    right: Partition
+    memory: Memory
+    checker: Checker
+    path: Path
+    frames: Frames
+    orbits: Orbits
+    found: Found
+    guess: Guess
+    candidates: Ints
+    progress: Ints
+
+
+@shared
+def root_of(orbits, point):
+    while orbits.parent[point] != point:
+        orbits.parent[point] = orbits.parent[orbits.parent[point]]
+        point = orbits.parent[point]
+    return point
+
+
+@shared
+def unite(orbits, one, other):
+    first, second = root_of(orbits, one), root_of(orbits, other)
+    if first != second:
+        if orbits.size[first] < orbits.size[second]:
+            first, second = second, first
+        orbits.parent[second] = first
+        orbits.size[first] += orbits.size[second]
+        orbits.refuted[first] = max(orbits.refuted[first], orbits.refuted[second])
+
+
+def no_orbits(points: int) -> Orbits:
+    """Every point alone, nothing refuted."""
+    return Orbits(np.arange(points), np.ones(points, np.int64), np.zeros(points, np.int64))
+
+
+def empty_path(size: int) -> Path:
+    def zeros() -> Ints:
+        return np.zeros(size + 1, dtype=np.int64)
+
+    # Each level and each split uses one cell more; a path and the frames below it share the room.
+    trace = np.zeros(8 * size + 8, dtype=np.uint64)
+    return Path(zeros(), zeros(), zeros(), zeros() + 1, zeros(), trace)
+
+
+def empty_frames(size: int) -> Frames:
+    sizes = [size] * (len(Frames._fields) - 1) + [4 * size + 1024]
+    return Frames(*(np.zeros(length, dtype=np.int64) for length in sizes))
+
+
+def nothing_found(points: int, room: int) -> Found:
+    start = np.zeros(points + 1, dtype=np.int64)
+    entries = np.zeros((2, room), dtype=np.int64)
+    return Found(start, entries[0], entries[1], np.zeros(2, dtype=np.int64))

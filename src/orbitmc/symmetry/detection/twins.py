@@ -1,0 +1,170 @@
+"""Twins: points whose exchange alone changes nothing.
+
+Being twins is an equivalence, and any permutation within a class is a symmetry. Twins are found
+by comparing fingerprints of what points are joined to; then each class is confirmed exactly,
+against its first member.
+"""
+
+import numpy as np
+
+from orbitmc.groups.orbits import connected
+from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.hashes import mixed
+from orbitmc.symmetry.detection.color_refinement import numbered
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints, tails
+from orbitmc.symmetry.detection.search.preservation import arc_print, checker, preserves
+
+SELF, OTHER = 1 << 41, 1 << 42
+"""Stand for the two points of a pair, in place of their numbers."""
+
+LONGEST = 64
+"""Factors with more arguments are not searched for pairs; their twins may be missed."""
+
+
+def twin_classes(graph: ColoredGraph, cells: Ints) -> Ints:
+    """Number the points so that twins, and only they, have equal numbers.
+
+    `cells` are of any partition that symmetries respect: twins share a cell. Two points that are
+    both in a factor of very many are never called twins.
+    """
+    outlook = np.zeros(graph.points, dtype=np.uint64)
+    _fill_outlooks(graph, checker(graph).fingerprint, outlook)
+    apart = row_classes(np.column_stack([cells[: graph.points], outlook.view(np.int64)]))[1]
+    one, other = _neighbors_alike(graph, cells, outlook)
+    order = np.argsort(apart, kind="stable")
+    same = apart[order][1:] == apart[order][:-1]
+    one = np.concatenate([order[:-1][same], one])
+    other = np.concatenate([order[1:][same], other])
+    classes = numbered(connected(graph.points, one, other))
+    _confirm(graph, checker(graph), classes, np.arange(graph.points))
+    return numbered(classes)
+
+
+def ranks(classes: Ints) -> Ints:
+    """The place of each point in its class, from 0."""
+    order = np.argsort(classes, kind="stable")
+    begins = np.searchsorted(classes[order], classes[order])
+    rank = np.empty(len(classes), dtype=np.int64)
+    rank[order] = np.arange(len(classes)) - begins
+    return rank
+
+
+def neighboring_swaps(classes: Ints) -> tuple[Ints, Ints]:
+    """Pairs whose exchanges generate all permutations within classes."""
+    order = np.argsort(classes, kind="stable")
+    same = classes[order][1:] == classes[order][:-1]
+    return order[:-1][same], order[1:][same]
+
+
+@shared
+def _without(fingerprint, vertex, label):
+    """What a factor looks like when one of its arguments is called SELF."""
+    return mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label))
+
+
+@compiled
+def _fill_outlooks(graph, fingerprint, outlook):
+    """Add up what every point is joined to, itself called SELF."""
+    for point in range(graph.points):
+        total = np.uint64(0)
+        for arc in range(graph.start[point], graph.start[point + 1]):
+            neighbor = graph.neighbor[arc]
+            if neighbor < graph.points:
+                total += arc_print(neighbor, graph.label[arc])
+            else:
+                total += _without(fingerprint[neighbor], point, graph.label[arc])
+        outlook[point] = total
+
+
+def _neighbors_alike(graph: ColoredGraph, cells: Ints, outlook: np.ndarray) -> tuple[Ints, Ints]:
+    """Pairs that are joined, or share a factor, and look alike when exchanged."""
+    pairs = [_joined_pairs(graph), _pairs_in_factors(graph)]
+    one, other, ours, theirs, swapped = (
+        np.concatenate([part[k] for part in pairs]) for k in range(5)
+    )
+    if not len(one):
+        return one, other
+    keys, which = np.unique(one * graph.points + other, return_inverse=True)
+    shared_sum = np.zeros((3, len(keys)), dtype=np.uint64)
+    for total, part in zip(shared_sum, (ours, theirs, swapped), strict=True):
+        np.add.at(total, which, part)
+    one, other = keys // graph.points, keys % graph.points
+    alike = outlook[one] - shared_sum[0] == outlook[other] - shared_sum[1]
+    alike &= (shared_sum[2] == 0) & (cells[one] == cells[other])
+    return one[alike], other[alike]
+
+
+def _joined_pairs(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
+    """Joined points: what the arc adds to both outlooks, and how exchanging would change it."""
+    tail = tails(graph)
+    forth = np.flatnonzero((tail < graph.neighbor) & (graph.neighbor < graph.points))
+    one, other = tail[forth], graph.neighbor[forth].astype(np.int64)
+    filled = np.zeros((3, len(forth)), dtype=np.uint64)
+    _fill_joined(graph, forth, one, other, filled)
+    return one, other, *filled
+
+
+@compiled
+def _fill_joined(graph, forth, one, other, filled):
+    for k in range(len(forth)):
+        label = graph.label[forth[k]]
+        back = graph.start[other[k]]
+        last = graph.start[other[k] + 1]
+        while back + 1 < last:  # arcs stand in ascending order of where they lead
+            middle = (back + last) // 2
+            if graph.neighbor[middle] <= one[k]:
+                back = middle
+            else:
+                last = middle
+        filled[0, k] = arc_print(other[k], label)
+        filled[1, k] = arc_print(one[k], graph.label[back])
+        filled[2, k] = mixed(label) - mixed(graph.label[back])
+
+
+def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
+    """Pairs of arguments: what each factor adds to both outlooks, and how exchanging changes it."""
+    sizes = np.diff(graph.start[graph.points :])
+    sizes = np.where(sizes <= LONGEST, sizes * (sizes - 1) // 2, 0)
+    total = int(sizes.sum())
+    ends, filled = np.zeros((2, total), dtype=np.int64), np.zeros((3, total), dtype=np.uint64)
+    _fill_pairs(graph, checker(graph).fingerprint, ends, filled)
+    return *ends, *filled
+
+
+@compiled
+def _fill_pairs(graph, fingerprint, ends, filled):
+    count = 0
+    for factor in range(graph.points, len(graph.color)):
+        first, last = graph.start[factor], graph.start[factor + 1]
+        if last - first > LONGEST:
+            continue
+        for a in range(first, last):
+            for b in range(a + 1, last):
+                u, v, p, q = graph.neighbor[a], graph.neighbor[b], graph.label[a], graph.label[b]
+                ends[0, count], ends[1, count] = u, v
+                whole = fingerprint[factor]
+                filled[0, count] = _without(whole, u, p)
+                filled[1, count] = _without(whole, v, q)
+                rest = whole - arc_print(u, p) - arc_print(v, q)
+                now = mixed(rest + arc_print(SELF, p) + arc_print(OTHER, q))
+                then = mixed(rest + arc_print(SELF, q) + arc_print(OTHER, p))
+                filled[2, count] = now - then
+                count += 1
+
+
+@compiled
+def _confirm(graph, checker, classes, image):
+    """Exchange every point with the first of its class; who fails gets a class of its own."""
+    leader = np.full(len(classes), -1)
+    moved = np.zeros(2, dtype=np.int64)
+    for point in range(len(classes)):
+        first = leader[classes[point]]
+        if first < 0:
+            leader[classes[point]] = point
+            continue
+        moved[0], moved[1] = first, point
+        image[first], image[point] = point, first
+        if not preserves(graph, checker, image, moved, 2):
+            classes[point] = len(classes) + point
+        image[first], image[point] = first, point

@@ -1,0 +1,109 @@
+"""An arm of the race: a base chain with some jumps, as often as their share of the time allows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.kernels.combine.alternation import Alternation, alternation
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.tuning.families.families import FAMILIES
+from orbitmc.tuning.families.family import Propose
+from orbitmc.tuning.panel import Panel
+from orbitmc.tuning.recipe import Recipe, base_chain, combined
+from orbitmc.tuning.trial import Track, Trial
+
+SHARE = 0.2  # of the time, for jumps in their first lap
+LEAST_COST = 0.02  # of all base steps between two jumps: less cannot be measured
+GUESSES, LEAST_LANES = 16, 8
+MOST_POTENTIALS = 2**22  # that a guess may look at: large models are guessed from fewer lanes
+
+
+class Arm:
+    """Families of jumps on a base chain, running from given states.
+
+    `step` is how long a step of the base chain alone takes; the last family is the one on trial.
+    With `trades` lanes trade parts on the cold rungs of a tempered chain.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prepared: Conditionals,
+        jumps: dict[str, Kernel],
+        betas: Sequence[float],
+        values: Bytes | None = None,
+        step: float = 0.0,
+        trades: bool = False,
+    ) -> None:
+        self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
+        self.trades = trades
+        self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
+        kernel = base_chain(model.graph, prepared, betas, trades)
+        if jumps:
+            kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
+        together = trades or any(FAMILIES[name].columns for name in jumps)
+        self.track = Track(model.graph, kernel, values, COLUMNS if together else None)
+        self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
+
+    def find_cost(self, seconds: float) -> None:
+        """Learn how many base steps a jump costs, and give jumps their first share of the time.
+
+        Between modes one jump for each state that a run would record is enough.
+        """
+        together = self.track.seconds_per_step(seconds)
+        self.cost = max(together / self.step - 1.0, LEAST_COST) * self.period
+        switches = FAMILIES[self.families[-1]].switches
+        self.hold(max(self.period_for(SHARE), self.track.sample if switches else 1))
+
+    def period_for(self, share: float) -> int:
+        """After how many base steps a jump comes if jumps take such a share of the time."""
+        return max(1, round(self.cost * (1.0 - share) / share))
+
+    def hold(self, period: int) -> None:
+        """Let a jump come after every so many base steps."""
+        kernel = self.track.kernel
+        if isinstance(kernel, Alternation):
+            self.period = period
+            self.track.kernel = kernel._replace(period=period)
+            self.track.pack.memory.left[0] = period
+
+    def trial(self, watched: Panel, seconds: float) -> Trial:
+        return self.track.trial(watched, seconds)
+
+    @property
+    def acceptance(self) -> float | None:
+        """Of the family on trial, in its last lap; None if it never rejects."""
+        return self.track.acceptance(self._counted) if self._counted else None
+
+    @property
+    def recipe(self) -> Recipe:
+        period = self.period if self.families else 1
+        return Recipe(self.families, period, self.betas, self.trades)
+
+    @property
+    def words(self) -> str:
+        parts = [FAMILIES[name].words for name in self.families]
+        tempered = "the chain is tempered" + (", chains trade parts" if self.trades else "")
+        return "; ".join([*parts, *([tempered] if self.betas else [])])
+
+
+def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
+    """How often jumps from these states would be accepted, among those that change something."""
+    rng = np.random.default_rng(0)
+    lanes = max(LEAST_LANES, MOST_POTENTIALS // (GUESSES * max(1, model.graph.factors)))
+    values = np.ascontiguousarray(values[:, :lanes])
+    graph = model.graph._replace(constant=0.0)  # beside a large one differences are lost
+    before = log_weight(graph, values)
+    chances = []
+    for _ in range(GUESSES):
+        after = propose(values, rng)
+        real = (after != values).any(axis=0)
+        change = log_weight(graph, after)[real] - before[real]
+        chances.append(np.exp(np.minimum(change, 0.0)))
+    found = np.concatenate(chances)
+    return float(found.mean()) if len(found) else 0.0

@@ -1,0 +1,97 @@
+"""Families of jumps: what each one is, and for which models it makes sense.
+
+A family is rebuilt from its name, so a recorded choice can be used again without any race.
+"""
+
+from collections.abc import Mapping
+
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.kernels.jumps.clusters import clusters
+from orbitmc.kernels.jumps.replica import replica_exchange
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.tuning.families.constant_families import constant_families
+from orbitmc.tuning.families.exchange_families import (
+    group_exchange,
+    group_swap_family,
+    guessed_group_exchange,
+    informed,
+    one_hot_groups,
+    shuffle_families,
+    swap_families,
+    twin_family,
+)
+from orbitmc.tuning.families.family import Family
+from orbitmc.tuning.families.value_families import (
+    component_flips,
+    flip,
+    gauge_flips,
+    guessed_component_flips,
+    guessed_flip,
+    guessed_gauge_flips,
+    guessed_labels,
+    labels,
+)
+from orbitmc.tuning.families.window_families import reflection_family, window_families
+from orbitmc.tuning.structure.generators import generator_family
+
+
+def _clusters(model: Model, prepared: Conditionals) -> Kernel | None:
+    pairwise = model.graph.variables and prepared.affine.all() and len(prepared.neighbour)
+    return clusters(model.graph, prepared) if pairwise else None
+
+
+def _replica(model: Model, prepared: Conditionals) -> Kernel | None:
+    return replica_exchange() if model.graph.variables else None
+
+
+CONTENDERS: tuple[dict[str, Family], ...] = (
+    {"flip": Family("all binary variables change their values at once", flip, True, guessed_flip)},
+    {
+        "component flips": Family(
+            "all binary variables of one component change at once",
+            component_flips,
+            True,
+            guessed_component_flips,
+        )
+    },
+    {
+        "gauge flips": Family(
+            "a part of strongly coupled variables changes at once",
+            gauge_flips,
+            True,
+            guessed_gauge_flips,
+        )
+    },
+    {"labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels)},
+    {"reflections": reflection_family()},
+    {"generators": generator_family()},
+    {"one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups)},
+    {
+        "group exchange": Family(
+            "two groups of mutually exclusive variables exchange their values",
+            group_exchange,
+            guess=guessed_group_exchange,
+        )
+    },
+    {"group swap": group_swap_family()},
+    constant_families(),
+    {"clusters": Family("clusters of agreeing variables change at once", _clusters)},
+    {"twin swap": twin_family()},
+    swap_families(),
+    {"informed swap": Family("the same, preferring pairs that gain by it", informed)},
+    shuffle_families(),
+    window_families(),
+    {
+        "replica": Family(
+            "two chains trade connected parts in which they differ", _replica, columns=COLUMNS
+        )
+    },
+)
+"""In the order of their usual worth; of several sizes of one jump only one takes part in a race."""
+
+FAMILIES: Mapping[str, Family] = {
+    name: family for sizes in CONTENDERS for name, family in sizes.items()
+}
+"""All of them, by name."""

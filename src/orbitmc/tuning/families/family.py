@@ -1,0 +1,55 @@
+"""What a family of jumps is."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.model import Model
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
+
+T = TypeVar("T")
+
+Propose = Callable[[Bytes, np.random.Generator], Bytes]
+"""Propose one jump from the states of some lanes, as a family would."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of jump.
+
+    `build` gives its kernel, or None where it does not apply. A family that `switches` connects
+    modes that no local step connects, so it is kept even if a short race cannot show its worth.
+    A `guess` proposes such jumps, to tell before anything is compiled how often they will be
+    accepted; it is None where the family does not apply. Where lanes trade parts of their states,
+    only `columns` of them are independent.
+    """
+
+    words: str
+    build: Callable[[Model, Conditionals], Kernel | None]
+    switches: bool = False
+    guess: Callable[[Model], Propose | None] | None = None
+    columns: int | None = None
+
+
+def remembered(find: Callable[..., T]) -> Callable[..., T]:
+    """Find something in a model once, as long as the model is there.
+
+    Several families, and several sizes of one, look for the same things.
+    """
+    known: dict[tuple[int, Any], T] = {}
+
+    @wraps(find)
+    def found(model: Model, **details: Any) -> T:
+        key = (id(model), tuple(details.items()))
+        if key not in known:
+            known[key] = find(model, **details)
+            weakref.finalize(model, known.pop, key, None)
+        return known[key]
+
+    return found

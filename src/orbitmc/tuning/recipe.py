@@ -1,0 +1,144 @@
+"""What a race has chosen: enough to build the same kernel again without it."""
+
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels.combine.alternation import alternation
+from orbitmc.kernels.combine.mixture import mixture
+from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.kernels.combine.trading_tempering import trading_tempering
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.text import suggestion
+from orbitmc.run.ladder import MOST_RUNGS
+from orbitmc.tuning.families.families import FAMILIES
+
+GIBBS, TEMPERING, TRADES = "gibbs", "tempering", "tempering with trades"
+BASES = (GIBBS, TEMPERING, TRADES)
+FIELDS = ("base", "families", "period", "betas")
+LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A base chain, and families of jumps, one of them after every `period` of its steps.
+
+    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`; then lanes
+    may trade parts on the cold rungs.
+    """
+
+    families: tuple[str, ...] = ()
+    period: int = 1
+    betas: tuple[float, ...] = ()
+    trades: bool = False
+
+    @property
+    def base(self) -> str:
+        return (TRADES if self.trades else TEMPERING) if self.betas else GIBBS
+
+    @property
+    def alpha(self) -> float:
+        """The share of base steps among all steps."""
+        return self.period / (self.period + 1) if self.families else 1.0
+
+    @property
+    def words(self) -> str:
+        """Base chain and families by name."""
+        parts = [*self.families, *([self.base] if self.betas else [])]
+        return " + ".join(parts) or "Gibbs alone"
+
+    def record(self) -> dict[str, Any]:
+        """The recipe in terms that JSON has."""
+        found = {"base": self.base, "families": list(self.families), "period": self.period}
+        return {**found, "betas": list(self.betas)} if self.betas else found
+
+    def kernel(self, model: Model, prepared: Conditionals) -> Kernel:
+        """Build the kernel; the same recipe and model give the same kernel."""
+        base = base_chain(model.graph, prepared, self.betas, self.trades)
+        jumps = [_jump(name, model, prepared) for name in self.families]
+        return alternation(base, combined(jumps), period=self.period) if jumps else base
+
+
+def base_chain(
+    graph: FactorGraph, prepared: Conditionals, betas: Sequence[float], trades: bool = False
+) -> Kernel:
+    """Gibbs, tempered if there are betas, with trades between lanes or without."""
+    if not betas:
+        return SystematicScan(prepared)
+    tempered = tempering(graph, prepared, betas)
+    return trading_tempering(tempered) if trades else tempered
+
+
+def combined(jumps: Sequence[Kernel]) -> Kernel:
+    """All jumps equally often."""
+    found = jumps[-1]
+    for done, jump in enumerate(jumps[-2::-1], start=1):
+        found = mixture(jump, found, weight=1.0 / (done + 1))
+    return found
+
+
+def recipe_from(record: object) -> Recipe:
+    """Read a recorded recipe; what is wrong with it is said."""
+    if not isinstance(record, Mapping):
+        raise InputError(f"moves are an object with families and period, not {_shown(record)}")
+    for name in record:
+        if name not in FIELDS:
+            raise InputError(f"moves have no {_shown(name, FIELDS)}")
+    base = record.get("base", GIBBS)
+    if not isinstance(base, str) or base not in BASES:
+        raise InputError(f"moves have no base {_shown(base, BASES)}")
+    return Recipe(_families(record), _period(record), _betas(record, base), base == TRADES)
+
+
+def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
+    families = record.get("families")
+    if not isinstance(families, list | tuple):
+        raise InputError('the moves need a list "families"')
+    for name in families:
+        if not isinstance(name, str) or name not in FAMILIES:
+            raise InputError(f"there is no family of moves {_shown(name, FAMILIES)}")
+    if len(set(families)) < len(families):
+        raise InputError("the moves name a family twice; once is enough, all come equally often")
+    return tuple(families)
+
+
+def _period(record: Mapping[str, Any]) -> int:
+    period = record.get("period")
+    if not isinstance(period, int) or isinstance(period, bool) or not 0 < period <= LONGEST:
+        said = 'the moves need a whole number "period" above 0'
+        raise InputError(f"{said}, not {_shown(period)}; it is at most 2^62")
+    return period
+
+
+def _betas(record: Mapping[str, Any], base: str) -> tuple[float, ...]:
+    betas = record.get("betas", ())
+    if not isinstance(betas, list | tuple) or bool(betas) != (base != GIBBS):
+        raise InputError(f'a list of numbers "betas" belongs to the base {TEMPERING!r} only')
+    for beta in betas:
+        if type(beta) not in (int, float) or not 0 < beta <= 1:
+            raise InputError(f"betas are numbers above 0 and at most 1, not {_shown(beta)}")
+    if len(betas) > MOST_RUNGS:
+        raise InputError(f"a ladder has at most {MOST_RUNGS} betas, not {len(betas):,}")
+    return tuple(float(beta) for beta in betas)
+
+
+def _shown(found: object, known: Iterable[str] = ()) -> str:
+    """What was found, shortened if it is long, and what was probably meant."""
+    try:
+        shown = reprlib.repr(found)
+    except ValueError:  # Python writes no numbers of many thousand digits
+        shown = f"such a long {type(found).__name__}"
+    return shown + (suggestion(found, known) if isinstance(found, str) else "")
+
+
+def _jump(name: str, model: Model, prepared: Conditionals) -> Kernel:
+    found = FAMILIES[name].build(model, prepared)
+    if found is None:
+        raise InputError(f"the moves {name!r} make no sense for this model")
+    return found

@@ -1,0 +1,1 @@
+"""What families look for in a model: lattices, parts, twins, generators."""

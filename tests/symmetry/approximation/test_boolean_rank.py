@@ -1,0 +1,154 @@
+"""Rectangles recover what was planted, and more of them never do worse."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from orbitmc.errors import InputError
+from orbitmc.symmetry.approximation.bits import packed, unpacked
+from orbitmc.symmetry.approximation.boolean_rank import asso, factorised, factorised_links, grecond
+
+
+def planted(seed, rows=30, columns=70, rank=3):
+    rng = np.random.default_rng(seed)
+    left, right = rng.random((rows, rank)) < 0.35, rng.random((rank, columns)) < 0.35
+    return (left.astype(int) @ right.astype(int)) > 0
+
+
+def random_matrix(seed):
+    rng = np.random.default_rng(seed)
+    return rng.random((int(rng.integers(1, 25)), int(rng.integers(1, 80)))) < rng.uniform(0.1, 0.6)
+
+
+def errors(matrix, found):
+    return int((found.cover() != matrix).sum())
+
+
+def communities(seed, noise=0.0):
+    """Two groups linked within, two linked with each other, and a lonely one."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(5), 8)
+    linked = np.zeros((5, 5), dtype=bool)
+    linked[0, 0] = linked[1, 1] = linked[2, 3] = linked[3, 2] = True
+    links = np.triu(linked[group][:, group] ^ (rng.random((40, 40)) < noise), 1)
+    return group, links | links.T
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 64), (5, 65), (4, 200)])
+def test_packing_rows_loses_nothing(shape):
+    matrix = np.random.default_rng(0).random(shape) < 0.5
+    np.testing.assert_array_equal(unpacked(packed(matrix), shape[1]), matrix)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_grecond_covers_no_zero_and_in_the_end_every_one(seed):
+    matrix = random_matrix(seed)
+    for rank in (1, 3, 6):
+        assert not (grecond(matrix, rank).cover() & ~matrix).any()
+    np.testing.assert_array_equal(grecond(matrix, int(matrix.sum())).cover(), matrix)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_planted_rank_of_three_is_recovered(seed):
+    matrix = planted(seed)
+    assert errors(matrix, factorised(matrix, 3)) == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_more_rectangles_never_make_more_errors(seed):
+    matrix = random_matrix(seed)
+    found = [errors(matrix, factorised(matrix, rank)) for rank in range(8)]
+    assert found[0] == matrix.sum()
+    assert all(later <= earlier for earlier, later in itertools.pairwise(found))
+    assert found[-1] < found[0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_cleaning_up_is_no_worse_than_either_method(seed):
+    matrix = random_matrix(seed)
+    best = errors(matrix, factorised(matrix, 3))
+    assert best <= errors(matrix, grecond(matrix, 3))
+    assert best <= errors(matrix, asso(matrix, 3, threshold=0.5))
+
+
+def least_errors(matrix):
+    """Errors of the best single rectangle, by trying every set of columns."""
+    best = matrix.sum()
+    for columns in itertools.product([False, True], repeat=matrix.shape[1]):
+        chosen = np.array(columns)
+        gain = (matrix & chosen).sum(axis=1) - (~matrix & chosen).sum(axis=1)
+        best = min(best, matrix.sum() - np.maximum(gain, 0).sum())
+    return best
+
+
+def test_one_rectangle_is_nearly_the_best_there_is():
+    gaps = []
+    for seed in range(20):
+        matrix = np.random.default_rng(seed).random((6, 8)) < 0.5
+        gaps.append(errors(matrix, factorised(matrix, 1)) - least_errors(matrix))
+    assert min(gaps) >= 0
+    assert max(gaps) <= 2
+    assert np.mean(gaps) <= 0.5
+
+
+def test_isolated_rows_are_in_no_rectangle():
+    matrix = planted(1)
+    matrix[[4, 9]] = False
+    assert not factorised(matrix, 4).rows[[4, 9]].any()
+    group, links = communities(0)
+    assert not factorised_links(links, 3).signatures()[group == 4].any()
+
+
+def test_links_within_and_between_groups_need_one_rectangle_each():
+    group, links = communities(0)
+    found = factorised_links(links, 3)
+    assert found.symmetric
+    others = ~np.eye(len(links), dtype=bool)
+    np.testing.assert_array_equal(found.cover()[others], links[others])
+    kinds = [tuple(bits) for bits in found.signatures()]
+    assert len(set(zip(group.tolist(), kinds, strict=True))) == 5
+    assert len(set(kinds)) == 5
+
+
+def test_noise_does_not_hide_the_groups():
+    group, links = communities(1, noise=0.03)
+    kinds = [tuple(bits) for bits in factorised_links(links, 3).signatures()]
+    assert len(set(zip(group.tolist(), kinds, strict=True))) == 5
+
+
+def test_links_that_go_one_way_stay_so():
+    links = np.zeros((12, 12), dtype=bool)
+    links[:4, 4:9] = True
+    np.testing.assert_array_equal(factorised_links(links, 1).cover(), links)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_symmetric_errors_never_grow_either(seed):
+    rng = np.random.default_rng(seed)
+    links = np.triu(rng.random((30, 30)) < 0.25, 1)
+    links |= links.T
+    others = ~np.eye(30, dtype=bool)
+    found = [
+        int((factorised_links(links, rank).cover() ^ links)[others].sum()) for rank in range(7)
+    ]
+    assert all(later <= earlier for earlier, later in itertools.pairwise(found))
+    assert found[-1] < found[0]
+
+
+def test_empty_matrices_have_empty_rectangles():
+    for shape in ((0, 3), (3, 0), (4, 4)):
+        found = factorised(np.zeros(shape, dtype=bool), 2)
+        assert not found.cover().any()
+        assert found.rows.shape == (shape[0], 2)
+
+
+def test_malformed_questions_are_refused():
+    with pytest.raises(InputError, match="0 or more"):
+        factorised(planted(0), -1)
+    with pytest.raises(InputError, match="truth values"):
+        grecond(np.ones((2, 2)), 1)
+    with pytest.raises(InputError, match="are a square"):
+        factorised_links(np.ones((2, 3), dtype=bool), 1)
+    with pytest.raises(InputError, match="threshold"):
+        asso(planted(0), 1, threshold=0.0)

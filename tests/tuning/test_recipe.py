@@ -1,0 +1,115 @@
+"""A recorded choice is the choice; a wrong one is refused with words that help."""
+
+import contextlib
+import json
+import random
+
+import pytest
+
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels.combine.alternation import Alternation
+from orbitmc.kernels.combine.mixture import Mixture
+from orbitmc.kernels.combine.tempering import Tempering
+from orbitmc.kernels.combine.trading_tempering import TradingTempering
+from orbitmc.kernels.jumps.flips import Flips
+from orbitmc.run.kept.checkpoint import digest
+from orbitmc.tuning.recipe import Recipe, recipe_from
+from tests.mutated import mutated
+from tests.tuning.models import ordered_grid
+
+RECIPES = [
+    Recipe(),
+    Recipe(("flip",), 20),
+    Recipe(("flip", "replica", "swap"), 7),
+    Recipe(("flip",), 64, (1.0, 0.6, 0.3)),
+    Recipe((), 1, (1.0, 0.5)),
+    Recipe((), 1, (1.0, 0.7, 0.5), trades=True),
+]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.words)
+def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
+    again = recipe_from(json.loads(json.dumps(recipe.record())))
+    assert again == recipe
+    model = ordered_grid(4)
+    prepared = conditionals(model.graph)
+    kernels = [one.kernel(model, prepared) for one in (recipe, again)]
+    assert type(kernels[0]) is type(kernels[1])
+    assert digest(kernels[0]) == digest(kernels[1])
+
+
+def test_recipes_mean_what_they_say():
+    model = ordered_grid(4)
+    prepared = conditionals(model.graph)
+    plain, flipped, mixed, hot, tempered, trading = (one.kernel(model, prepared) for one in RECIPES)
+    assert isinstance(plain, SystematicScan)
+    assert isinstance(flipped, Alternation)
+    assert (type(flipped.base), type(flipped.jump)) == (SystematicScan, Flips)
+    assert flipped.period == 20
+    assert isinstance(mixed.jump, Mixture)
+    assert (mixed.jump.weight, mixed.jump.second.weight) == (pytest.approx(1 / 3), 0.5)
+    assert isinstance(hot.base, Tempering)
+    assert isinstance(tempered, Tempering)
+    assert isinstance(trading, TradingTempering)
+    assert trading.tempering.betas.tolist() == [1.0, 0.7, 0.5]
+
+
+def test_alpha_is_the_share_of_base_steps():
+    assert Recipe().alpha == 1.0
+    assert Recipe(("flip",), 4).alpha == 0.8
+
+
+def tempered(betas):
+    return {"families": [], "period": 1, "base": "tempering", "betas": betas}
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({}, 'a list "families"'),
+        ({"families": "flip", "period": 3}, 'a list "families"'),
+        ({"families": ["flip"]}, 'whole number "period" above 0, not None'),
+        ({"families": ["flip"], "period": 0}, "above 0, not 0"),
+        ({"families": ["flip"], "period": 2.5}, "above 0, not 2.5"),
+        ({"families": ["flop"], "period": 3}, "no family of moves 'flop'.*flip"),
+        ({"families": [], "period": 1, "base": "metropolis"}, "no base 'metropolis'"),
+        ({"families": [], "period": 1, "base": "tempering with trades"}, '"betas" belongs'),
+        ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
+        ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),
+        ({"families": [], "period": 1, "base": "tempering", "betas": "hot"}, '"betas" belongs'),
+        ({"families": [[]], "period": 1}, r"no family of moves \[\]"),
+        ({"families": ["flip", {}], "period": 1}, r"no family of moves \{\}"),
+        ({"families": ["flip", "flip"], "period": 1}, "a family twice"),
+        ({"families": [], "period": True}, "above 0, not True"),
+        ({"families": [], "period": 10**400}, r"above 0, not 1000+\.\.\.0+; it is at most"),
+        ({"families": [], "period": 10**5000}, "above 0, not such a long int"),
+        ({"families": [], "period": 1, "base": []}, r"no base \[\]"),
+        (tempered([1.0, 10**400]), "betas are numbers above 0 and at most 1, not 1000"),
+        (tempered([1.0, float("inf")]), "betas are numbers .* not inf"),
+        (tempered([1.0, True]), "betas are numbers .* not True"),
+        (tempered([1.0, "0.5"]), "betas are numbers .* not '0.5'"),
+        (tempered([0.5] * 65), "at most 64 betas, not 65"),
+        ({"families": [], "period": 1, "famlies": []}, "no 'famlies'.*families"),
+    ],
+)
+def test_wrong_records_are_refused(record, words):
+    with pytest.raises(InputError, match=words):
+        recipe_from(record)
+
+
+def test_moves_that_make_no_sense_for_a_model_are_refused():
+    model = ordered_grid(4)
+    with pytest.raises(InputError, match="'labels' make no sense for this model"):
+        Recipe(("labels",), 3).kernel(model, conditionals(model.graph))
+
+
+def test_whatever_stands_in_a_record_only_our_error_comes_out():
+    rng, accepted = random.Random(1), 0
+    for _ in range(2000):
+        record = mutated(rng.choice(RECIPES).record(), rng)
+        with contextlib.suppress(InputError):
+            assert isinstance(recipe_from(record), Recipe)
+            accepted += 1
+    assert 50 < accepted < 1000
