@@ -40,7 +40,7 @@ YARDSTICK = "C yardstick"
 OURS = "orbitmc"
 
 Marginals = list[list[float]]
-Contestant = Callable[[float, int], Marginals]
+NamedSampler = Callable[[float, int], Marginals]
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def measure(
     `turns` says how many seeds each number of seconds gets.
     """
     workers = peers.start(PEERS, workload.for_peers()) if with_peers else {}
-    contestants: dict[str, Contestant] = {OURS: _ours(workload), **_in_c(workload)}
+    contestants: dict[str, NamedSampler] = {OURS: _ours(workload), **_in_c(workload)}
     contestants |= {name: _peer(worker, workload) for name, worker in workers.items()}
     for contestant in contestants.values():
         contestant(min(turns) / 10, 0)  # compiles
@@ -119,7 +119,7 @@ def divergence(truth: Marginals, estimate: Marginals) -> float:
     return max(total, 0.0) / len(truth)
 
 
-def _ours(workload: Workload) -> Contestant:
+def _ours(workload: Workload) -> NamedSampler:
     def run(seconds: float, seed: int) -> Marginals:
         found = orbitmc.marginals(
             workload.model, method="gibbs", seconds=seconds, seed=seed, threads=1
@@ -129,7 +129,7 @@ def _ours(workload: Workload) -> Contestant:
     return run
 
 
-def _in_c(workload: Workload) -> dict[str, Contestant]:
+def _in_c(workload: Workload) -> dict[str, NamedSampler]:
     """The yardstick, used as ours is: as many packs, the same scan and spacing."""
     library, graph = compiled_yardstick(), workload.model.graph
     if library is None or "sample_count" not in Yardstick(library, graph).loops():
@@ -151,7 +151,7 @@ def _in_c(workload: Workload) -> dict[str, Contestant]:
     return {YARDSTICK: run}
 
 
-def _peer(worker: peers.Worker, workload: Workload) -> Contestant:
+def _peer(worker: peers.Worker, workload: Workload) -> NamedSampler:
     def run(seconds: float, seed: int) -> Marginals:
         found = worker.turn(seconds, seed=seed, marginals=True)["marginals"]
         return found if isinstance(found, list) else _in_our_order(found, workload)

@@ -35,7 +35,7 @@ SCANS = {"random": RandomScan, "systematic": SystematicScan}
 
 
 @dataclass
-class Contestant:
+class NamedSampler:
     """Something that makes updates: a turn gives how many, and how many a CPU second."""
 
     turn: Callable[[], float]
@@ -81,7 +81,7 @@ def measure(
     workers = peers.start(PEERS, workload.for_peers()) if with_peers else {}
     contestants = {**ours(workload, seconds), **in_c(workload, seconds)}
     for name, worker in workers.items():
-        contestants[name] = Contestant(_peer_turn(worker, max(seconds, 0.5)))
+        contestants[name] = NamedSampler(_peer_turn(worker, max(seconds, 0.5)))
     for contestant in contestants.values():
         begun = time.process_time()
         contestant.turn()
@@ -97,9 +97,9 @@ def measure(
     }
 
 
-def ours(workload: Workload, seconds: float) -> dict[str, Contestant]:
+def ours(workload: Workload, seconds: float) -> dict[str, NamedSampler]:
     """Both scans, as a run advances them."""
-    return {f"orbitmc {scan}": Contestant(_our_turn(workload, scan, seconds)) for scan in SCANS}
+    return {f"orbitmc {scan}": NamedSampler(_our_turn(workload, scan, seconds)) for scan in SCANS}
 
 
 def _our_turn(workload: Workload, scan: str, seconds: float) -> Callable[[], float]:
@@ -119,7 +119,7 @@ def _our_turn(workload: Workload, scan: str, seconds: float) -> Callable[[], flo
     return _timed(record, seconds)
 
 
-def in_c(workload: Workload, seconds: float) -> dict[str, Contestant]:
+def in_c(workload: Workload, seconds: float) -> dict[str, NamedSampler]:
     """The yardstick, where there is a C compiler and a loop for this kind of model."""
     library = compiled_yardstick()
     if library is None:
@@ -131,8 +131,8 @@ def in_c(workload: Workload, seconds: float) -> dict[str, Contestant]:
         for name, loop in loops.items():
             if loop:
                 run = _c_run(stick, loop[0], systematic=scan == "systematic")
-                found[f"{name} {scan}"] = Contestant(_timed(run, seconds))
-    found["random numbers alone"] = Contestant(
+                found[f"{name} {scan}"] = NamedSampler(_timed(run, seconds))
+    found["random numbers alone"] = NamedSampler(
         _timed(lambda samples: stick.random_numbers(100 * samples), seconds)
     )
     return found

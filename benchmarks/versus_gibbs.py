@@ -55,7 +55,7 @@ class Measured:
     doubt: float
 
 
-class Contestant:
+class NamedSampler:
     """A kernel on a graph, and the fewest CPU seconds that one of its samples has taken."""
 
     def __init__(self, graph: FactorGraph, kernel: Kernel, prepared: Conditionals) -> None:
@@ -97,9 +97,9 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     gibbs, lmh, shares, moves, errors = [], [], [], [], []
     for seed in range(seeds):
         choice, share = raced(model, prepared)
-        both = [Contestant(graph, SystematicScan(prepared), prepared)]
+        both = [NamedSampler(graph, SystematicScan(prepared), prepared)]
         if choice.recipe != Recipe():
-            both.append(Contestant(graph, choice.recipe.kernel(model, prepared), prepared))
+            both.append(NamedSampler(graph, choice.recipe.kernel(model, prepared), prepared))
         for _ in range(TURNS):
             for one in both:
                 one.turn(0.1 * seconds)

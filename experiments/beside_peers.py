@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figure import Asked, album, arguments, finish, measure, note
+from figure import Asked, arguments, figure_files, finish, measure, note
 from ising import field_grid
 from ising import truth_for as ising_truth
 from samplers import tuned_lmh
 
 import orbitmc as om
 from orbitmc.compare.workshop import (
-    Album,
-    Course,
-    Entrant,
+    ErrorCurve,
+    FigureFiles,
     Point,
-    Truth,
+    Reference,
+    Sampler,
     by_method,
     divergence,
     read_evidence,
-    truth_of,
+    reference_of,
 )
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -55,13 +55,13 @@ class Panel:
 
     name: str
     model: om.Model
-    truth: Truth
+    truth: Reference
     told: tuple[tuple[tuple[peers.Peer, ...], Mapping[str, Any]], ...]
 
 
 @dataclass(frozen=True)
 class Outsider:
-    """A peer in an album: what is prepared is not charged for, as compiling is not."""
+    """A peer in a figure: what is prepared is not charged for, as compiling is not."""
 
     name: str
     about: str
@@ -101,7 +101,7 @@ def ising_panel(side: int, coupling: float, field: float, asked: Asked) -> Panel
 
 def chimera_panel(cells: int, beta: float, asked: Asked) -> Panel:
     model = om.random_chimera(cells, cells, beta=beta, field=0.5, seed=1)
-    truth = truth_of(model, seconds=asked.truth_seconds)
+    truth = reference_of(model, seconds=asked.truth_seconds)
     name = f"Chimera {cells}x{cells}x8, β = {beta:g}, fields"
     return Panel(name, model, truth, ((ON_SPINS, spins_of(model)),))
 
@@ -109,7 +109,7 @@ def chimera_panel(cells: int, beta: float, asked: Asked) -> Panel:
 def network_panel(path: Path, evidence: dict[str, str], asked: Asked) -> Panel:
     model = om.read(path).given(evidence)
     told = {"kind": "network", "path": str(path), "evidence": evidence}
-    truth = truth_of(model, seconds=asked.truth_seconds)
+    truth = reference_of(model, seconds=asked.truth_seconds)
     seen = f", {len(evidence)} observed" if evidence else ""
     return Panel(f"{path.stem}{seen}", model, truth, ((ON_NETWORKS, told),))
 
@@ -117,7 +117,7 @@ def network_panel(path: Path, evidence: dict[str, str], asked: Asked) -> Panel:
 def factors_panel(path: Path, asked: Asked) -> Panel:
     whole = om.read(path)
     model = whole.given(read_evidence(path.with_name(f"{path.name}.evid"), whole))
-    truth = truth_of(model, seconds=asked.truth_seconds)
+    truth = reference_of(model, seconds=asked.truth_seconds)
     told = [(ON_SPINS, spins_of(model))]
     if model.graph.factors <= MOST_FACTORS:
         told.append((ON_FACTORS, factors_of(model)))
@@ -159,7 +159,7 @@ def factors_of(model: om.Model) -> dict[str, Any]:
     return {"kind": "factors", "cardinality": cardinality, "scopes": scopes, "tables": tables}
 
 
-def measure_peers(kept: Album, panel: Panel, title: str, asked: Asked) -> None:
+def measure_peers(kept: FigureFiles, panel: Panel, title: str, asked: Asked) -> None:
     """Let every peer that is there run for several times, with all seeds."""
     for wanted, told in panel.told:
         for name, worker in peers.start(wanted, dict(told)).items():
@@ -168,7 +168,7 @@ def measure_peers(kept: Album, panel: Panel, title: str, asked: Asked) -> None:
             least = worker.turn(BRIEFLY, seed=0)["seconds"]
             for seed in asked.seeds:
                 points = tuple(peer_points(worker, panel, name, seed, times(asked.seconds, least)))
-                kept.add(title, Outsider(name, about), Course(points, {}), panel.truth)
+                kept.add(title, Outsider(name, about), ErrorCurve(points, {}), panel.truth)
             worker.close()
             note(f"{panel.name}: {name} measured ({about})")
         missing = [peer.name for peer in wanted if peer.name not in kept.panels[title]["methods"]]
@@ -219,7 +219,7 @@ def title_of(panel: Panel) -> str:
 def main() -> None:
     asked = arguments(__doc__, seconds=1.6, quick_seconds=0.1, data="")
     use_one_core()
-    kept = album(asked, "peers")
+    kept = figure_files(asked, "peers")
     for make in panels(asked):
         try:
             panel = make()
@@ -228,11 +228,11 @@ def main() -> None:
             continue
         title = title_of(panel)
         gibbs = by_method(panel.model, "gibbs", seconds=asked.seconds)
-        entrants = [
-            Entrant("Gibbs", panel.model, gibbs.make),
+        samplers = [
+            Sampler("Gibbs", panel.model, gibbs.make),
             tuned_lmh(panel.model, asked.seconds),
         ]
-        measure(kept, title, entrants, panel.truth, asked)
+        measure(kept, title, samplers, panel.truth, asked)
         measure_peers(kept, panel, title, asked)
         finish(kept, "Beside peers, one core", asked, more={}, axes=("seconds",))
 

@@ -9,25 +9,25 @@ added to the model before it is eliminated, never to one that is sampled.
 
 from collections.abc import Sequence
 
-from figure import LANES, Asked, album, arguments, cost, finish, measure, note
+from figure import LANES, Asked, arguments, cost, figure_files, finish, measure, note
 from pairs import pair_course, pair_truth
 from samplers import gibbs, lifted_mcmc, tuned_lmh, with_jumps, with_symmetries_of
 
 from orbitmc import Model, random_chimera
 from orbitmc.compare.workshop import (
-    Album,
     Conditionals,
-    Entrant,
+    FigureFiles,
     Kernel,
+    Sampler,
     automorphisms,
     blocks,
     chimera_edges,
     flips,
     one_coupling,
     orbit_cells,
-    ready,
+    prepared_sampler,
+    reference_of,
     shuffle,
-    truth_of,
     without_fields,
 )
 
@@ -52,7 +52,7 @@ def all_flipped(model: Model, prepared: Conditionals) -> Sequence[Kernel]:
     return [flips(model.graph, prepared)]
 
 
-def entrants_for(model: Model, seconds: float) -> list[Entrant]:
+def samplers_for(model: Model, seconds: float) -> list[Sampler]:
     return [
         gibbs(model),
         lifted_mcmc(model),
@@ -63,19 +63,19 @@ def entrants_for(model: Model, seconds: float) -> list[Entrant]:
     ]
 
 
-def with_fields(kept: Album, cells: int, beta: float, asked: Asked) -> None:
+def with_fields(kept: FigureFiles, cells: int, beta: float, asked: Asked) -> None:
     model = random_chimera(cells, cells, beta=beta, field=FIELD, seed=INSTANCE)
-    truth = truth_of(model, seconds=asked.truth_seconds)
+    truth = reference_of(model, seconds=asked.truth_seconds)
     name = f"β = {beta:g}, fields within ±{FIELD:g}β: spins"
-    measure(kept, name, entrants_for(model, asked.race_for), truth, asked)
+    measure(kept, name, samplers_for(model, asked.race_for), truth, asked)
 
 
-def without_any_field(kept: Album, cells: int, beta: float, asked: Asked) -> None:
+def without_any_field(kept: FigureFiles, cells: int, beta: float, asked: Asked) -> None:
     model = random_chimera(cells, cells, beta=beta, seed=INSTANCE)
     edges = chimera_edges(cells, cells)
     truth = pair_truth(model, edges)
     name = f"β = {beta:g}, no field: coupled pairs"
-    racing = [ready(entrant) for entrant in entrants_for(model, asked.race_for)]
+    racing = [prepared_sampler(sampler) for sampler in samplers_for(model, asked.race_for)]
     for seed in asked.seeds:
         for one in racing:
             seconds = one.seconds + asked.seconds
@@ -89,7 +89,7 @@ def without_any_field(kept: Album, cells: int, beta: float, asked: Asked) -> Non
 def main() -> None:
     asked = arguments(__doc__, seconds=5.0, quick_seconds=0.2)
     cells = QUICK_CELLS if asked.quick else CELLS
-    kept = album(asked, "chimera")
+    kept = figure_files(asked, "chimera")
     for beta in BETAS[1:2] if asked.quick else BETAS:
         if asked.wants(f"{beta:g}"):
             without_any_field(kept, cells, beta, asked)
@@ -98,7 +98,7 @@ def main() -> None:
     finish(kept, f"Chimera {cells}x{cells}x8", asked, more={"instance": INSTANCE})
 
 
-def acceptances(kept: Album) -> None:
+def acceptances(kept: FigureFiles) -> None:
     for panel, about in kept.panels.items():
         for method in about["methods"]:
             accepted = kept.acceptance(panel, method)

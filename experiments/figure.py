@@ -14,12 +14,12 @@ from pathlib import Path
 
 from orbitmc.compare.workshop import (
     SWEEPS_PER_SAMPLE,
-    Album,
-    Entrant,
-    Ready,
-    Truth,
-    course,
-    ready,
+    FigureFiles,
+    PreparedSampler,
+    Reference,
+    Sampler,
+    error_curve,
+    prepared_sampler,
     start_pack,
     walk,
 )
@@ -78,29 +78,29 @@ def arguments(
     )
 
 
-def album(asked: Asked, name: str) -> Album:
-    return Album(asked.out, name)
+def figure_files(asked: Asked, name: str) -> FigureFiles:
+    return FigureFiles(asked.out, name)
 
 
 def measure(
-    kept: Album,
+    kept: FigureFiles,
     panel: str,
-    entrants: Iterable[Entrant],
-    truth: Truth,
+    samplers: Iterable[Sampler],
+    truth: Reference,
     asked: Asked,
     *,
-    estimators: Sequence[str] = ("values", "chances"),
+    estimators: Sequence[str] = ("values", "rao-blackwell"),
     counted_after: int = SWEEPS_PER_SAMPLE,
 ) -> None:
-    """Let all entrants run with all seeds, taking turns.
+    """Let all samplers run with all seeds, taking turns.
 
     Values are counted after so many sweeps.
     All sample equally long; what they prepare comes before, and counts on the axis of time.
     """
     begun = time.perf_counter()
-    racing = [ready(entrant) for entrant in entrants]
+    racing = [prepared_sampler(sampler) for sampler in samplers]
     for seed, one, estimator in product(asked.seeds, racing, estimators):
-        found = course(
+        found = error_curve(
             one,
             truth,
             seconds=asked.seconds,
@@ -117,7 +117,7 @@ def measure(
     note(f"{panel}: {time.perf_counter() - begun:.0f} s; truth: {truth.how}")
 
 
-def cost(one: Ready) -> float:
+def cost(one: PreparedSampler) -> float:
     """Processor time of a step of one chain, the best of a few turns; load does not change it."""
     graph = one.model.graph
     pack = start_pack(graph, one.kernel, seed=1, number=0, lanes=LANES)
@@ -142,7 +142,9 @@ def settings(asked: Asked, **more: object) -> dict[str, object]:
     }
 
 
-def finish(kept: Album, title: str, asked: Asked, *, more: dict[str, object], **drawing) -> None:  # type: ignore[no-untyped-def]
+def finish(
+    kept: FigureFiles, title: str, asked: Asked, *, more: dict[str, object], **drawing
+) -> None:  # type: ignore[no-untyped-def]
     """Write everything, and say where it is."""
     written = kept.keep(title, settings=settings(asked, **more), **drawing)
     note("written: " + ", ".join(path.name for path in written))

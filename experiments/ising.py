@@ -13,18 +13,18 @@ import io
 from collections.abc import Callable
 
 import numpy as np
-from figure import Asked, album, arguments, finish, measure, note, write
+from figure import Asked, arguments, figure_files, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare.workshop import (
     Conditionals,
-    Entrant,
     Kernel,
     Lifting,
     RandomScan,
+    Reference,
+    Sampler,
     SystematicScan,
-    Truth,
     alternation,
     automorphisms,
     clusters,
@@ -34,7 +34,7 @@ from orbitmc.compare.workshop import (
     orbital_kernels,
     perfect_marginals,
     perfect_samples,
-    truth_of,
+    reference_of,
     windows,
     without_fields,
 )
@@ -57,14 +57,14 @@ def field_grid(side: int, coupling: float, field: float) -> Model:
     return ising_grid(side, side, coupling, fields)
 
 
-def now_and_then(name: str, model: Model, jump: Make, period: int) -> Entrant:
+def now_and_then(name: str, model: Model, jump: Make, period: int) -> Sampler:
     """Gibbs with a jump after so many single updates."""
 
     def make(asked: Model, prepared: Conditionals) -> Lifting:
         kernel = alternation(RandomScan(prepared), jump(asked, prepared), period=period)
         return Lifting(kernel, f"a jump after every {period} updates")
 
-    return Entrant(name, model, make)
+    return Sampler(name, model, make)
 
 
 def lattice_symmetries(model: Model, prepared: Conditionals) -> Kernel:
@@ -89,7 +89,7 @@ def clustered(model: Model, prepared: Conditionals) -> Kernel:
     return clusters(model.graph, prepared)
 
 
-def entrants_for(model: Model, seconds: float) -> list[Entrant]:
+def samplers_for(model: Model, seconds: float) -> list[Sampler]:
     lattice = SWEEPS * model.graph.variables
     return [
         gibbs(model),
@@ -101,17 +101,17 @@ def entrants_for(model: Model, seconds: float) -> list[Entrant]:
     ]
 
 
-def seldom_clusters(name: str, model: Model, period: int) -> Entrant:
+def seldom_clusters(name: str, model: Model, period: int) -> Sampler:
     """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
 
     def make(asked: Model, prepared: Conditionals) -> Lifting:
         jumps = [clusters(asked.graph, prepared)]
         return Lifting(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
 
-    return Entrant(name, model, make)
+    return Sampler(name, model, make)
 
 
-def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
+def truth_for(model: Model, coupling: float, asked: Asked) -> Reference:
     """Two samplers that cross between all-up and all-down in different ways.
 
     Near and below the critical temperature single updates need thousands of sweeps, so both use
@@ -124,14 +124,14 @@ def truth_for(model: Model, coupling: float, asked: Asked) -> Truth:
     ]
     if coupling >= CRITICAL:
         pair[0] = now_and_then("Gibbs with many clusters", model, clustered, spins)
-    truth = truth_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
+    truth = reference_of(model, seconds=asked.truth_seconds, seed=1000, samplers=pair)
     if coupling <= COLD and truth.how != "exact":
         perfect = perfect_marginals(perfect_samples(model.graph, PERFECT, seed=1))
         up = truth.probability[1::2]
         score = (perfect.probability - up) / np.sqrt(up * (1 - up) / PERFECT)
         mean = float((score**2).mean())
         note(f"coupling from the past: mean squared score {mean:.3f} (1 when right)")
-        return Truth(truth.probability, truth.floor, f"{truth.how}; perfect samples {mean:.3f}")
+        return Reference(truth.probability, truth.floor, f"{truth.how}; perfect samples {mean:.3f}")
     return truth
 
 
@@ -140,7 +140,7 @@ def name_of(coupling: float, field: float) -> str:
 
 
 def figure(asked: Asked, side: int) -> None:
-    kept = album(asked, "ising")
+    kept = figure_files(asked, "ising")
     for coupling, field in SHOWN[: 1 if asked.quick else None]:
         name = name_of(coupling, field)
         model = field_grid(side, coupling, field)
@@ -149,13 +149,13 @@ def figure(asked: Asked, side: int) -> None:
         except LimitError as error:
             note(f"{name}: left out; {error}")
             continue
-        measure(kept, name, entrants_for(model, asked.race_for), truth, asked)
+        measure(kept, name, samplers_for(model, asked.race_for), truth, asked)
         finish(kept, f"Ising {side}x{side}", asked, more={"side": side})
 
 
 def table(asked: Asked, side: int) -> None:
     """The whole grid: who is how far off at the end, and how often jumps are accepted."""
-    kept = album(asked, "ising_grid")
+    kept = figure_files(asked, "ising_grid")
     columns = ["J", "h", "method", "seconds", "kl", "kl_low", "kl_high", "kl_floor", "acceptance"]
     lines: list[list[object]] = []
     for coupling in COUPLINGS[: 1 if asked.quick else None]:
@@ -168,8 +168,8 @@ def table(asked: Asked, side: int) -> None:
                 note(f"{name}: left out; {error}")
                 lines.append([coupling, field, "none: the truth is not known"])
                 continue
-            entrants = entrants_for(model, asked.race_for)[:4]
-            measure(kept, name, entrants, truth, asked, estimators=["chances"])
+            samplers = samplers_for(model, asked.race_for)[:4]
+            measure(kept, name, samplers, truth, asked, estimators=["rao-blackwell"])
             for end in endings([row for row in kept.rows if row.panel == name]):
                 numbers = [end.seconds, end.kl, end.kl_low, end.kl_high, end.kl_floor]
                 accepted = kept.acceptance(name, end.method)

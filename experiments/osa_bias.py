@@ -4,7 +4,7 @@ OSA-r-c samples the approximation with links of Boolean rank r and c clusters of
 the model: its error stops falling where the approximation is wrong.
 """
 
-from figure import album, arguments, finish, measure
+from figure import arguments, figure_files, finish, measure
 from samplers import gibbs, oversymmetric_mcmc, paper_lmh
 from webkb_data import learned_model, truth_for, universities
 
@@ -18,10 +18,10 @@ def main() -> None:
     model = learned_model(folds, name, asked.out / ("quick" if asked.quick else ""))
     truth = truth_for(model, asked.truth_seconds)
     wanted = APPROXIMATIONS[:2] if asked.quick else APPROXIMATIONS
-    entrants = [gibbs(model), paper_lmh(model)]
-    entrants += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
-    kept = album(asked, "osa_bias")
-    measure(kept, name, entrants, truth, asked, estimators=["values"], counted_after=1)
+    samplers = [gibbs(model), paper_lmh(model)]
+    samplers += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
+    kept = figure_files(asked, "osa_bias")
+    measure(kept, name, samplers, truth, asked, estimators=["values"], counted_after=1)
     finish(kept, f"WebKB {name}{remark}: bias of over-symmetric models", asked, more={})
 
 

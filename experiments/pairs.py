@@ -10,12 +10,12 @@ from orbitmc.compare.workshop import (
     SWEEPS_PER_SAMPLE,
     WARM_UP,
     Builder,
-    Course,
     Divergence,
+    ErrorCurve,
     Pack,
     Point,
-    Ready,
-    Truth,
+    PreparedSampler,
+    Reference,
     divergence,
     exact_marginals,
     next_snapshot,
@@ -28,7 +28,7 @@ Edges = NDArray[np.int64]
 AGREES = np.array([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])  # [one, other, verdict]
 
 
-def pair_truth(model: Model, edges: Edges) -> Truth:
+def pair_truth(model: Model, edges: Edges) -> Reference:
     """Exact chances that pairs agree: one more variable per pair says so, and is eliminated."""
     graph = model.graph
     builder = Builder(np.full(graph.variables + len(edges), 2))
@@ -39,13 +39,13 @@ def pair_truth(model: Model, edges: Edges) -> Truth:
     verdicts = graph.variables + np.arange(len(edges))
     builder.add_factors(np.column_stack([edges, verdicts]), number)
     found = exact_marginals(builder.build()).marginals[graph.variables :]
-    return Truth(np.concatenate(found), Divergence(0.0, 0.0, 0.0), "exact")
+    return Reference(np.concatenate(found), Divergence(0.0, 0.0, 0.0), "exact")
 
 
 def pair_course(
-    one: Ready, edges: Edges, truth: Truth, *, seconds: float, seed: int, lanes: int
-) -> Course:
-    """Run one entrant, counting how often pairs agree; counting is not charged for."""
+    one: PreparedSampler, edges: Edges, truth: Reference, *, seconds: float, seed: int, lanes: int
+) -> ErrorCurve:
+    """Run one sampler, counting how often pairs agree; counting is not charged for."""
     graph = one.model.graph
     pack = start_pack(graph, one.kernel, seed=seed, number=0, lanes=lanes)
     walk(graph, one.kernel, pack, 0)  # compiles
@@ -72,14 +72,14 @@ def pair_course(
                     error=divergence(truth.probability, found, start),
                 )
             )
-    return Course(tuple(points), _outcomes(one, pack))
+    return ErrorCurve(tuple(points), _outcomes(one, pack))
 
 
-def _outcomes(one: Ready, pack: Pack) -> dict[str, int]:
+def _outcomes(one: PreparedSampler, pack: Pack) -> dict[str, int]:
     return dict(zip(one.kernel.outcomes, pack.outcomes.tolist(), strict=True))
 
 
-def _walked(one: Ready, pack: Pack, steps: int) -> float:
+def _walked(one: PreparedSampler, pack: Pack, steps: int) -> float:
     begun = time.perf_counter()
     walk(one.model.graph, one.kernel, pack, steps)
     return time.perf_counter() - begun

@@ -112,7 +112,7 @@ def peer_lines(source: Path) -> list[list[str]]:
     found = []
     for panel, rows in panels(read_curves(source)).items():
         drawn = curves(rows, "seconds", "kl")
-        base = drawn[BASE, "chances"]
+        base = drawn[BASE, "rao-blackwell"]
         for (method, estimator), curve in drawn.items():
             close = base.axis[base.middle <= curve.middle[-1]]
             words = [f"{one[-1]:.2e}" for one in (curve.middle, curve.low, curve.high)]

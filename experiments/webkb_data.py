@@ -15,15 +15,15 @@ from orbitmc import InputError, Model
 from orbitmc.compare.workshop import (
     FOLDS,
     LearningSettings,
-    Truth,
+    Reference,
     WebKB,
     by_method,
     learn,
     model_of,
     read_webkb,
+    reference_of,
     synthetic_webkb,
     training_worlds,
-    truth_of,
     webkb_program,
 )
 
@@ -50,13 +50,13 @@ def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str
     return pages, " (SYNTHETIC look-alike, not the data)"
 
 
-def truth_for(model: Model, seconds: float) -> Truth:
+def truth_for(model: Model, seconds: float) -> Reference:
     """Gibbs, and Gibbs with seldom shuffles: many would leave no time for the warm-up.
 
     Pages with hundreds of links hold chains where they start for tens of sweeps.
     """
     pair = [by_method(model, "gibbs", seconds=seconds), paper_lmh(model, alpha=SELDOM)]
-    return truth_of(model, seconds=seconds, seed=1000, samplers=pair)
+    return reference_of(model, seconds=seconds, seed=1000, samplers=pair)
 
 
 def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:

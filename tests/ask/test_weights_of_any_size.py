@@ -61,7 +61,7 @@ def check_programs(seeds):
         found = exact_outcome(lambda: answer_to(text))  # noqa: B023
         if found is not LimitError:
             answered += 1
-            for atom, expected in truth_of(rules).items():
+            for atom, expected in reference_of(rules).items():
                 assert abs(float(found[f"{atom}(A)"].probability[-1]) - expected) < CLOSE, text
     return answered
 
@@ -71,7 +71,7 @@ def answer_to(text):
     return logic(program, parse_database("", program), query="P,Q,R").marginals(method="exact")
 
 
-def truth_of(rules):
+def reference_of(rules):
     every = list(worlds())
     logs = [
         sum((Fraction(w) for w, truth in rules if truth(world)), Fraction(0)) for world in every

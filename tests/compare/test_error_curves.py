@@ -7,10 +7,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc.compare.curves import Row, curves, curves_text, endings, read_curves
-from orbitmc.compare.error_curves import contest, course
-from orbitmc.compare.figures import Album
-from orbitmc.compare.reference import DEGREES, Estimate, agreed, truth_of
-from orbitmc.compare.samplers import by_method, ready
+from orbitmc.compare.error_curves import error_curve, error_curves
+from orbitmc.compare.figures import FigureFiles
+from orbitmc.compare.reference import DEGREES, Estimate, agreed, reference_of
+from orbitmc.compare.samplers import by_method, prepared_sampler
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.elimination import marginals
 
@@ -21,16 +21,16 @@ def grid():
 
 
 def test_the_truth_of_a_small_model_is_exact(grid):
-    truth = truth_of(grid, seconds=0.1)
+    truth = reference_of(grid, seconds=0.1)
     assert truth.how == "exact"
     assert truth.floor.of_estimate == 0.0
     assert np.array_equal(truth.probability, np.concatenate(marginals(grid.graph).marginals))
 
 
 def test_errors_shrink_and_all_start_from_the_same_states(grid):
-    truth = truth_of(grid, seconds=0.1)
-    racing = [ready(by_method(grid, name, seconds=1.0)) for name in ("gibbs", "lifted")]
-    turns = list(contest(racing, truth, seconds=1.0, seeds=[1, 2]))
+    truth = reference_of(grid, seconds=0.1)
+    racing = [prepared_sampler(by_method(grid, name, seconds=1.0)) for name in ("gibbs", "lifted")]
+    turns = list(error_curves(racing, truth, seconds=1.0, seeds=[1, 2]))
     assert [(one.name, found.points[0].seed) for one, found in turns] == [
         ("gibbs", 1),
         ("lifted", 1),
@@ -45,10 +45,11 @@ def test_errors_shrink_and_all_start_from_the_same_states(grid):
 
 
 def test_counting_values_is_noisier_than_averaging_chances(grid):
-    truth = truth_of(grid, seconds=0.1)
-    one = ready(by_method(grid, "gibbs", seconds=0.2))
+    truth = reference_of(grid, seconds=0.1)
+    one = prepared_sampler(by_method(grid, "gibbs", seconds=0.2))
     counted, averaged = (
-        course(one, truth, seconds=0.2, seed=1, estimator=kind) for kind in ("values", "chances")
+        error_curve(one, truth, seconds=0.2, seed=1, estimator=kind)
+        for kind in ("values", "rao-blackwell")
     )
     count = min(len(counted.points), len(averaged.points)) - 1
     assert counted.points[count].iterations == averaged.points[count].iterations
@@ -148,6 +149,9 @@ def test_no_error_is_read_below_that_of_the_truth():
 
 
 def test_acceptance_leaves_null_jumps_out(tmp_path):
-    album = Album(tmp_path, "album")
-    album.jumps = [["p", "lmh", "values", 1, 10, 4, 3, 9], ["p", "lmh", "values", 2, 10, 6, 2, 9]]
-    assert album.acceptance("p", "lmh") == pytest.approx(5 / 10)
+    figure_files = FigureFiles(tmp_path, "figure_files")
+    figure_files.jumps = [
+        ["p", "lmh", "values", 1, 10, 4, 3, 9],
+        ["p", "lmh", "values", 2, 10, 6, 2, 9],
+    ]
+    assert figure_files.acceptance("p", "lmh") == pytest.approx(5 / 10)

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.estimate.missed_modes import largest_entropies, missed_modes
 from orbitmc.estimate.statistics import statistics
-from orbitmc.estimate.tallies import PARTS, ChanceTally
+from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
@@ -24,7 +24,7 @@ def run_with(probability, packs=4, recorded=100, lanes=64):
     sums = sums * 32 * lanes / COLUMNS
     sums[-1] *= 4 / 32
     start = np.arange(len(rows) + 1, dtype=np.uint32)
-    one = ChanceTally(sums, start, np.zeros((0, lanes), np.uint8))
+    one = RaoBlackwellTally(sums, start, np.zeros((0, lanes), np.uint8))
     return statistics([one] * packs, recorded, lanes)
 
 

@@ -9,7 +9,7 @@ from orbitmc.estimate import row_summaries
 from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.row_summaries import part_lengths
 from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import PARTS, ChanceTally
+from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.machine.lanes.random import COLUMNS
 
 LANES, RECORDED = 64, 16
@@ -21,7 +21,7 @@ def tallies(rows, *, packs=2, variables=0):
     sums = LANES // COLUMNS * RECORDED / PARTS * rng.random((packs, PARTS, rows, COLUMNS))
     opened = rng.integers(0, 2, (packs, variables, LANES), dtype=np.uint8)
     start = np.zeros(1, dtype=np.uint32)
-    return [ChanceTally(own, start, marks) for own, marks in zip(sums, opened, strict=True)]
+    return [RaoBlackwellTally(own, start, marks) for own, marks in zip(sums, opened, strict=True)]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 23])

@@ -13,7 +13,7 @@ from orbitmc.estimate.statistics import (
     statistics,
     values_of,
 )
-from orbitmc.estimate.tallies import PARTS, ChanceTally, ValueTally, capacity
+from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.machine.lanes.random import COLUMNS
@@ -32,7 +32,9 @@ def tally_of(series):
     sums = np.zeros((PARTS, 1, COLUMNS))
     for sample_number, values in enumerate(series):
         sums[sample_number // size, 0] += values.reshape(-1, COLUMNS).sum(axis=0)
-    return ChanceTally(sums, np.array([0, 1], dtype=np.uint32), np.zeros((0, lanes), np.uint8))
+    return RaoBlackwellTally(
+        sums, np.array([0, 1], dtype=np.uint32), np.zeros((0, lanes), np.uint8)
+    )
 
 
 def summary(series):
@@ -160,7 +162,7 @@ def test_a_rare_value_is_not_known_better_than_states_were_seen():
     common = (rng.random((4, 100, LANES)) < 0.4).astype(float)
     tiny = rng.normal(1e-8, 1e-11, common.shape)
     pair = [
-        ChanceTally(
+        RaoBlackwellTally(
             np.concatenate([tally_of(one).sums, tally_of(other).sums], axis=1),
             np.array([0, 1, 2], dtype=np.uint32),
             np.zeros((0, LANES), np.uint8),
@@ -224,7 +226,7 @@ def test_the_table_of_all_states_is_the_brute_force_one():
     np.testing.assert_allclose(_exact(graph), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("kind", [RaoBlackwellTally, ValueTally])
 @pytest.mark.parametrize("scan", [RandomScan, SystematicScan])
 def test_intervals_cover_the_truth_as_often_as_they_say(kind, scan):
     share, count = covered(kind, scan, range(200))

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.estimate.tallies import (
     COLUMNS,
     PARTS,
-    ChanceTally,
+    RaoBlackwellTally,
     ValueTally,
     capacity,
     merge_parts,
@@ -35,7 +35,7 @@ def recorded(graph, kind, state):
     return found.sums[0].sum(axis=1) / 64, found
 
 
-@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("kind", [RaoBlackwellTally, ValueTally])
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 def test_the_expected_record_is_the_marginal(kind, zeros):
     for seed in range(8):
@@ -60,7 +60,7 @@ def test_open_lanes_are_those_with_a_choice():
                 (brute_force.conditional(graph, state, v) > 0).sum() > 1
                 for v in range(graph.variables)
             ]
-            for kind in (ChanceTally, ValueTally):
+            for kind in (RaoBlackwellTally, ValueTally):
                 found = recorded(graph, kind, state)[1].open
                 assert np.array_equal(found.all(axis=1), choices)
                 assert np.array_equal(found.any(axis=1), choices)
@@ -78,7 +78,7 @@ def test_merging_keeps_sums_and_order():
     assert sums[:, 0, 0].tolist() == [1.0, 5.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("kind", [RaoBlackwellTally, ValueTally])
 def test_the_way_a_run_is_cut_does_not_change_its_record(kind):
     graph = random_graph(8, variables=(4, 5))
     kernel = RandomScan(conditionals(graph))

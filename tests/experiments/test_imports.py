@@ -36,7 +36,7 @@ def test_experiments_use_public_names_only(script):
 
 def test_some_experiment_uses_the_workshop():
     found = [pair for path in EXPERIMENTS for pair in imported(ast.parse(path.read_text()))]
-    assert ("orbitmc.compare.workshop", "truth_of") in found
+    assert ("orbitmc.compare.workshop", "reference_of") in found
 
 
 def test_the_workshop_is_documented_name_by_name():

@@ -7,7 +7,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import (
     add_limits,
     conditionals,
-    cumulative_chances,
+    cumulative_probabilities,
     has_limits,
     scratch,
 )
@@ -24,7 +24,7 @@ FIELD_ERROR = 1e-6
 
 @compiled
 def chances_of(graph, prepared, memory, values, variable):
-    cumulative_chances(graph, prepared, memory, values, variable)
+    cumulative_probabilities(graph, prepared, memory, values, variable)
 
 
 @compiled

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
-from orbitmc.groups.elements.random_elements import Rattle, rattle_step
+from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_group import permutation_group
 from orbitmc.kernels.jumps.drawn import _propose, replaced_orbital
@@ -26,18 +26,20 @@ def key(rattle):
 
 def unpacked(packed):
     shape = KERNEL.source.forward.shape
-    return Rattle(*(np.frombuffer(one, np.uint32).reshape(shape).copy() for one in packed))
+    return ProductReplacement(
+        *(np.frombuffer(one, np.uint32).reshape(shape).copy() for one in packed)
+    )
 
 
 def with_coin(values, rng, packed):
-    memory = KERNEL.memory(GRAPH, 1)._replace(rattle=unpacked(packed))
+    memory = KERNEL.memory(GRAPH, 1)._replace(product_replacement=unpacked(packed))
     steps(GRAPH, KERNEL, memory, values, np.zeros(4, np.int64), rng, 1)
-    return key(memory.rattle)
+    return key(memory.product_replacement)
 
 
 def without_coin(values, rng, packed):
     rattle = unpacked(packed)
-    rattle_step(rattle, rng)
+    product_replacement_step(rattle, rng)
     memory = KERNEL.memory(GRAPH, 1)._replace(
         forward=rattle.forward[0], backward=rattle.backward[0]
     )
@@ -49,7 +51,7 @@ def without_coin(values, rng, packed):
 def drift(step, rounds):
     """How far the states leave their distribution while state and bag evolve together."""
     exact = dict(zip(brute_force.states(GRAPH), brute_force.distribution(GRAPH), strict=True))
-    start = key(Rattle(KERNEL.source.forward, KERNEL.source.backward))
+    start = key(ProductReplacement(KERNEL.source.forward, KERNEL.source.backward))
     joint = {(state, start): chance for state, chance in exact.items()}
     known = {}
     worst = 0.0

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.tallies import ChanceTally, ValueTally
+from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
@@ -65,7 +65,7 @@ def test_samples_and_warm_up_are_counted_exactly():
 
 
 @pytest.mark.parametrize("scan", [RandomScan, SystematicScan])
-@pytest.mark.parametrize("kind", [ChanceTally, ValueTally])
+@pytest.mark.parametrize("kind", [RaoBlackwellTally, ValueTally])
 @pytest.mark.parametrize("zeros", [0.0, 0.1])
 def test_samples_follow_the_exact_marginals(scan, kind, zeros):
     for seed in range(12):

@@ -14,7 +14,7 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import About, Marginals, exact_marginals, sampled_marginals
 from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tallies import ChanceTally, ValueTally
+from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan, predict
@@ -43,7 +43,7 @@ ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 TALLIES: Mapping[str, type] = {
-    "chances": ChanceTally,
+    "rao-blackwell": RaoBlackwellTally,
     "values": ValueTally,
     "orbits": OrbitTally,
 }

@@ -17,7 +17,7 @@ from orbitmc.run.schedule import Schedule
 Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
-Estimator = Literal["chances", "values", "orbits"]
+Estimator = Literal["rao-blackwell", "values", "orbits"]
 
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
@@ -41,7 +41,7 @@ class Settings:
     method: Method = "auto"
     scan: Scan | None = None
     slices: Slices | None = None
-    estimator: Estimator = "chances"
+    estimator: Estimator = "rao-blackwell"
     samples: int | None = None
     seconds: float | None = None
     standard_error: float | None = None

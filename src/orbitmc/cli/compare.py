@@ -22,8 +22,8 @@ from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.compare.curves import Row
-    from orbitmc.compare.error_curves import Course
-    from orbitmc.compare.samplers import Ready
+    from orbitmc.compare.error_curves import ErrorCurve
+    from orbitmc.compare.samplers import PreparedSampler
 
 TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
 TRUTH_SEED = 1000  # apart from those of the runs
@@ -49,9 +49,9 @@ def compare(
         ),
     ] = None,
     estimator: Annotated[
-        Literal["chances", "values"],
+        Literal["rao-blackwell", "values"],
         typer.Option(help="Average conditional probabilities, or count values."),
-    ] = "chances",
+    ] = "rao-blackwell",
     output: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="FOLDER", help="Where curves and figure go."),
@@ -64,24 +64,26 @@ def compare(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     _require(names, seconds, output)
     from orbitmc.cli.session.compiling import Compiling
-    from orbitmc.compare.error_curves import contest
-    from orbitmc.compare.figures import Album
-    from orbitmc.compare.reference import truth_of
-    from orbitmc.compare.samplers import by_method, ready
+    from orbitmc.compare.error_curves import error_curves
+    from orbitmc.compare.figures import FigureFiles
+    from orbitmc.compare.reference import reference_of
+    from orbitmc.compare.samplers import by_method, prepared_sampler
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
-    entrants = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
+    samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = truth_seconds or TRUTH_SHARE * seconds
     with Compiling(quiet=quiet):
-        truth = truth_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
+        truth = reference_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
         _tell(f"the truth: {truth.how}", quiet)
-        racing = [ready(entrant) for entrant in entrants]
+        racing = [prepared_sampler(sampler) for sampler in samplers]
     for one in racing:
         _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
-    album, interrupted = Album(output, "comparison"), False
+    figure_files, interrupted = FigureFiles(output, "comparison"), False
     runs = range(seed, seed + seeds)
-    for one, found in contest(racing, truth, seconds=seconds, seeds=runs, estimators=[estimator]):
-        album.add(model.name, one, found, truth)
+    for one, found in error_curves(
+        racing, truth, seconds=seconds, seeds=runs, estimators=[estimator]
+    ):
+        figure_files.add(model.name, one, found, truth)
         interrupted |= found.interrupted
         _tell(_progress(one, found), quiet)
     settings = {
@@ -94,10 +96,10 @@ def compare(
         "truth seconds": patience,
         "estimator": estimator,
     }
-    written = album.keep(f"{model.name}: {seeds} runs of each method", settings=settings)
+    written = figure_files.keep(f"{model.name}: {seeds} runs of each method", settings=settings)
     if not any(path.suffix == ".svg" for path in written):
         say("there is no figure: drawing needs matplotlib (pip install 'orbitmc[plots]')")
-    _summarise(album.rows)
+    _summarise(figure_files.rows)
     _tell(f"the curves are in {output}", quiet)
     return INTERRUPTED if interrupted else 0
 
@@ -119,7 +121,7 @@ def _tell(words: str, quiet: bool) -> None:
         say(words)
 
 
-def _progress(one: "Ready", found: "Course") -> str:
+def _progress(one: "PreparedSampler", found: "ErrorCurve") -> str:
     if not found.points:
         return f"{one.name}: no time was left to record anything"
     last = found.points[-1]

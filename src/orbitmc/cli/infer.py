@@ -78,12 +78,12 @@ def infer(
         ),
     ] = None,
     estimator: Annotated[
-        Literal["chances", "values", "orbits"],
+        Literal["rao-blackwell", "values", "orbits"],
         typer.Option(
             help="Average conditional probabilities, count values, or average over what the "
             "generators make of a state, weighed by the model (up to 64 images)."
         ),
-    ] = "chances",
+    ] = "rao-blackwell",
     alpha: Annotated[
         float | None,
         typer.Option(

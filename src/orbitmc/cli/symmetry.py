@@ -19,7 +19,7 @@ from orbitmc.cli.session.options import (
 from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
 
 if TYPE_CHECKING:
-    from orbitmc.compare.symmetry_report import Prospects
+    from orbitmc.compare.symmetry_report import SymmetryOverview
 
 MOST_LINES = 20
 
@@ -50,11 +50,11 @@ def symmetry(
     Generators, orbits and order of its group come first.
     """
     from orbitmc.cli.session.compiling import Compiling
-    from orbitmc.compare.symmetry_report import prospects
+    from orbitmc.compare.symmetry_report import symmetry_overview
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
     with Compiling():
-        found = prospects(
+        found = symmetry_overview(
             asked,
             values=values,
             seconds=seconds,
@@ -68,7 +68,7 @@ def symmetry(
     return 0
 
 
-def _print(found: "Prospects") -> None:
+def _print(found: "SymmetryOverview") -> None:
     report = found.as_dict()
     print(f"order        {_order(report['order'])}")
     rest = "" if found.complete else ", maybe not all"

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orbitmc.ask.marginals import TALLIES
-from orbitmc.compare.reference import Truth
-from orbitmc.compare.samplers import Ready
+from orbitmc.compare.reference import Reference
+from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import LANES, sample
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE, Schedule
 
-LEAST_SHARE = 0.25  # of the time belongs to the chains, however long an entrant prepares
+LEAST_SHARE = 0.25  # of the time belongs to the chains, however long an sampler prepares
 WARM_UP = 32  # sweeps that every contestant throws away
 
 
@@ -34,7 +34,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Course:
+class ErrorCurve:
     """All points of one run, what its steps came to, and whether Ctrl-C ended it."""
 
     points: tuple[Point, ...]
@@ -42,17 +42,17 @@ class Course:
     interrupted: bool = False
 
 
-def course(
-    one: Ready,
-    truth: Truth,
+def error_curve(
+    one: PreparedSampler,
+    truth: Reference,
     *,
     seconds: float,
     seed: int,
-    estimator: str = "chances",
+    estimator: str = "rao-blackwell",
     lanes: int = LANES,
     sweeps: int = SWEEPS_PER_SAMPLE,
-) -> Course:
-    """Run one entrant once, and compare its growing sample with the truth.
+) -> ErrorCurve:
+    """Run one sampler once, and compare its growing sample with the truth.
 
     It samples for so many seconds; what went into getting it ready comes before, on its clock. A
     sample is taken after so many `sweeps`; few show how soon a chain forgets, and cost more.
@@ -70,10 +70,10 @@ def course(
         prepared=one.prepared,
     )
     points = tuple(_points(run, one, estimator, truth))
-    return Course(points, run.outcomes, run.interrupted)
+    return ErrorCurve(points, run.outcomes, run.interrupted)
 
 
-def _points(run: Run, one: Ready, estimator: str, truth: Truth) -> Iterator[Point]:
+def _points(run: Run, one: PreparedSampler, estimator: str, truth: Reference) -> Iterator[Point]:
     places = values_of(run.graph.cardinality)
     for seen in run.snapshots:
         yield Point(
@@ -89,25 +89,25 @@ def _points(run: Run, one: Ready, estimator: str, truth: Truth) -> Iterator[Poin
         )
 
 
-def contest(
-    entrants: Iterable[Ready],
-    truth: Truth,
+def error_curves(
+    samplers: Iterable[PreparedSampler],
+    truth: Reference,
     *,
     seconds: float,
     seeds: Sequence[int],
-    estimators: Sequence[str] = ("chances",),
+    estimators: Sequence[str] = ("rao-blackwell",),
     lanes: int = LANES,
-) -> Iterator[tuple[Ready, Course]]:
-    """Let entrants take turns, seed by seed; ends early when one of them is interrupted.
+) -> Iterator[tuple[PreparedSampler, ErrorCurve]]:
+    """Let samplers take turns, seed by seed; ends early when one of them is interrupted.
 
     So many seconds are for getting ready and sampling; a share is left for chains in any case.
     """
-    racing = list(entrants)
+    racing = list(samplers)
     for seed in seeds:
         for one in racing:
             for estimator in estimators:
                 left = max(seconds - one.seconds, LEAST_SHARE * seconds)
-                found = course(
+                found = error_curve(
                     one, truth, seconds=left, seed=seed, estimator=estimator, lanes=lanes
                 )
                 yield one, found

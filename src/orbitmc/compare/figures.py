@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from orbitmc.compare.curves import Row, curves_text
-from orbitmc.compare.error_curves import Course
+from orbitmc.compare.error_curves import ErrorCurve
 from orbitmc.compare.manifest import manifest_text
 from orbitmc.compare.plots import can_draw, draw
-from orbitmc.compare.reference import Truth
+from orbitmc.compare.reference import Reference
 from orbitmc.formats.writing import write_text
 
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
 FORMATS = ("svg", "png")
 
 
-class Contestant(Protocol):
+class NamedSampler(Protocol):
     """Who has run: one of our own, or a program of others."""
 
     @property
@@ -30,7 +30,7 @@ class Contestant(Protocol):
     def about(self) -> str: ...
 
 
-class Album:
+class FigureFiles:
     """Collects the courses of several panels under one name, in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -43,7 +43,7 @@ class Album:
     def path(self, ending: str) -> Path:
         return self.folder / f"{self.name}{ending}"
 
-    def add(self, panel: str, one: Contestant, found: Course, truth: Truth) -> None:
+    def add(self, panel: str, one: NamedSampler, found: ErrorCurve, truth: Reference) -> None:
         """Add one run."""
         self.rows += rows_of(panel, found, truth)
         counts = [found.outcomes.get(name, 0) for name in JUMPS]
@@ -73,7 +73,7 @@ class Album:
         return written
 
 
-def rows_of(panel: str, found: Course, truth: Truth) -> list[Row]:
+def rows_of(panel: str, found: ErrorCurve, truth: Reference) -> list[Row]:
     """The points of a run as rows of a file."""
     return [
         Row(

@@ -14,7 +14,7 @@ ERRORS = {
     "hellinger": "mean Hellinger distance",
 }
 COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#17a3a3", "#4a4a4a", "#8b5e3c")
-LINES: dict[str, Any] = {"values": "-", "chances": "--"}
+LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
 INCHES = (4.6, 3.4)
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
@@ -91,7 +91,7 @@ def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
     entries: list[Any] = [
         Line2D([], [], color=shade, label=method) for method, shade in colour.items()
     ]
-    words = {"values": "counted values", "chances": "Rao-Blackwell"}
+    words = {"values": "counted values", "rao-blackwell": "Rao-Blackwell"}
     for estimator in dict.fromkeys(row.estimator for row in rows):
         style = LINES.get(estimator, "-")
         entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))

@@ -11,7 +11,7 @@ from orbitmc.ask.lifting import Lifting, by_approximate_symmetries
 from orbitmc.ask.marginals import decide
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
-from orbitmc.compare.samplers import Entrant, Ready, by_method, ready
+from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.errors import LimitError
 from orbitmc.estimate.divergence import Divergence, expected_divergence
 from orbitmc.estimate.row_summaries import ROUNDING
@@ -33,7 +33,7 @@ DEGREES = PACKS * COLUMNS - 1  # of freedom, of a standard error
 
 
 @dataclass(frozen=True)
-class Truth:
+class Reference:
     """Marginals to be compared with, one number per value, and how far off they may be.
 
     Exact ones have a floor of zero. `how` says where they come from.
@@ -44,15 +44,15 @@ class Truth:
     how: str
 
 
-def truth_of(
+def reference_of(
     model: Model,
     *,
     seconds: float,
     seed: int = 0,
-    samplers: Sequence[Entrant] = (),
+    samplers: Sequence[Sampler] = (),
     memory: int = MEMORY,
     threads: int | None = None,
-) -> Truth:
+) -> Reference:
     """Exact marginals where they are affordable, else long runs of two samplers that must agree.
 
     The two samplers are Gibbs and Lifted Metropolis-Hastings, unless others are given; each runs
@@ -65,19 +65,20 @@ def truth_of(
         if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:
             found = eliminate(model.graph, memory=memory, plan=plan)
             nothing = Divergence(0.0, 0.0, 0.0)
-            return Truth(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
+            return Reference(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
     except LimitError:
         pass  # a price that cannot be told is too high
     gibbs = by_method(model, "gibbs", seconds=seconds, memory=memory)
     both = samplers or [gibbs, _with_some_jumps(model, seconds, memory)]
     runs = [
-        _long_run(ready(one), seconds, seed + number, threads) for number, one in enumerate(both)
+        _long_run(prepared_sampler(one), seconds, seed + number, threads)
+        for number, one in enumerate(both)
     ]
     start = values_of(model.graph.cardinality).start
     return agreed(runs, start, [one.name for one in both])
 
 
-def _with_some_jumps(model: Model, seconds: float, memory: int) -> Entrant:
+def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
@@ -87,7 +88,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Entrant:
             return by_approximate_symmetries(model, prepared)
         return kernel_for(model, prepared, raced)
 
-    return Entrant("lmh", model, make)
+    return Sampler("lmh", model, make)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Estimate:
     standard_error: Floats
 
 
-def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Estimate:
+def _long_run(one: PreparedSampler, seconds: float, seed: int, threads: int | None) -> Estimate:
     run = sample(
         one.model.graph,
         one.kernel,
@@ -115,7 +116,7 @@ def _long_run(one: Ready, seconds: float, seed: int, threads: int | None) -> Est
     )
 
 
-def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Truth:
+def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Reference:
     """The mean of two independent estimates, if they agree within their errors.
 
     No more differences may be beyond four errors than chance would explain, and none may be
@@ -139,7 +140,7 @@ def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Tr
         )
     middle = (one.probability + two.probability) / 2
     floor = expected_divergence(middle, error / 2, start)
-    return Truth(middle, floor, f"long runs of {names[0]} and {names[1]}; {share}")
+    return Reference(middle, floor, f"long runs of {names[0]} and {names[1]}; {share}")
 
 
 def strays_by_chance(count: int) -> int:

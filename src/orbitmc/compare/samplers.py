@@ -1,4 +1,4 @@
-"""Samplers that take part in contests, and what it costs to get them ready.
+"""Samplers that are compared, and what it costs to get them ready.
 
 They are charged for all they do: finding symmetries, approximating, racing. Only compiling is free.
 """
@@ -20,8 +20,8 @@ from orbitmc.machine.compiling import Stopwatch
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A sampler in the contest: its name, and how its kernel is made, which is timed.
+class Sampler:
+    """A sampler: its name, and how its kernel is made, which is timed.
 
     `model` is what it samples: the one in question, or an approximation of it.
     """
@@ -32,8 +32,8 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Ready:
-    """An entrant that may start: its kernel, and the seconds that went into it."""
+class PreparedSampler:
+    """An sampler that may start: its kernel, and the seconds that went into it."""
 
     name: str
     model: Model
@@ -43,7 +43,7 @@ class Ready:
     about: str
 
 
-def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Entrant:
+def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
     """What a method of `orbitmc infer` would do in so many seconds."""
     sampling = [name for name in METHODS if name not in ("auto", "exact")]
     if method not in sampling:
@@ -56,16 +56,18 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         about = decision.choice.about if decision.choice else found.about
         return Lifting(found.kernel, about, found.pools)
 
-    return Entrant(method, hardened(model).model, make)
+    return Sampler(method, hardened(model).model, make)
 
 
-def ready(entrant: Entrant) -> Ready:
-    """Make the kernel of an entrant, and note how long that takes.
+def prepared_sampler(sampler: Sampler) -> PreparedSampler:
+    """Make the kernel of an sampler, and note how long that takes.
 
     It is made twice, because the first time also loads machine code; only the second is timed.
     """
-    entrant.make(entrant.model, conditionals(entrant.model.graph))
+    sampler.make(sampler.model, conditionals(sampler.model.graph))
     with Stopwatch() as watch:
-        prepared = conditionals(entrant.model.graph)
-        found = entrant.make(entrant.model, prepared)
-    return Ready(entrant.name, entrant.model, prepared, found.kernel, watch.seconds, found.about)
+        prepared = conditionals(sampler.model.graph)
+        found = sampler.make(sampler.model, prepared)
+    return PreparedSampler(
+        sampler.name, sampler.model, prepared, found.kernel, watch.seconds, found.about
+    )

@@ -109,7 +109,7 @@ class Approximation:
 
 
 @dataclass(frozen=True)
-class Prospects:
+class SymmetryOverview:
     """The symmetry group of a model in the names of its variables, and the approximations."""
 
     model: Model
@@ -138,14 +138,14 @@ class Prospects:
         }
 
 
-def prospects(
+def symmetry_overview(
     model: Model,
     *,
     values: bool = False,
     seconds: float = 10.0,
     generators: Sequence[str] = (),
     approximate: bool = True,
-) -> Prospects:
+) -> SymmetryOverview:
     """Look for symmetries of a model, or take the generators given, and try approximations."""
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
@@ -155,10 +155,12 @@ def prospects(
             group = typed_group(model, generators)
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
-        return Prospects(model, group, order, counting.seconds, True, how, tried)
+        return SymmetryOverview(model, group, order, counting.seconds, True, how, tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
     order = _order(found.group) if found.order is None else found.order
-    return Prospects(model, found.group, order, found.seconds, found.complete, found.how, tried)
+    return SymmetryOverview(
+        model, found.group, order, found.seconds, found.complete, found.how, tried
+    )
 
 
 def _order(group: PermutationGroup) -> int | None:

@@ -10,11 +10,11 @@ from orbitmc.ask.lifting import (
     over_symmetric,
 )
 from orbitmc.compare.curves import Row, curves, endings, panels, read_curves, read_error
-from orbitmc.compare.error_curves import WARM_UP, Course, Point, contest, course
-from orbitmc.compare.figures import Album
+from orbitmc.compare.error_curves import WARM_UP, ErrorCurve, Point, error_curve, error_curves
+from orbitmc.compare.figures import FigureFiles
 from orbitmc.compare.manifest import manifest_text
-from orbitmc.compare.reference import Truth, truth_of
-from orbitmc.compare.samplers import Entrant, Ready, by_method, ready
+from orbitmc.compare.reference import Reference, reference_of
+from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.estimate.divergence import Divergence, divergence
 from orbitmc.exact.elimination import marginals as exact_marginals
 from orbitmc.exact.perfect import perfect_marginals, perfect_samples
@@ -52,13 +52,12 @@ __all__ = [
     "FOLDS",
     "SWEEPS_PER_SAMPLE",
     "WARM_UP",
-    "Album",
     "Builder",
     "Conditionals",
-    "Course",
     "Divergence",
-    "Entrant",
+    "ErrorCurve",
     "ExchangeBlocks",
+    "FigureFiles",
     "Kernel",
     "LearningSettings",
     "Lifting",
@@ -66,11 +65,12 @@ __all__ = [
     "Pack",
     "PermutationGroup",
     "Point",
+    "PreparedSampler",
     "RandomScan",
-    "Ready",
+    "Reference",
     "Row",
+    "Sampler",
     "SystematicScan",
-    "Truth",
     "WebKB",
     "alternation",
     "automorphisms",
@@ -81,11 +81,11 @@ __all__ = [
     "chimera_edges",
     "clusters",
     "conditionals",
-    "contest",
-    "course",
     "curves",
     "divergence",
     "endings",
+    "error_curve",
+    "error_curves",
     "exact_marginals",
     "flips",
     "grid_edges",
@@ -103,17 +103,17 @@ __all__ = [
     "panels",
     "perfect_marginals",
     "perfect_samples",
+    "prepared_sampler",
     "read_curves",
     "read_error",
     "read_evidence",
     "read_mar",
     "read_webkb",
-    "ready",
+    "reference_of",
     "shuffle",
     "start_pack",
     "synthetic_webkb",
     "training_worlds",
-    "truth_of",
     "walk",
     "webkb_program",
     "windows",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import add_limits, cumulative_chances, has_limits
+from orbitmc.graph.conditionals.conditionals import add_limits, cumulative_probabilities, has_limits
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Floats, Indices, starts
 from orbitmc.machine.compiling import generic, implementation, shared
@@ -19,7 +19,7 @@ from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 PARTS = 4
 
 
-class ChanceTally(NamedTuple):
+class RaoBlackwellTally(NamedTuple):
     """Sums of conditional probabilities (Rao-Blackwell): less noise than counting values.
 
     `sums[part, row, column]`; a binary variable has one row, for value 1, others one per value.
@@ -33,17 +33,17 @@ class ChanceTally(NamedTuple):
 
 
 class ValueTally(NamedTuple):
-    """Sums of the values seen, as plain counting does; fields as in `ChanceTally`."""
+    """Sums of the values seen, as plain counting does; fields as in `RaoBlackwellTally`."""
 
     sums: Floats
     row_start: Indices
     open: Bytes
 
 
-Tally = ChanceTally | ValueTally
+Tally = RaoBlackwellTally | ValueTally
 
 
-def tally(graph: FactorGraph, lanes: int, *, kind: type = ChanceTally) -> Tally:
+def tally(graph: FactorGraph, lanes: int, *, kind: type = RaoBlackwellTally) -> Tally:
     """Give an empty tally of one pack."""
     row_start = starts(rows_of(graph.cardinality))
     watched = graph.variables if graph.has_zeros() else 0
@@ -79,8 +79,8 @@ def record(
     raise NotImplementedError
 
 
-@implementation(record, ChanceTally)
-def _record_chances(tally, graph, conditionals, scratch, values, part):
+@implementation(record, RaoBlackwellTally)
+def _record_probabilities(tally, graph, conditionals, scratch, values, part):
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
@@ -88,13 +88,13 @@ def _record_chances(tally, graph, conditionals, scratch, values, part):
             place = np.uint64((part * tally.sums.shape[1] + row) * COLUMNS)
             add_limits(conditionals, scratch, values, variable, tally.sums.reshape(-1), place)
             continue
-        cumulative_chances(graph, conditionals, scratch, values, variable)
+        cumulative_probabilities(graph, conditionals, scratch, values, variable)
         if len(tally.open) > 0:
             mark_open(tally, scratch, variable, size)
         if size == 2:
             _add_binary(tally, scratch, part, row)
         else:
-            _add_chances(tally, scratch, part, row, size)
+            _add_probabilities(tally, scratch, part, row, size)
 
 
 @implementation(record, ValueTally)
@@ -103,7 +103,7 @@ def _record_values(tally, graph, conditionals, scratch, values, part):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
         if len(tally.open) > 0:
-            cumulative_chances(graph, conditionals, scratch, values, variable)
+            cumulative_probabilities(graph, conditionals, scratch, values, variable)
             mark_open(tally, scratch, variable, size)
         if size == 2:
             for lane in range(lanes_of(scratch)):
@@ -123,7 +123,7 @@ def _add_binary(tally, scratch, part, row):
 
 
 @shared
-def _add_chances(tally, scratch, part, row, size):
+def _add_probabilities(tally, scratch, part, row, size):
     chances = scratch.log_weights
     for value in range(size if size > 2 else 0):
         for first in range(0, lanes_of(scratch), COLUMNS):

@@ -12,7 +12,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import OrbitTally, orbit_tally
 from orbitmc.estimate.tallies import (
     PARTS,
-    ChanceTally,
+    RaoBlackwellTally,
     Tally,
     ValueTally,
     capacity,
@@ -31,7 +31,7 @@ from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 
 MOST_VALUES = 256  # a value is one byte
-KINDS = {kind.__name__: kind for kind in (ChanceTally, ValueTally, OrbitTally)}
+KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally, OrbitTally)}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def start_pack(
     seed: int,
     number: int,
     lanes: int,
-    kind: type = ChanceTally,
+    kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import PARTS, ChanceTally, rows_of
+from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_group import PermutationGroup
@@ -46,7 +46,7 @@ class Run:
     packs: tuple[Pack, ...]
     most_packs: int
     part_of: NDArray[np.int64]
-    kind: type = ChanceTally
+    kind: type = RaoBlackwellTally
     group: PermutationGroup | None = None
     warm_up_steps: int = 0
     recorded: int = 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.components import components
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.conditionals.conditionals import conditionals as prepare
@@ -45,7 +45,7 @@ def sample(
     packs: int = PACKS,
     lanes: int = LANES,
     threads: int | None = None,
-    kind: type = ChanceTally,
+    kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
     prepared: Conditionals | None = None,
     watchers: Iterable[Watcher] = (),

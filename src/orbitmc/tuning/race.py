@@ -45,7 +45,7 @@ PANEL_SEED = 0
 
 
 @dataclass(frozen=True)
-class PriceTag:
+class TrialResult:
     """What a family of jumps was worth beside the chain without it, and what became of it.
 
     There is no `gain` where jumps from a few states were enough to see that they hardly ever
@@ -64,7 +64,7 @@ class Choice:
 
     recipe: Recipe
     about: str
-    prices: tuple[PriceTag, ...] = ()
+    prices: tuple[TrialResult, ...] = ()
     seconds: float = 0.0
 
 
@@ -94,7 +94,7 @@ class _Race:
         self.watched = panel(model.graph, PANEL_SEED)
         self.lap = seconds / (LAPS + len(CONTENDERS))
         self.gain = 1.0
-        self.prices: list[PriceTag] = []
+        self.prices: list[TrialResult] = []
 
     def run(self) -> Choice:
         if not self.model.graph.variables:
@@ -137,7 +137,7 @@ class _Race:
         second: tuple[float, Arm] | None = None
         for sizes in CONTENDERS:
             if self._left() < RESERVE * self.seconds:
-                self.prices.append(PriceTag(next(iter(sizes)), None, None, NO_TIME))
+                self.prices.append(TrialResult(next(iter(sizes)), None, None, NO_TIME))
                 continue
             name = chosen_size(self.model, sizes, self.standing.track.pack.values)
             family = sizes[name]
@@ -163,7 +163,7 @@ class _Race:
         if propose is not None:
             acceptance = guessed_acceptance(self.model, propose, values)
             if acceptance < SELDOM:
-                self.prices.append(PriceTag(name, None, acceptance, "hardly ever accepted"))
+                self.prices.append(TrialResult(name, None, acceptance, "hardly ever accepted"))
                 return None
         jump = family.build(self.model, self.prepared)
         if jump is None:
@@ -177,7 +177,7 @@ class _Race:
         gain = arm.trial(self.watched, self.lap).rate / self.seen.rate
         rare = arm.acceptance is not None and arm.acceptance < SELDOM
         verdict = "hardly ever accepted" if rare else "no clear gain"
-        self.prices.append(PriceTag(arm.families[-1], gain, arm.acceptance, verdict))
+        self.prices.append(TrialResult(arm.families[-1], gain, arm.acceptance, verdict))
         return None if rare else gain
 
     def _adopted(self, arm: Arm, wanted: float) -> bool:
@@ -216,7 +216,7 @@ class _Race:
         before = self.standing
         betas = self._ladder()
         if betas is None:
-            self.prices.append(PriceTag(TEMPERING, None, None, NO_TIME))
+            self.prices.append(TrialResult(TEMPERING, None, None, NO_TIME))
             return
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
@@ -231,7 +231,7 @@ class _Race:
         longer = max(self.lap, min(TEMPERED * self.lap, TEMPERED_SHARE * self._left()))
         seen = arm.trial(self.watched, longer)
         gain = seen.rate / self.standing.trial(self.watched, longer).rate
-        self.prices.append(PriceTag(name, gain, None, "no clear gain"))
+        self.prices.append(TrialResult(name, gain, None, "no clear gain"))
         if gain < wanted:
             return False
         self.gain *= gain

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, replace
 
-from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes, Floats
@@ -117,7 +117,7 @@ def _pack(graph: FactorGraph, kernel: Kernel, values: Bytes | None) -> Pack:
     lanes = lanes_for(graph)
     if values is None:
         return start_pack(graph, kernel, seed=SEED, number=0, lanes=lanes)
-    pack = empty_pack(graph, kernel, lanes=lanes, kind=ChanceTally.__name__)
+    pack = empty_pack(graph, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
     pack.values[...] = values
     return replace(pack, rng=generator(SEED, 0, lanes))
 

@@ -31,7 +31,7 @@ KERNEL: Mapping[str, Check] = {
     "method": one_of(*METHODS[1:]),
     "scan": or_none(one_of("systematic", "random")),
     "slices": or_none(one_of("walk", "samplesat")),
-    "estimator": one_of("chances", "values", "orbits"),
+    "estimator": one_of("rao-blackwell", "values", "orbits"),
     "alpha": or_none(is_number),
     "clusters": or_none(is_positive),
     "rank": or_none(is_count),

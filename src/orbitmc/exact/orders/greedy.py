@@ -35,7 +35,7 @@ def bit_rows(variables: int, edges: Numbers) -> Bits:
     return rows
 
 
-class Terrain(NamedTuple):
+class InteractionGraph(NamedTuple):
     """Neighbours of every variable as bits, and binary logarithms of cardinalities."""
 
     neighbours: Bits
@@ -56,7 +56,7 @@ class Manner(NamedTuple):
 
 @compiled
 def order_stretch(
-    terrain: Terrain,
+    interactions: InteractionGraph,
     order: Numbers,
     first: int,
     last: int,
@@ -71,7 +71,7 @@ def order_stretch(
     order, the entries of its tables, and the cost of everything; once that exceeds `bound`, the
     stretch stops short and the cost is infinite.
     """
-    rows, log_sizes = terrain.neighbours.copy(), terrain.log_sizes
+    rows, log_sizes = interactions.neighbours.copy(), interactions.log_sizes
     members = np.empty(len(rows), dtype=np.int64)
     for variable in order[:first]:
         count = _members(rows[variable], members)
@@ -101,9 +101,9 @@ def order_stretch(
 
 
 @compiled
-def parents_in(terrain: Terrain, order: Numbers) -> Numbers:
+def parents_in(interactions: InteractionGraph, order: Numbers) -> Numbers:
     """For each variable the neighbour that is eliminated next after it, or -1."""
-    rows = terrain.neighbours.copy()
+    rows = interactions.neighbours.copy()
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))
     members = np.empty(len(order), dtype=np.int64)

@@ -14,9 +14,9 @@ from orbitmc.exact.orders.greedy import (
     FILL,
     WEIGHT,
     WEIGHTED_FILL,
+    InteractionGraph,
     Manner,
     Numbers,
-    Terrain,
     bit_rows,
     order_stretch,
     parents_in,
@@ -65,7 +65,7 @@ class _Competition:
 
     def __init__(self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int) -> None:
         self.seconds = seconds
-        self.terrain = Terrain(bit_rows(len(log_sizes), edges), log_sizes)
+        self.interactions = InteractionGraph(bit_rows(len(log_sizes), edges), log_sizes)
         self.rng = np.random.default_rng(seed)
         self.order = np.arange(len(log_sizes))
         self.entries = np.zeros(len(log_sizes))
@@ -108,7 +108,7 @@ class _Competition:
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
         manner = Manner(rule, slack, stages, int(self.rng.integers(2**62)))
         stretch, entries, cost = order_stretch(
-            self.terrain,
+            self.interactions,
             self.order,
             first,
             last,
@@ -129,7 +129,7 @@ class _Competition:
         which stretches can be done again together.
         """
         children: dict[int, list[int]] = {}
-        for variable, above in enumerate(parents_in(self.terrain, self.order).tolist()):
+        for variable, above in enumerate(parents_in(self.interactions, self.order).tolist()):
             children.setdefault(above, []).append(variable)
         waiting = children.get(-1, [])
         laid_out: list[int] = []

@@ -214,7 +214,7 @@ def add_limits(conditionals, scratch, values, variable, sums, place):
 
 
 @shared
-def cumulative_chances(graph, conditionals, scratch, values, variable):
+def cumulative_probabilities(graph, conditionals, scratch, values, variable):
     """Fill `scratch.log_weights[value, lane]` with the chance of each value but the last, or less.
 
     Of a binary variable only row 0 is filled, with the chance of value 0.

@@ -5,7 +5,7 @@ earlier base points, and for each point of the orbit an element that carries it 
 point: row `place[l, point]` of `back` (-1: not in the orbit).
 """
 
-from orbitmc.groups.elements.random_elements import rattle_step
+from orbitmc.groups.elements.random_elements import product_replacement_step
 from orbitmc.machine.compiling import compiled, shared
 
 
@@ -39,7 +39,7 @@ def sift_from(base, place, back, element, first):
 def sift_random(base, place, back, element, rattle, rng, tries):
     """Sift random elements until one leaves a residue; gives where, or -1 after `tries`."""
     for _ in range(tries):
-        rattle_step(rattle, rng)
+        product_replacement_step(rattle, rng)
         for point in range(len(element)):
             element[point] = rattle.forward[0, point]
         level = sift(base, place, back, element, 0)

@@ -24,7 +24,7 @@ FEWEST_STEPS = 50  # before the elements are used; ten for each slot, if that is
 STEPS_PER_SLOT = 10
 
 
-class Rattle(NamedTuple):
+class ProductReplacement(NamedTuple):
     """Elements and their inverses as dense rows; row 0 is the random element, the rest the bag."""
 
     forward: NDArray[np.uint32]
@@ -32,7 +32,7 @@ class Rattle(NamedTuple):
 
 
 @shared
-def rattle_step(rattle, rng):
+def product_replacement_step(rattle, rng):
     """Make row 0 a new random element, in place."""
     slots = len(rattle.forward) - 1
     one = integer(rng, slots)
@@ -73,24 +73,24 @@ def _rename(rows, target, factors, by, inverses):
 @compiled
 def stir(rattle, rng, steps):
     for _ in range(steps):
-        rattle_step(rattle, rng)
+        product_replacement_step(rattle, rng)
 
 
-def rattle(
+def product_replacement(
     group: PermutationGroup,
     pairs: Pairs,
     *,
     slots: int | None = None,
     burn: int | None = None,
     seed: int = 0,
-) -> Rattle:
+) -> ProductReplacement:
     """Fill the bag with generators and stir it `burn` times."""
-    return rattle_of_rows(rows_of(pairs, group), slots=slots, burn=burn, seed=seed)
+    return product_replacement_of_rows(rows_of(pairs, group), slots=slots, burn=burn, seed=seed)
 
 
-def rattle_of_rows(
+def product_replacement_of_rows(
     rows: Indices, *, slots: int | None = None, burn: int | None = None, seed: int = 0
-) -> Rattle:
+) -> ProductReplacement:
     """Fill the bag with generators that are given as dense rows."""
     count, size = rows.shape
     slots = max(FEWEST_SLOTS, count + MORE_SLOTS) if slots is None else slots
@@ -99,7 +99,7 @@ def rattle_of_rows(
     rng = generator(seed, 0, 32)
     bag = _bag(rows, slots, rng)
     forward = np.concatenate([np.arange(size, dtype=np.uint32)[None, :], bag])
-    made = Rattle(forward, np.argsort(forward, axis=1).astype(np.uint32))
+    made = ProductReplacement(forward, np.argsort(forward, axis=1).astype(np.uint32))
     stir(made, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
     return made
 

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.chains.stabilizer_chain import StabilizerChain, uniform_element
-from orbitmc.groups.elements.random_elements import Rattle, rattle, rattle_step
+from orbitmc.groups.elements.random_elements import (
+    ProductReplacement,
+    product_replacement,
+    product_replacement_step,
+)
 from orbitmc.groups.pairs import Pairs, pairs_of, value_of
 from orbitmc.groups.permutation_group import PermutationGroup
 from orbitmc.kernels.jumps.orbital import require_group
@@ -44,7 +48,7 @@ class ElementMemory(NamedTuple):
     proposal: ProposalMemory
     forward: NDArray[np.uint32]
     backward: NDArray[np.uint32]
-    rattle: Rattle
+    product_replacement: ProductReplacement
 
 
 class DrawnOrbital(NamedTuple):
@@ -70,7 +74,9 @@ class DrawnOrbital(NamedTuple):
             proposal_memory(graph, self.conditionals, lanes, len(pairs.point)),
             np.arange(size, dtype=np.uint32),
             np.arange(size, dtype=np.uint32),
-            Rattle(bag.forward.copy(), bag.backward.copy()) if bag else Rattle(empty, empty.copy()),
+            ProductReplacement(bag.forward.copy(), bag.backward.copy())
+            if bag
+            else ProductReplacement(empty, empty.copy()),
         )
 
 
@@ -87,10 +93,10 @@ def _draw_uniform(source, memory, rng):
 
 @implementation(draw_element, Bag)
 def _draw_by_replacement(source, memory, rng):
-    rattle_step(memory.rattle, rng)
+    product_replacement_step(memory.product_replacement, rng)
     for pair in range(len(memory.forward)):
-        memory.forward[pair] = memory.rattle.forward[0, pair]
-        memory.backward[pair] = memory.rattle.backward[0, pair]
+        memory.forward[pair] = memory.product_replacement.forward[0, pair]
+        memory.backward[pair] = memory.product_replacement.backward[0, pair]
 
 
 @implementation(steps, DrawnOrbital)
@@ -167,5 +173,5 @@ def replaced_orbital(
     """Jump by elements from product replacement; right for any burn-in, even none."""
     require_group(graph, group)
     pairs = pairs_of(group)
-    bag = rattle(group, pairs, slots=slots, burn=burn)
+    bag = product_replacement(group, pairs, slots=slots, burn=burn)
     return DrawnOrbital(prepared, Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)

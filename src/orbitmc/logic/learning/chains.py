@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.gibbs import SystematicScan
@@ -58,7 +58,7 @@ class Chains:
         """A pack for these weights, in the state in which the last one was left."""
         if not self.kept:
             return start_pack(graph, kernel, seed=self.seed, number=self.number, lanes=self.lanes)
-        pack = empty_pack(graph, kernel, lanes=self.lanes, kind=ChanceTally.__name__)
+        pack = empty_pack(graph, kernel, lanes=self.lanes, kind=RaoBlackwellTally.__name__)
         for name, array in _arrays(pack).items():
             array[...] = self.kept[name]
         return pack

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.tallies import ChanceTally
+from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
@@ -71,7 +71,7 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
     cold = graph._replace(table=sealed(COLD * graph.table), constant=COLD * graph.constant)
     kernel = SystematicScan(conditionals(cold))
-    pack = empty_pack(cold, kernel, lanes=lanes, kind=ChanceTally.__name__)
+    pack = empty_pack(cold, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
     pack.values[...] = start_values(graph, lanes, source, wanted)
     pack = replace(pack, rng=generator(seed, PURPOSE + group, lanes))
     walk(cold, kernel, pack, SWEEPS * graph.variables)

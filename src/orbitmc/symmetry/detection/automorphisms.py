@@ -136,7 +136,7 @@ def orbit_cells(group: PermutationGroup) -> Ints:
 
 
 @dataclass(frozen=True)
-class Catch:
+class FoundSymmetries:
     """Automorphisms of a coloured graph: all permutations within `twins`, and other moves."""
 
     twins: Ints
@@ -159,7 +159,7 @@ def hunt(
     seconds: float,
     memory: int = MEMORY,
     bliss: bool = True,
-) -> Catch:
+) -> FoundSymmetries:
     """Refine, set twins apart, search, ask BLISS."""
     cells = equitable_cells(graph)
     classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
@@ -169,7 +169,7 @@ def hunt(
         cells = _with_twins_in_order(graph, cells, classes)
     if _is_discrete(graph, cells):
         how = " and ".join(["refinement", *found])
-        return Catch(classes, together([]), count, True, how)
+        return FoundSymmetries(classes, together([]), count, True, how)
     own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
     search, cells = _searched(graph, cells, until=started + own_seconds)
     complete = search.progress[1] == 0 and search.progress[4] == 0
@@ -179,10 +179,10 @@ def hunt(
         moves = bliss_moves(graph, cells, seconds=left, memory=memory)
         if moves is not None:
             how = " and ".join([*found, "BLISS"])
-            return Catch(classes, moves, None, True, how)
+            return FoundSymmetries(classes, moves, None, True, how)
         how += ", then BLISS until its limit"
     order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[0]])
-    return Catch(classes, _moves(search), order if complete else None, complete, how)
+    return FoundSymmetries(classes, _moves(search), order if complete else None, complete, how)
 
 
 def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Ints:

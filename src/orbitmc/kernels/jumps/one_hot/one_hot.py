@@ -21,7 +21,11 @@ from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import factors_around
 from orbitmc.kernels.jumps.one_hot.one_hot_factors import weigh_by_factors
-from orbitmc.kernels.jumps.one_hot.one_hot_tables import cumulative_chances, fits, surroundings
+from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
+    cumulative_probabilities,
+    fits,
+    surroundings,
+)
 from orbitmc.kernels.jumps.relabelling import checked_set
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
@@ -198,7 +202,7 @@ def _assembled(
         small = fits(graph, group, outside)
         ways.append(TABLE if small else FIELDS if prepared.affine[group].all() else FACTORS)
         nothing = np.zeros(0)
-        limits.append(cumulative_chances(graph, group, near, outside) if small else nothing)
+        limits.append(cumulative_probabilities(graph, group, near, outside) if small else nothing)
         around.append(outside if small else outside[:0])
         factors.append(near if ways[-1] == FACTORS else near[:0])
     limit = np.concatenate([found.ravel() for found in limits])

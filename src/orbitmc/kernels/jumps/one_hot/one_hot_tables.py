@@ -24,7 +24,7 @@ def fits(graph: FactorGraph, group: NDArray[np.int64], outside: NDArray[np.int64
     return bool(entries <= np.log(MOST_ENTRIES) + 1e-9)
 
 
-def cumulative_chances(
+def cumulative_probabilities(
     graph: FactorGraph,
     group: NDArray[np.int64],
     factors: NDArray[np.uint32],
