@@ -28,6 +28,16 @@ def test_a_missing_file_is_named_with_the_nearest_name(tmp_path):
     assert "\n" not in said
 
 
+def test_hidden_files_are_not_suggested(tmp_path):
+    (tmp_path / ".grid.uai").touch()
+    assert refused(2, "infer", tmp_path / "grid.uai").endswith("there is no such file")
+    assert refused(2, "resume", tmp_path / "x.run").endswith("there is no such file")
+
+
+def test_an_empty_name_is_said_to_be_one(tmp_path):
+    assert refused(2, "infer", rain(tmp_path), "-e", "").endswith("the name of a file is empty")
+
+
 def test_a_broken_file_is_named_with_line_and_column(tmp_path):
     (tmp_path / "grid.uai").write_text("MARKOV\n2\n2 x\n")
     said = refused(2, "infer", tmp_path / "grid.uai")

@@ -124,7 +124,7 @@ def require_memory(graph: FactorGraph, settings: Settings) -> None:
     if needed > settings.memory:
         raise LimitError(
             f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
-            f"is {in_words(settings.memory)}; fewer packs need less"
+            f"is {in_words(settings.memory)}; fewer packs or lanes need less"
         )
 
 

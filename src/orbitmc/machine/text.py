@@ -49,6 +49,8 @@ def read_text(path: str | Path, *, memory: int = MEMORY) -> Text:
 
 def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
     """Read a file, unpacked if its first bytes say gzip, and never more than memory can hold."""
+    if not str(path):
+        raise InputError("the name of a file is empty")
     most = memory // 4  # the bytes, the characters, and something to do with them
     try:
         with Path(path).open("rb") as file:
@@ -85,8 +87,9 @@ def unreadable(path: str | Path, error: OSError) -> InputError:
 
 
 def _listed(folder: Path) -> list[str]:
+    """What people put into a folder; what is hidden there was not meant."""
     try:
-        return os.listdir(folder)
+        return [name for name in os.listdir(folder) if not name.startswith(".")]
     except OSError:
         return []
 
