@@ -39,6 +39,7 @@ docs: $(DOCS_READY)  ## the documentation, in docs/_build
 picture: $(READY)  ## draw the pictures of the README and of the pages again
 	$(BIN)/python docs/picture.py
 	$(BIN)/python docs/explanation/stuck_minority.py
+	$(BIN)/python docs/explanation/architecture_picture.py
 
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about three hours
 	$(BIN)/python benchmarks/peers.py

@@ -58,7 +58,7 @@ def _stages(side: int) -> Iterator[str]:
     yield "start"
     from orbitmc.graph.conditionals.conditionals import conditionals
     from orbitmc.kernels.base.gibbs import SystematicScan
-    from orbitmc.models.ising import ising_grid
+    from orbitmc.models.ising_models import ising_grid
     from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule
 

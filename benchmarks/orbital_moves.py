@@ -17,7 +17,7 @@ import workloads
 
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.swap import swap

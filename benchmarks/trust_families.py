@@ -11,8 +11,8 @@ from varied_models import binary, named, smokers
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.chimera import random_chimera
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.chimera_models import random_chimera
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 
 Rng = np.random.Generator

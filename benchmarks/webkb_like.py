@@ -31,14 +31,14 @@ from orbitmc.ask.lifting import approximate_blocks
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
-from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
+from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import OUTCOMES
 from orbitmc.machine.arrays import Floats
-from orbitmc.models.ising import add_scaled
+from orbitmc.models.ising_models import add_scaled
 from orbitmc.run.pack import start_pack, warm_up
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

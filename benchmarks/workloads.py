@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import orbitmc
-from orbitmc.models.chimera import chimera_edges
+from orbitmc.models.chimera_models import chimera_edges
 from orbitmc.models.grid import grid_edges
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -22,7 +22,7 @@ from ising import truth_for as ising_truth
 from samplers import tuned_lmh
 
 import orbitmc as om
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     ErrorCurve,
     FigureFiles,
     Point,

@@ -15,7 +15,7 @@ from ising import field_grid
 from webkb_data import learned_model, universities
 
 from orbitmc import Model, random_chimera
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     ExchangeBlocks,
     Links,
     SystematicScan,

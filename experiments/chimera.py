@@ -14,7 +14,7 @@ from pairs import pair_course, pair_truth
 from samplers import gibbs, lifted_mcmc, tuned_lmh, with_jumps, with_symmetries_of
 
 from orbitmc import Model, random_chimera
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     Conditionals,
     FigureFiles,
     Kernel,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     SWEEPS_PER_SAMPLE,
     FigureFiles,
     PreparedSampler,

@@ -17,7 +17,7 @@ from figure import Asked, arguments, figure_files, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     Conditionals,
     Kernel,
     Lifting,

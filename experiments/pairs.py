@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc import Model
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     SWEEPS_PER_SAMPLE,
     WARM_UP,
     Builder,
@@ -17,11 +17,11 @@ from orbitmc.compare.workshop import (
     PreparedSampler,
     Reference,
     divergence,
-    exact_marginals,
     next_snapshot,
     start_pack,
     walk,
 )
+from orbitmc.exact.elimination import marginals as exact_marginals
 
 Edges = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from orbitmc import Model
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     Conditionals,
     Kernel,
     Lifting,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from figure import FOLDER
 
-from orbitmc.compare.workshop import Row, curves, panels, read_curves, read_error
+from orbitmc.compare import Row, curves, panels, read_curves, read_error
 
 BASE = "Gibbs"
 CONTESTS = ("webkb", "osa_bias", "ising", "chimera", "ising_grid")

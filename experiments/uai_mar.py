@@ -21,7 +21,7 @@ import numpy as np
 from figure import FOLDER, SHARED, note, write
 
 import orbitmc as om
-from orbitmc.compare.workshop import divergence, manifest_text, read_evidence, read_mar
+from orbitmc.compare import divergence, manifest_text, read_evidence, read_mar
 
 FOLDERS = ("uai2014-relational", "uai2014-mar")
 COLUMNS = ("instance", "seconds", "took", "method", "hellinger", "kl_of_truth", "verdicts", "why")

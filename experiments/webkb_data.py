@@ -12,9 +12,8 @@ from figure import note
 from samplers import paper_lmh
 
 from orbitmc import InputError, Model
-from orbitmc.compare.workshop import (
+from orbitmc.compare import (
     FOLDS,
-    LearningSettings,
     Reference,
     WebKB,
     by_method,
@@ -26,6 +25,7 @@ from orbitmc.compare.workshop import (
     training_worlds,
     webkb_program,
 )
+from orbitmc.logic.learning.learning import Settings as LearningSettings
 
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.model import Model, model
-    from orbitmc.models.chimera import chimera, random_chimera, read_chimera
-    from orbitmc.models.ising import ising, ising_grid
+    from orbitmc.models.chimera_models import chimera, random_chimera, read_chimera
+    from orbitmc.models.ising_models import ising, ising_grid
     from orbitmc.models.potts import potts_grid
     from orbitmc.report.inspection import Overview, overview
     from orbitmc.run.run import Run
@@ -69,16 +69,16 @@ _HOMES = {
     "Run": "run.run",
     "Schedule": "run.schedule",
     "Settings": "ask.settings",
-    "chimera": "models.chimera",
-    "ising": "models.ising",
-    "ising_grid": "models.ising",
+    "chimera": "models.chimera_models",
+    "ising": "models.ising_models",
+    "ising_grid": "models.ising_models",
     "marginals": "ask.marginals",
     "model": "graph.model",
     "overview": "report.inspection",
     "potts_grid": "models.potts",
-    "random_chimera": "models.chimera",
+    "random_chimera": "models.chimera_models",
     "read": "formats.registry",
-    "read_chimera": "models.chimera",
+    "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
     "sample": "run.sampler",
     "write": "formats.registry",
@@ -122,6 +122,7 @@ __all__ = [
     "run",
     "sample",
     "symmetry",
+    "testing",
     "tuning",
     "write",
 ]
@@ -130,6 +131,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"orbitmc.{name}")
+    if name == "testing":
+        return importlib.import_module("orbitmc.kernels.testing")
     if name not in _HOMES:
         raise AttributeError(f"module 'orbitmc' has no attribute {name!r}")
     found = getattr(importlib.import_module(f"orbitmc.{_HOMES[name]}"), name)

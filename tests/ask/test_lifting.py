@@ -8,12 +8,12 @@ from orbitmc.ask.marginals import marginals
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.groups.exchange_blocks import exchange_blocks
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from orbitmc.symmetry.approximation import low_rank as low_rank_links

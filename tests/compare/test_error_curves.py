@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.compare.curves import Row, curves, curves_text, endings, read_curves
-from orbitmc.compare.error_curves import error_curve, error_curves
+from orbitmc.compare.curve_files import Row, curves, curves_text, endings, read_curves
+from orbitmc.compare.error_against_time import error_curve, error_curves
 from orbitmc.compare.figures import FigureFiles
 from orbitmc.compare.reference import DEGREES, Estimate, agreed, reference_of
 from orbitmc.compare.samplers import by_method, prepared_sampler

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.divergence import divergence, expected_divergence
+from orbitmc.estimate.divergences import divergence, expected_divergence
 
 START = np.array([0, 2, 3, 6])  # a binary variable, a decided one, one with three values
 TRUTH = np.array([0.25, 0.75, 1.0, 0.2, 0.3, 0.5])

@@ -10,7 +10,7 @@ from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
 from orbitmc.graph.conditionals.conditionals import conditionals, scratch
 from orbitmc.groups.permutation import from_images, from_row
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.enumeration import enumerate_states
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.states import sum_of_weights
 

@@ -8,9 +8,9 @@ from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.builder import Builder
-from orbitmc.models.chimera import chimera, chimera_edges
+from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 
 
 def renumbered(edges, seed):

@@ -7,7 +7,7 @@ from orbitmc.exact.elimination import marginals
 from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.exact.perfect import LANES, attraction_of, perfect_marginals, perfect_samples
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from tests.oracle.past import from_the_past, until_they_meet
 
 FIELDS = np.array([0.3, -0.2, 0.0, 0.1, -0.4, 0.2, 0.0, 0.0, -0.1])

@@ -13,7 +13,7 @@ from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.formats.uai.uai_results import read_mar
 from orbitmc.machine.arrays import floats
-from orbitmc.models.chimera import read_chimera
+from orbitmc.models.chimera_models import read_chimera
 from tests.shared_data import shared
 
 NETWORKS = ["alarm", "asia", "cancer", "hailfinder", "insurance", "sachs", "survey", "win95pts"]

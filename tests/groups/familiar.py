@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from orbitmc.groups.block_groups import exchange_blocks, group_of
 from orbitmc.groups.cycles import from_cycles, read_cycles
-from orbitmc.groups.exchange_blocks import exchange_blocks, group_of
 from orbitmc.groups.permutation import permutation
-from orbitmc.groups.permutation_group import group_from_rows, permutation_group
+from orbitmc.groups.permutation_groups import group_from_rows, permutation_group
 
 
 def symmetric(points):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
+from orbitmc.groups.block_groups import exchange_blocks, group_of, order_of
 from orbitmc.groups.chains.membership import (
     factors_contain,
     group_contains,
@@ -25,9 +26,8 @@ from orbitmc.groups.elements.decomposition import (
     decompose,
     disjoint_factors,
 )
-from orbitmc.groups.exchange_blocks import exchange_blocks, group_of, order_of
 from orbitmc.groups.permutation import identity, permutation
-from orbitmc.groups.permutation_group import (
+from orbitmc.groups.permutation_groups import (
     group_from_rows,
     moved_points,
     permutation_group,

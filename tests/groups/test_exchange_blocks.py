@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
+from orbitmc.groups.block_groups import exchange_blocks, group_of, order_of
 from orbitmc.groups.chains.membership import group_order
-from orbitmc.groups.exchange_blocks import exchange_blocks, group_of, order_of
-from orbitmc.groups.permutation_group import orbits
+from orbitmc.groups.permutation_groups import orbits
 from tests.groups.slow_groups import closure_of
 
 

@@ -8,7 +8,7 @@ from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.composition import act
 from orbitmc.groups.elements.element_table import element_table, elements
 from orbitmc.groups.permutation import from_row, identity, permutation
-from orbitmc.groups.permutation_group import (
+from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     group_from_arrays,
     group_from_rows,

@@ -14,7 +14,7 @@ from orbitmc.groups.elements.random_elements import (
     product_replacement_step,
 )
 from orbitmc.groups.pairs import element_of, pairs_of
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome

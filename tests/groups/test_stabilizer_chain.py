@@ -18,7 +18,7 @@ from orbitmc.groups.composition import act, compose
 from orbitmc.groups.elements.element_table import draw_row, element_table, elements
 from orbitmc.groups.pairs import element_of, image_of, value_of
 from orbitmc.groups.permutation import from_row, identity, permutation
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import (

@@ -5,11 +5,11 @@ import pytest
 
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
-from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_images
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice

@@ -6,10 +6,10 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals
 from tests.oracle import brute_force
-from tests.oracle.choices import one_step, transition_matrix
 from tests.oracle.random_models import random_graph
 
 

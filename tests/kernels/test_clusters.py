@@ -8,9 +8,9 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.kernels.jumps import clusters as module
 from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.models.ising import ising_grid
+from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.models.ising_models import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
-from tests.oracle.choices import one_step
 from tests.oracle.random_models import random_ising
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.groups.exchange_blocks import exchange_blocks
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.exchange import shuffle

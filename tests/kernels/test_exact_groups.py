@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
-from orbitmc.groups.exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation import from_row
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import lifted
@@ -15,11 +15,11 @@ from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.jumps.swap import swap
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.brute_force import states
-from tests.oracle.choices import one_step, transition_matrix
 from tests.oracle.random_models import random_ising
 from tests.symmetry.models import patterned
 

@@ -22,6 +22,7 @@ from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
 from orbitmc.kernels.base.mcsat.slices import draw_levels, holds
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import accept_by_log_ratio, generator
 from orbitmc.run.starts.start import start_values
@@ -29,7 +30,6 @@ from tests.kernels.catalogue import slice_kernels_on
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
-from tests.oracle.choices import one_step
 from tests.oracle.random_models import random_clauses, random_graph
 from tests.oracle.slow_generator import SlowGenerator
 

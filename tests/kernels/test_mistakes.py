@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
-from orbitmc.groups.exchange_blocks import exchange_blocks
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.permutation import from_row
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps import informed
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.orbital import _propose, orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.lanes.random import integer
 from tests.kernels.test_transition_matrices import EXACT, residuals
-from tests.oracle.choices import one_step
 from tests.oracle.random_models import random_graph, random_ising
 
 WRONG = 1e-5  # ten million times what exact kernels are allowed

@@ -6,13 +6,13 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
-from orbitmc.groups.exchange_blocks import exchange_blocks
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
+from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
-from tests.oracle.choices import one_step
 
 
 def coupled(variables, pairs, couplings, seed=1):

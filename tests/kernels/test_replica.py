@@ -11,12 +11,12 @@ from orbitmc.kernels.combine.mixture import mixture
 from orbitmc.kernels.jumps import replica
 from orbitmc.kernels.jumps.replica import ReplicaExchange, replica_exchange
 from orbitmc.kernels.kernel import steps
-from orbitmc.models.ising import ising
+from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.models.ising_models import ising
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
-from tests.oracle.choices import outcomes
 from tests.oracle.random_models import random_graph
 
 FALSE_ALARM = 1e-7

@@ -10,7 +10,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation import from_row
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.orbital import orbital

@@ -10,7 +10,7 @@ from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.combine.trading_tempering import trading_tempering
 from orbitmc.kernels.jumps.replica import ReplicaExchange
 from orbitmc.kernels.kernel import steps
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_graph, random_ising
 from tests.oracle.slow_generator import SlowGenerator

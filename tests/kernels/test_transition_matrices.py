@@ -6,9 +6,10 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import draw, unrounded_conditionals
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from tests.kernels.catalogue import kernels_on, moves_on, orbital_kernels_on
 from tests.oracle import brute_force
-from tests.oracle.choices import one_step, outcomes, transition_matrix
 from tests.oracle.random_models import random_graph, random_ising
 
 EXACT = 1e-12

@@ -7,9 +7,9 @@ from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.kernels.jumps import windows as module
 from orbitmc.kernels.jumps.windows import TURNS, windows
-from orbitmc.models.ising import ising_grid
+from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.models.ising_models import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
-from tests.oracle.choices import one_step
 from tests.oracle.random_models import random_ising
 
 

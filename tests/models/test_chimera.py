@@ -3,7 +3,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.exact.enumeration import log_weights_of_all
-from orbitmc.models.chimera import chimera, chimera_edges, random_chimera, read_chimera
+from orbitmc.models.chimera_models import chimera, chimera_edges, random_chimera, read_chimera
 from tests.shared_data import shared
 
 

@@ -4,7 +4,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 
 
 def spins_of_all(count):

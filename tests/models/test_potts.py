@@ -3,7 +3,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.exact.enumeration import enumerate_states, log_weights_of_all
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
 
 

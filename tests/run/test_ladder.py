@@ -6,7 +6,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.ladder import choose_ladder, exchange_rates
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

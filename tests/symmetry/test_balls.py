@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.color_refinement import equitable_cells

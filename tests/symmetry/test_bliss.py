@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from orbitmc.groups.chains.membership import group_order, same_group
-from orbitmc.models.chimera import chimera
-from orbitmc.models.ising import ising
+from orbitmc.models.chimera_models import chimera
+from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection import automorphisms as room
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.bliss import bliss_moves

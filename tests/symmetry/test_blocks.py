@@ -8,7 +8,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.machine.arrays import lengths
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, moved
 from orbitmc.symmetry.detection.encoding.exchangeable import links

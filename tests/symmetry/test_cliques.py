@@ -8,7 +8,7 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from tests.oracle.moved_factors import members_of, moved_by_definition
 

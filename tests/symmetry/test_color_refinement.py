@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.symmetry.detection.color_refinement import (
     computation_trees,
     equitable_cells,

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form

@@ -7,7 +7,7 @@ from orbitmc.ask.programs import logic
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.tuning.race import race
 from tests.tuning.models import cubic_gas, lattice_gas
 

@@ -9,9 +9,9 @@ from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
-from orbitmc.models.chimera import random_chimera
+from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends import friends
-from orbitmc.models.ising import ising_grid
+from orbitmc.models.ising_models import ising_grid
 from orbitmc.tuning.arm import guessed_acceptance
 from orbitmc.tuning.families import exchange_families
 from orbitmc.tuning.families.exchange_families import shuffle_families, swap_families

@@ -7,18 +7,19 @@ from orbitmc.ask.programs import logic
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.friends import friends
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.recipe import Recipe
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
-from tests.oracle.choices import one_step, outcomes
 from tests.tuning.models import named
 
 DRAWS = 4000

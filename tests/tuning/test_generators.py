@@ -8,8 +8,8 @@ import pytest
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.groups.permutation_group import orbits
-from orbitmc.models.ising import ising
+from orbitmc.groups.permutation_groups import orbits
+from orbitmc.models.ising_models import ising
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.structure import generators
 from tests.tuning.models import cubic_torus, named

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.models.chimera import random_chimera
+from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.tuning.structure.lattice import lattice
 from tests.tuning.models import assignment
 

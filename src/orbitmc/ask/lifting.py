@@ -10,9 +10,9 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
-from orbitmc.groups.permutation_group import PermutationGroup, orbit_labels
+from orbitmc.groups.permutation_groups import PermutationGroup, orbit_labels
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted

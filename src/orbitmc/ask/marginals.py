@@ -24,9 +24,10 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.conflict import explained
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.base.mcsat.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
 from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
+from orbitmc.kernels.kernel import Kernel
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import listening
@@ -57,6 +58,7 @@ def marginals(
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
+    kernel: Kernel | None = None,
     watchers: Iterable[Watcher] = (),
     **changes: object,
 ) -> Marginals:
@@ -64,9 +66,12 @@ def marginals(
 
     `method="auto"` answers exactly when that is affordable and samples otherwise; the answer
     says which and why. Settings may be given one by one: `marginals(model, seconds=5, seed=1)`.
+    A `kernel` of one's own samples instead; it belongs to the model with its evidence.
     """
     chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
-    return carry_out(decide(model.given(evidence or {}), chosen), watchers)
+    seen = model.given(evidence or {})
+    decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
+    return carry_out(decision, watchers)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class Decision:
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
     took. `prepared` are its conditionals, if the decision needed them already. It took so many
     `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
+    A `kernel` that was given is used as it is.
     """
 
     model: Model
@@ -87,6 +93,18 @@ class Decision:
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
     ruled_out: tuple[str, ...] = ()
+    kernel: Kernel | None = None
+
+
+def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
+    """Let a given kernel answer; settings that choose one have no meaning beside it."""
+    if settings.method != "auto":
+        raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
+    settings.require_use()
+    _require_few_values(model, "the exact method has no such limit")
+    require_memory(model.graph, settings)
+    reason = f"the kernel {type(kernel).__name__} was given"
+    return Decision(model, settings, reason, kernel=kernel)
 
 
 def decide(model: Model, settings: Settings) -> Decision:
@@ -209,7 +227,11 @@ def answer_by_sampling(
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
         prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
-        lifting = kernel_for(model, prepared, settings, ground)
+        lifting = (
+            kernel_for(model, prepared, settings, ground)
+            if decision.kernel is None
+            else Lifting(decision.kernel, "")
+        )
     run = sample(
         model.graph,
         lifting.kernel,
@@ -243,7 +265,6 @@ def answer(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
 
 def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
-    method = settings.method
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
@@ -251,7 +272,7 @@ def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
     averages = AVERAGES if settings.estimator == "orbits" else ""
     hurry = HURRY if run.skips_modes else ""
     about = About(
-        method=method if method in ("mcsat", "lifted", "lmh") else "gibbs",
+        method=_method_used(decision),
         reason="; ".join(
             part for part in (decision.reason, lifting.about, averages, slices, hurry) if part
         ),
@@ -274,6 +295,14 @@ def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
     if about.outcomes.get(BY_SAMPLE_SAT):
         said += (f"{slices}; slices by walk are exact",)
     return replace(found, about=replace(about, warnings=said))
+
+
+def _method_used(decision: Decision) -> str:
+    """What the answer is called after: a method, or the type of a given kernel."""
+    if decision.kernel is not None:
+        return type(decision.kernel).__name__
+    method = decision.settings.method
+    return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
 def _statistics(run: Run, lifting: Lifting) -> Statistics:

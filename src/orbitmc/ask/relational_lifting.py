@@ -9,7 +9,7 @@ from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted

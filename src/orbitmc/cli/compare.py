@@ -21,8 +21,8 @@ from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.compare.curves import Row
-    from orbitmc.compare.error_curves import ErrorCurve
+    from orbitmc.compare.curve_files import Row
+    from orbitmc.compare.error_against_time import ErrorCurve
     from orbitmc.compare.samplers import PreparedSampler
 
 TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
@@ -64,7 +64,7 @@ def compare(
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
     _require(names, seconds, output)
     from orbitmc.cli.session.compiling import Compiling
-    from orbitmc.compare.error_curves import error_curves
+    from orbitmc.compare.error_against_time import error_curves
     from orbitmc.compare.figures import FigureFiles
     from orbitmc.compare.reference import reference_of
     from orbitmc.compare.samplers import by_method, prepared_sampler
@@ -132,7 +132,7 @@ def _summarise(rows: Sequence["Row"]) -> None:
     """Print how far off every method was in the end: middle and band over seeds."""
     from rich.console import Console
 
-    from orbitmc.compare.curves import endings
+    from orbitmc.compare.curve_files import endings
     from orbitmc.report.tables import show
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")

@@ -42,7 +42,7 @@ def demo_model() -> "Model":
     """A grid of spins that like to agree, each with a field of its own."""
     import numpy as np
 
-    from orbitmc.models.ising import ising_grid
+    from orbitmc.models.ising_models import ising_grid
 
     fields = FIELD * np.random.default_rng(FIELD_SEED).normal(size=(SIDE, SIDE))
     return ising_grid(SIDE, SIDE, COUPLING, fields)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from orbitmc.compare.curves import Row, curves_text
-from orbitmc.compare.error_curves import ErrorCurve
+from orbitmc.compare.curve_files import Row, curves_text
+from orbitmc.compare.error_against_time import ErrorCurve
 from orbitmc.compare.manifest import manifest_text
 from orbitmc.compare.plots import can_draw, draw
 from orbitmc.compare.reference import Reference

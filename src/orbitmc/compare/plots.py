@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orbitmc.compare.curves import Row, curves, panels, read_curves
+from orbitmc.compare.curve_files import Row, curves, panels, read_curves
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
 ERRORS = {

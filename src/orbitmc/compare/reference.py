@@ -13,7 +13,7 @@ from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.errors import LimitError
-from orbitmc.estimate.divergence import Divergence, expected_divergence
+from orbitmc.estimate.divergences import Divergence, expected_divergence
 from orbitmc.estimate.row_summaries import ROUNDING
 from orbitmc.estimate.statistics import values_of
 from orbitmc.exact.elimination import marginals as eliminate

@@ -12,10 +12,10 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
+from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.membership import group_order
 from orbitmc.groups.cycles import cycle_text, cycle_words
-from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
-from orbitmc.groups.permutation_group import PermutationGroup, orbits
+from orbitmc.groups.permutation_groups import PermutationGroup, orbits
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS

@@ -1,1 +1,15 @@
-"""What a run has learned: marginals with their errors, and whether to believe them."""
+"""What was learned, and how sure we are."""
+
+from orbitmc.machine.lazy import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Divergence": "estimate.divergences",
+        "Marginal": "estimate.columns",
+        "Marginals": "estimate.marginals",
+        "Statistics": "estimate.statistics",
+        "divergence": "estimate.divergences",
+        "expected_divergence": "estimate.divergences",
+    },
+)

@@ -17,7 +17,7 @@ from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.element_table import ElementTable, element_table
 from orbitmc.groups.pairs import value_of
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Bytes, Floats, Indices
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of

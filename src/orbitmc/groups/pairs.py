@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation import Permutation, changes_values, counted, normal
-from orbitmc.groups.permutation_group import (
+from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
     moved_points,

@@ -1,1 +1,36 @@
 """One Markov step at a time; each kernel leaves the distribution of its graph unchanged."""
+
+from orbitmc.machine.lazy import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Kernel": "kernels.kernel",
+        "RandomScan": "kernels.base.gibbs",
+        "SystematicScan": "kernels.base.gibbs",
+        "accept_by_log_ratio": "machine.lanes.random",
+        "alternation": "kernels.combine.alternation",
+        "bernoulli": "machine.lanes.random",
+        "clusters": "kernels.jumps.clusters",
+        "conditionals": "graph.conditionals.conditionals",
+        "flips": "kernels.jumps.flips",
+        "gibbs": "kernels.base.gibbs",
+        "informed_swap": "kernels.jumps.informed",
+        "integer": "machine.lanes.random",
+        "lifted": "kernels.combine.mixture",
+        "log_weight_change": "graph.weights.potentials",
+        "mc_sat": "kernels.base.mcsat.mc_sat",
+        "mixture": "kernels.combine.mixture",
+        "one_hot": "kernels.jumps.one_hot.one_hot",
+        "orbital": "kernels.jumps.orbital",
+        "orbital_kernels": "kernels.combine.lifting",
+        "relabelling": "kernels.jumps.relabelling",
+        "replica_exchange": "kernels.jumps.replica",
+        "shuffle": "kernels.jumps.exchange",
+        "step": "kernels.kernel",
+        "swap": "kernels.jumps.swap",
+        "tempering": "kernels.combine.tempering",
+        "trading_tempering": "kernels.combine.trading_tempering",
+        "windows": "kernels.jumps.windows",
+    },
+)

@@ -1,13 +1,16 @@
 """What every kernel offers."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.compiling import generic
+from orbitmc.machine.compiling import generic, implementation, shared
+
+Body = TypeVar("Body", bound=Callable[..., None])
 
 
 class Kernel(Protocol):
@@ -33,3 +36,27 @@ def steps(
 ) -> None:
     """Take `count` steps in every lane, in place."""
     raise NotImplementedError
+
+
+def step(kernel: type) -> Callable[[Body], Body]:
+    """Say what one step of a kernel of one's own does, in all lanes, in place.
+
+    The kernel is a NamedTuple of read-only data with `outcomes` (the names of what the step counts)
+    and `memory(graph, lanes)` (arrays that the step may overwrite). The step takes
+    `graph, kernel, memory, values, outcomes, rng`; it draws through `om.kernels.integer`,
+    `bernoulli` and `accept_by_log_ratio`, allocates nothing, and may only choose what all lanes do
+    together without looking at their values.
+    """
+
+    def register(body: Body) -> Body:
+        one = shared(body)
+
+        def repeated(graph, kernel, memory, values, outcomes, rng, count):  # type: ignore[no-untyped-def]
+            for _ in range(count):
+                one(graph, kernel, memory, values, outcomes, rng)
+
+        repeated.__module__ = body.__module__  # the file that the machine code depends on
+        implementation(steps, kernel)(repeated)
+        return body
+
+    return register

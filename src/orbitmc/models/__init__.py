@@ -1,1 +1,20 @@
 """Built-in models: Ising, Chimera, Potts, friends and smokers, WebKB."""
+
+from orbitmc.machine.lazy import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "chimera": "models.chimera_models",
+        "chimera_edges": "models.chimera_models",
+        "grid_edges": "models.grid",
+        "ising": "models.ising_models",
+        "ising_grid": "models.ising_models",
+        "potts_grid": "models.potts",
+        "random_chimera": "models.chimera_models",
+        "read_chimera": "models.chimera_models",
+        "read_webkb": "models.webkb",
+        "synthetic_webkb": "models.webkb",
+        "webkb_program": "models.webkb",
+    },
+)

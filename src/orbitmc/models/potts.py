@@ -7,7 +7,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.models.grid import grid_edges, grid_names
-from orbitmc.models.ising import add_scaled, spread
+from orbitmc.models.ising_models import add_scaled, spread
 
 
 def potts_grid(

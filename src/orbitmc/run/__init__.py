@@ -1,1 +1,19 @@
-"""Repeat a kernel: packs of chains, in threads, to be stopped and resumed at any time."""
+"""Chains run in packs, round by round, and go on from files."""
+
+from orbitmc.machine.lazy import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Checkpoints": "run.kept.checkpoint",
+        "Pack": "run.pack",
+        "Run": "run.run",
+        "Schedule": "run.schedule",
+        "choose_ladder": "run.ladder",
+        "load": "run.kept.checkpoint",
+        "sample": "run.sampler",
+        "save": "run.kept.checkpoint",
+        "start_pack": "run.pack",
+        "walk": "run.pack",
+    },
+)

@@ -22,7 +22,7 @@ from orbitmc.estimate.tallies import (
 )
 from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.arrays import Bytes
 from orbitmc.machine.compiling import compiled

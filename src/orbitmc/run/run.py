@@ -10,7 +10,7 @@ from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
 from orbitmc.run.kept.snapshots import Snapshot

@@ -12,7 +12,7 @@ from orbitmc.graph.components import components
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.conditionals.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import interrupted, listening, tell_others

@@ -1,1 +1,18 @@
-"""Which permutations of variables and values leave a distribution as it is."""
+"""Which permutations of variables and values leave a distribution as it is, exactly or nearly."""
+
+from orbitmc.machine.lazy import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "SymmetryReport": "symmetry.detection.automorphisms",
+        "automorphisms": "symmetry.detection.automorphisms",
+        "cluster_weights": "symmetry.approximation.cluster_weights",
+        "links": "symmetry.detection.encoding.exchangeable",
+        "low_rank": "symmetry.approximation.low_rank",
+        "moved": "symmetry.blocks.blocks",
+        "one_coupling": "symmetry.approximation.equalize",
+        "orbit_cells": "symmetry.detection.automorphisms",
+        "without_fields": "symmetry.approximation.equalize",
+    },
+)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation_group import permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.logic.constants.exact_renamings import induced_generators, renamings
 from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.databases.database import UNKNOWN, Database, Facts

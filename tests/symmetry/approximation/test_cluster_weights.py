@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from tests.symmetry.approximation.models import (

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising import ising, ising_grid
+from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.symmetry.approximation.colours import averaged, cells, colour_passing
 from tests.symmetry.approximation.models import (
     assert_same_variables,

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising import ising
+from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from tests.symmetry.approximation.models import (

@@ -9,7 +9,7 @@ from orbitmc.errors import LimitError
 from orbitmc.groups.chains.stabilizer_chain import contains
 from orbitmc.groups.elements.decomposition import Exchangeable, Factor, Generated, decompose
 from orbitmc.groups.permutation import Permutation, changes_values
-from orbitmc.groups.permutation_group import PermutationGroup, moved_points, part_of
+from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, part_of
 from orbitmc.machine.arrays import Indices
 
 

@@ -16,7 +16,7 @@ from orbitmc.groups.chains.chain_builder import ChainBuilder
 from orbitmc.groups.chains.chain_growth import sift_from
 from orbitmc.groups.pairs import Pairs, element_of, pairs_of, row_in, rows_of
 from orbitmc.groups.permutation import Permutation
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.lanes.random import Generator, integer

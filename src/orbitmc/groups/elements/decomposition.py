@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc.errors import LimitError
+from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import (
     MAX_ENTRIES,
     MAX_WORK,
@@ -18,9 +19,8 @@ from orbitmc.groups.chains.stabilizer_chain import (
 )
 from orbitmc.groups.elements.element_table import MAX_ORDER, ElementTable, element_table
 from orbitmc.groups.elements.recognition import exchangeable_rows
-from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation_group import PermutationGroup, moved_points, permutation_group
+from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, permutation_group
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
 
 

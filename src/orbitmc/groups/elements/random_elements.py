@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.groups.pairs import Pairs, rows_of
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Indices
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.lanes.random import Generator, bernoulli, generator, integer

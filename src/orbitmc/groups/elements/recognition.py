@@ -13,7 +13,7 @@ from orbitmc.groups.composition import cycles_of
 from orbitmc.groups.elements.random_elements import product_replacement_of_rows, stir
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
-from orbitmc.groups.permutation_group import PermutationGroup, moved_points, orbits
+from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, orbits
 from orbitmc.machine.arrays import Indices, lengths, sealed
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator

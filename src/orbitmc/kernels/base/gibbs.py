@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, draw, scratch
+from orbitmc.graph.conditionals.conditionals import conditionals as prepare
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import integer
@@ -70,3 +72,8 @@ def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
 def _memory(prepared: Conditionals, graph: FactorGraph, lanes: int) -> GibbsMemory:
     number = prepared.bias.dtype.type
     return GibbsMemory(scratch(graph, lanes, number), np.zeros(1, dtype=np.int64))
+
+
+def gibbs(model: Model) -> SystematicScan:
+    """Gibbs on a model, variable after variable: the usual base chain."""
+    return SystematicScan(prepare(model.graph))

@@ -10,7 +10,7 @@ from orbitmc.groups.elements.decomposition import (
     decompose,
 )
 from orbitmc.groups.elements.element_table import elements
-from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital, require_group

@@ -19,7 +19,7 @@ from orbitmc.groups.elements.random_elements import (
     product_replacement_step,
 )
 from orbitmc.groups.pairs import Pairs, pairs_of, value_of
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.jumps.orbital import require_group
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
     OUTCOMES,

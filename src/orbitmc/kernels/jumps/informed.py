@@ -15,7 +15,7 @@ from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.conditionals.local_weights import local_log_weights
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.jumps.exchange import random_block
 from orbitmc.kernels.jumps.swap import exchange_picked, load_members, require_single
 from orbitmc.kernels.kernel import steps

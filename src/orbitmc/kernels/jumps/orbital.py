@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
     OUTCOMES,

@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks
+from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.machine.arrays import lengths
 
 

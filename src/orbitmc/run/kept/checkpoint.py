@@ -23,7 +23,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.components import components
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.files import write_atomically
 from orbitmc.machine.lanes.random import COLUMNS

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.exchange_blocks import ExchangeBlocks, blocks_from_arrays
+from orbitmc.groups.block_groups import ExchangeBlocks, blocks_from_arrays
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.symmetry.blocks.greedy_blocks import search
 from orbitmc.symmetry.blocks.greedy_memory import Candidates, memory_for

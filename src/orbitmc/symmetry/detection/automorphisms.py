@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation import MOST_VALUES, Permutation
-from orbitmc.groups.permutation_group import (
+from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
     orbit_labels,
@@ -89,7 +89,7 @@ def automorphisms(
     a process of its own with `memory` bytes. When `seconds` are over, what was found is reported;
     compiling, which happens once per installation, is not counted.
 
-    >>> from orbitmc.models.ising import ising_grid
+    >>> from orbitmc.models.ising_models import ising_grid
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
     8
     """

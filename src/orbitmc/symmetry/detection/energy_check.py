@@ -4,7 +4,7 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
-from orbitmc.groups.permutation_group import PermutationGroup
+from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import indices
 from orbitmc.machine.compiling import compiled, shared
 

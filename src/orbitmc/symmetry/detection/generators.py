@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.groups.permutation_group import PermutationGroup, group_from_arrays
+from orbitmc.groups.permutation_groups import PermutationGroup, group_from_arrays
 from orbitmc.machine.arrays import indices, lengths, sealed, starts
 from orbitmc.symmetry.detection.encoding.colored_graph import Ints
 from orbitmc.symmetry.detection.encoding.encoding import first_literals

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
-from orbitmc.groups.exchange_blocks import ExchangeBlocks, exchange_blocks
+from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot

@@ -16,7 +16,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.groups.composition import act, inverse
 from orbitmc.groups.permutation import Permutation
-from orbitmc.groups.permutation_group import PermutationGroup, permutation_group
+from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from orbitmc.ask.marginals import TALLIES
 from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
-from orbitmc.estimate.divergence import Divergence, divergence
+from orbitmc.estimate.divergences import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import LANES, sample

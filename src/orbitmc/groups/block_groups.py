@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation_group import PermutationGroup, group_from_arrays
+from orbitmc.groups.permutation_groups import PermutationGroup, group_from_arrays
 from orbitmc.machine.arrays import Indices, indices, lengths, starts
 
 

@@ -1,0 +1,75 @@
+"""Draw the packages and which imports which, from the sources themselves."""
+
+import re
+import tomllib
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+import matplotlib.pyplot as plt  # the backend must be chosen first
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "orbitmc"
+FILE = Path(__file__).with_name("architecture.svg")
+IMPORT = re.compile(r"^\s*(?:from|import)\s+orbitmc\.(\w+)", re.MULTILINE)
+QUESTION = ["cli", "formats", "ask", "run", "kernels", "estimate", "report"]
+"""Where one question passes: read, decided, sampled, estimated, shown."""
+
+
+def main() -> None:
+    levels, counts = layers(), imports()
+    place = {
+        name: ((number + 0.5) / len(level), -height)
+        for height, level in enumerate(levels)
+        for number, name in enumerate(level)
+    }
+    draw(place, counts)
+
+
+def layers() -> list[list[str]]:
+    """The layers that import-linter checks, from top to bottom."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    rows = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    return [re.findall(r"orbitmc\.(\w+)", row) for row in rows]
+
+
+def imports() -> Counter[tuple[str, str]]:
+    """How many files of one package import from another."""
+    found: Counter[tuple[str, str]] = Counter()
+    for source in SOURCES.rglob("*.py"):
+        home = source.relative_to(SOURCES).parts[0].removesuffix(".py")
+        targets = set(IMPORT.findall(source.read_text())) - {home}
+        found.update((home, target) for target in targets)
+    return found
+
+
+def draw(place, counts) -> None:
+    plt.rcParams.update({"svg.hashsalt": "orbitmc", "font.size": 9, "svg.fonttype": "none"})
+    figure, axis = plt.subplots(figsize=(8, 6), layout="constrained")
+    axis.axis("off")
+    for (home, target), count in sorted(counts.items()):
+        if home in place and target in place and target not in ("machine", "errors"):
+            arrow(axis, place[home], place[target], {"color": "0.75", "lw": 0.4 + 0.04 * count})
+    for number, (home, target) in enumerate(pairwise(QUESTION), start=1):
+        arrow(axis, place[home], place[target], {"color": "tab:blue", "lw": 1.6, "ls": "--"})
+        x, y = ((place[home][k] + place[target][k]) / 2 for k in (0, 1))
+        disc = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "tab:blue", "lw": 0.6}
+        axis.text(x, y, number, color="tab:blue", ha="center", va="center", fontsize=8, bbox=disc)
+    for name, (x, y) in place.items():
+        box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": "0.3"}
+        axis.text(x, y, name, ha="center", va="center", bbox=box, zorder=3)
+    axis.set(xlim=(0, 1), ylim=(min(y for _, y in place.values()) - 0.5, 0.5))
+    figure.savefig(FILE, metadata={"Date": None})
+
+
+def arrow(axis, start, end, style) -> None:
+    axis.annotate(
+        "", end, start, arrowprops={"arrowstyle": "->", "shrinkA": 10, "shrinkB": 10, **style}
+    )
+
+
+if __name__ == "__main__":
+    main()
