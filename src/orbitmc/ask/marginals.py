@@ -232,6 +232,7 @@ def answer_by_sampling(
             if decision.kernel is None
             else Lifting(decision.kernel, "")
         )
+        require_memory(model.graph, settings, lifting.kernel)
     run = sample(
         model.graph,
         lifting.kernel,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.tallies import PARTS, rows_of
 from orbitmc.exact.plan import MEMORY
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slices import slice_bytes
-from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.text import in_words
+from orbitmc.run.footprint import Shape, conditionals_bytes, held_bytes, run_bytes
 from orbitmc.run.sampler import LANES, PACKS
 from orbitmc.run.schedule import Schedule
 
@@ -118,9 +118,12 @@ class Settings:
         )
 
 
-def require_memory(graph: FactorGraph, settings: Settings) -> None:
-    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
-    needed = sampling_bytes(graph, settings)
+def require_memory(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated.
+
+    What the kernel takes is known when there is one.
+    """
+    needed = sampling_bytes(graph, settings, kernel)
     if needed > settings.memory:
         raise LimitError(
             f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
@@ -128,12 +131,13 @@ def require_memory(graph: FactorGraph, settings: Settings) -> None:
         )
 
 
-def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
-    """How much memory the packs of a run take."""
-    rows = int(rows_of(graph.cardinality).sum())
-    zeros = graph.variables if graph.has_zeros() else 0
-    images = graph.variables if settings.estimator == "orbits" else 0
-    pack = (graph.variables + zeros + images) * settings.lanes + 8 * PARTS * rows * COLUMNS
-    if settings.method == "mcsat":
-        pack += slice_bytes(graph)
-    return settings.packs * pack
+def sampling_bytes(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> int:
+    """How much memory a run takes, its model and its answer included."""
+    shape = Shape(settings.packs, settings.lanes, settings.estimator == "orbits")
+    if kernel is not None:
+        memory = held_bytes(kernel.memory(graph, settings.lanes))
+        beside = max(0, held_bytes(kernel) - conditionals_bytes(graph))
+        shape = shape._replace(shared=beside, extra=memory)
+    elif settings.method == "mcsat":
+        shape = shape._replace(extra=slice_bytes(graph))
+    return run_bytes(graph, shape)

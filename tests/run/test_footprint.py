@@ -1,0 +1,135 @@
+"""What a run will take is known beforehand: at least what it takes, and not much more."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.ask.settings import Settings, sampling_bytes
+from orbitmc.errors import LimitError
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.models.ising_models import ising_grid
+from orbitmc.models.potts import potts_grid
+from orbitmc.run.footprint import (
+    Shape,
+    answer_bytes,
+    conditionals_bytes,
+    held_bytes,
+    pack_bytes,
+    run_bytes,
+)
+from orbitmc.run.pack import start_pack
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import Schedule
+from tests.oracle.random_models import random_graph
+
+SHAPE = Shape(packs=1, lanes=64)
+
+
+def grid(side=40, **settings):
+    fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))
+    return ising_grid(side, side, 0.3, fields, **settings)
+
+
+def graphs():
+    varied = np.random.default_rng(2).normal(size=2 * 40 * 39)
+    yield "grid", grid().graph
+    yield "glass", ising_grid(40, 40, varied, np.zeros((40, 40))).graph
+    yield "potts", potts_grid(30, 30, 4, 0.5).graph
+    for seed in range(6):
+        yield f"random {seed}", random_graph(seed, variables=(60, 80), zeros=0.1 * (seed % 2))
+
+
+@pytest.mark.parametrize(("name", "graph"), list(graphs()), ids=lambda given: str(given)[:9])
+def test_packs_and_conditionals_fit_into_what_was_predicted(name, graph):
+    prepared = conditionals(graph)
+    assert held_bytes(prepared) <= conditionals_bytes(graph) + 4096, name
+    pack = start_pack(graph, SystematicScan(prepared), seed=0, number=0, lanes=64)
+    held = pack.values.nbytes + pack.tally.sums.nbytes + pack.tally.open.nbytes
+    assert pack_bytes(graph, SHAPE) == held
+
+
+def test_large_conditionals_are_not_predicted_far_too_large():
+    for graph in (grid(200).graph, potts_grid(100, 100, 4, 0.5).graph):
+        assert conditionals_bytes(graph) <= 3 * held_bytes(conditionals(graph))
+
+
+def test_the_answer_fits_into_what_was_predicted():
+    model = grid(60)
+    found = om.marginals(model, method="gibbs", samples=4, packs=1)
+    columns = held_bytes(tuple(vars(found.columns).values()))
+    run = sample(model.graph, SystematicScan(conditionals(model.graph)), Schedule(samples=4))
+    statistics = held_bytes(tuple(vars(run.statistics()).values()))
+    assert columns + statistics <= answer_bytes(model.graph, SHAPE)
+
+
+def test_arrays_that_are_shared_count_once():
+    one, other = np.zeros(10), np.zeros(5, dtype=np.uint8)
+    assert held_bytes((one, (one, other), "word", 3)) == 85
+
+
+def test_more_of_everything_takes_more():
+    graph = grid().graph
+    least = run_bytes(graph, SHAPE)
+    assert run_bytes(graph, SHAPE._replace(packs=2)) > least
+    assert run_bytes(graph, SHAPE._replace(lanes=128)) > least
+    assert run_bytes(graph, SHAPE._replace(packs=4, orbits=True)) > run_bytes(
+        graph, SHAPE._replace(packs=4)
+    )
+    assert run_bytes(graph, SHAPE._replace(shared=10**6)) == least + 10**6
+
+
+def test_hot_copies_of_a_tempered_run_are_counted():
+    graph = grid().graph
+    prepared = conditionals(graph)
+    plain = sampling_bytes(graph, Settings(packs=4), SystematicScan(prepared))
+    hot = tempering(graph, prepared, [1.0, 0.5, 0.25])
+    more = sampling_bytes(graph, Settings(packs=4), hot) - plain
+    assert more >= 4 * 2 * graph.variables * 64 + held_bytes(hot.hotter)
+
+
+def test_a_run_that_would_not_fit_is_refused_with_the_figure():
+    model = grid()
+    needed = sampling_bytes(model.graph, Settings(method="gibbs"))
+    with pytest.raises(LimitError, match="4 packs of 64 chains need"):
+        om.marginals(model, method="gibbs", samples=1, memory=needed - 1)
+
+
+PEAK = """
+import sys
+from pathlib import Path
+import numpy as np
+import orbitmc as om
+from orbitmc.models.ising_models import ising_grid
+from orbitmc.ask.settings import Settings, sampling_bytes
+
+def resident(key):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1]) * 1024
+
+def grid(side):
+    fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))
+    return ising_grid(side, side, 0.3, fields)
+
+asked = {"method": sys.argv[1], "packs": int(sys.argv[2])}
+om.marginals(grid(20), samples=20, **asked)
+before = resident("VmRSS")
+model = grid(400)
+found = om.marginals(model, samples=9, **asked)
+print(sampling_bytes(model.graph, Settings(**asked)), resident("VmHWM") - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for the peak")
+@pytest.mark.parametrize("asked", [("gibbs", "4"), ("gibbs", "1"), ("lmh", "2")])
+def test_the_peak_of_a_process_is_what_was_predicted(asked):
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *asked], capture_output=True, text=True, check=True
+    )
+    predicted, measured = map(int, done.stdout.split())
+    assert measured <= predicted <= 2 * measured
