@@ -20,6 +20,7 @@ NAMES = (
     "gibbs_updates",
     "accuracy",
     "startup",
+    "kept_seconds",
     "memory",
     "markov_logic",
     "orbital_moves",

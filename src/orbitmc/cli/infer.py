@@ -7,6 +7,7 @@ import typer
 
 from orbitmc.cli.session.answers import (
     deliver,
+    delivery_seconds,
     require_new_run,
     require_other,
     require_output,
@@ -225,7 +226,8 @@ def infer(
                 session.remember(
                     kernel=decision.settings.kernel(), ruled_out=list(decision.ruled_out)
                 )
-                found = carry_out(decision, session.watchers, asked.ground)
+                after = delivery_seconds(decision.model, json=json, output=output)
+                found = carry_out(decision, session.watchers, asked.ground, after=after)
             except ContradictionError as error:
                 raise asked.explained(error) from None
         answer = asked.in_words(found)

@@ -11,6 +11,7 @@ from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
+    from orbitmc.graph.model import Model
 
 
 def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
@@ -37,6 +38,22 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
     if answer.about.interrupted:
         return INTERRUPTED
     return 0 if answer.converged else NOT_CONVERGED
+
+
+def delivery_seconds(model: "Model", *, json: bool, output: Path | None) -> float:
+    """About how long it takes to give an answer to whoever asked."""
+    from orbitmc.report.duration import writing_seconds
+    from orbitmc.report.json_answer import json_pieces
+    from orbitmc.report.tables import csv_pieces, plain_pieces
+
+    ways = {".json": json_pieces, ".csv": csv_pieces}
+    seconds = 0.0
+    if output is not None:
+        way = next((ways[one] for one in map(str.lower, output.suffixes) if one in ways), None)
+        seconds += writing_seconds(model, way) if way else 0.0
+    if json or output is None:
+        seconds += writing_seconds(model, json_pieces if json else plain_pieces)
+    return seconds
 
 
 def require_writable(path: Path | None) -> None:

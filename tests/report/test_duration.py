@@ -1,0 +1,37 @@
+"""How long writing takes is known from a small answer; the clock here is driven by the work."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.model import Model
+from orbitmc.report import duration
+from orbitmc.report.duration import TRIED, writing_seconds
+from orbitmc.report.json_answer import json_pieces
+from orbitmc.report.tables import csv_pieces, plain_pieces
+
+
+def model(variables):
+    sizes = 2 + np.arange(variables) % 2
+    names = tuple(f"v{k}" for k in range(variables))
+    return Model(Builder(sizes).build(), names, tuple(("a", "b", "c")[:size] for size in sizes))
+
+
+@pytest.mark.parametrize("pieces", [json_pieces, csv_pieces, plain_pieces])
+def test_a_value_costs_as_much_in_a_large_answer_as_in_a_small_one(monkeypatch, pieces):
+    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
+    monkeypatch.setattr(duration, "time", clock)
+
+    def slow(answer):
+        yield from pieces(answer)
+        clock.now += 3.0 * len(answer.columns.probability)
+
+    asked = model(4 * TRIED)
+    assert writing_seconds(asked, slow) == pytest.approx(3.0 * 10 * TRIED)
+    assert clock.now == 3.0 * 2.5 * TRIED
+
+
+def test_small_answers_take_no_time():
+    assert writing_seconds(model(TRIED), lambda answer: pytest.fail("nothing to try")) == 0.0
