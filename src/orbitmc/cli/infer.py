@@ -57,7 +57,8 @@ def infer(
         ),
     ] = "auto",
     seconds: Annotated[
-        float | None, typer.Option(help="Sample for so long.", show_default="10")
+        float | None,
+        typer.Option(help="Answer within so long, compiling not counted.", show_default="10"),
     ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Record so many samples in every chain.", show_default=False)

@@ -21,7 +21,7 @@ WHILE_MADE = 3  # times as much, in double precision and rounded, until conditio
 FEWEST_LIMITS = 8  # of a variable that has any
 OF_VARIABLE = 32  # bytes of what conditionals know of each variable
 STATISTICS, COLUMN = 120, 120  # bytes of a row of statistics and of a value of the answer
-OVERHEAD = 2**25  # bytes of small objects, and of what is written at a time
+OVERHEAD = 2**24  # bytes of small objects, and of what is written at a time
 
 
 class Shape(NamedTuple):
