@@ -20,12 +20,12 @@ import orbitmc as om
 
 def going(run):
     if run.recorded:
-        print("going in", threading.current_thread().name, flush=True)
+        print(f"going in {threading.current_thread().name}\\n", end="", flush=True)
 
 def ask(seconds=600):
     model = om.ising_grid(6, 6, 0.3)
     found = om.marginals(model, method="gibbs", seconds=seconds, warm_up=1, watchers=[going])
-    print("interrupted", found.about.interrupted, flush=True)
+    print(f"interrupted {found.about.interrupted}\\n", end="", flush=True)
 
 def in_thread():
     thread = threading.Thread(target=ask)
@@ -50,13 +50,13 @@ def beside_another():
     ask()
     future.result()
 
-{}()
+HOW()
 """
 
 
 def interrupted_once_it_goes(how, questions=1):
     """Run a script, press Ctrl-C once its questions have begun; gives what it printed after."""
-    script = [sys.executable, "-c", ASK.format(how)]
+    script = [sys.executable, "-c", ASK.replace("HOW", how)]
     with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as one:
         try:
             begun = set()
