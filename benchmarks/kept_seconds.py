@@ -43,9 +43,9 @@ def main() -> None:
 def child(side: int, method: str, seconds: float) -> None:
     """Answer once, and print what it took."""
     import orbitmc as om
+    from orbitmc.ask.settings import Settings, sampling_bytes
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.run.run import Run
-    from orbitmc.settings import Settings, sampling_bytes
 
     om.marginals(_grid(20), method="lmh" if method == "auto" else method, seconds=1)
     before, runs = _resident("VmRSS"), list[Run]()
@@ -70,7 +70,7 @@ def child(side: int, method: str, seconds: float) -> None:
 def _grid(side: int) -> Any:
     import numpy as np
 
-    from orbitmc.models.ising import ising_grid
+    from orbitmc.models.ising_models import ising_grid
 
     fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))
     return ising_grid(side, side, 0.3, fields)
