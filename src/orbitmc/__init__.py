@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     )
     from orbitmc.ask.marginals import marginals
     from orbitmc.ask.programs import MarkovLogic, read_logic
+    from orbitmc.ask.reading import read
     from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.columns import Marginal
     from orbitmc.estimate.marginals import Marginals
-    from orbitmc.formats.registry import read, write
+    from orbitmc.formats.registry import write
     from orbitmc.graph.model import Model, model
     from orbitmc.models.chimera_models import chimera, random_chimera, read_chimera
     from orbitmc.models.ising_models import ising, ising_grid
@@ -77,7 +78,7 @@ _HOMES = {
     "overview": "report.inspection",
     "potts_grid": "models.potts",
     "random_chimera": "models.chimera_models",
-    "read": "formats.registry",
+    "read": "ask.reading",
     "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
     "sample": "run.sampler",

@@ -79,7 +79,8 @@ def question(folder, method):
 def test_two_hundred_kills_at_any_moment_change_nothing(tmp_path, method, number):
     asked, run, rng = question(tmp_path, method), tmp_path / "x.run", random.Random(number)
     undisturbed = orbitmc("infer", *asked, "--json")
-    assert json.loads(undisturbed.stdout)["method"] == ("lmh" if method == "auto" else method)
+    raced = {"lmh", "gibbs"} if method in ("auto", "lmh") else set()
+    assert json.loads(undisturbed.stdout)["method"] in {method} | raced
     keep = ("--checkpoint-every", "0.05", "--threads", "1")
     for _ in range(5):
         begun = ("resume", run) if run.exists() else ("infer", *asked, "--checkpoint", run)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.marginals import carry_out, decide
+from orbitmc.ask.decisions import decide
+from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.verdicts import TIED, UNMIXED

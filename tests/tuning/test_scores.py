@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import t as student
 
 import orbitmc as om
-from orbitmc.ask.marginals import carry_out, decide
+from orbitmc.ask.decisions import decide
+from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.conditionals import conditionals

@@ -1,14 +1,15 @@
 """Questions in Markov logic: a program, what is known, and which atoms are asked about."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from orbitmc.ask.marginals import carry_out, decide
+from orbitmc.ask.decisions import decide
+from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.columns import certain, joined
@@ -60,10 +61,10 @@ class MarkovLogic:
         return query_atoms(self.ground, self.patterns)
 
     @listening()
-    def marginals(self, **settings: Any) -> Marginals:
+    def marginals(self, settings: Settings | None = None, **changes: Any) -> Marginals:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
         try:
-            decision = decide(self.model, Settings(**settings))
+            decision = decide(self.model, replace(settings or Settings(), **changes))
             return self.in_atoms(carry_out(decision, ground=self.ground))
         except ContradictionError as error:
             raise self.explained(error) from None

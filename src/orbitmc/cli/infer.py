@@ -218,7 +218,8 @@ def infer(
         if not quiet:
             for remark in asked.remarks:
                 say(remark)
-        from orbitmc.ask.marginals import carry_out, decide
+        from orbitmc.ask.decisions import decide
+        from orbitmc.ask.marginals import carry_out
         from orbitmc.cli.session.sampling import Session
 
         with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:

@@ -41,7 +41,8 @@ def resume(
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
-    from orbitmc.ask.marginals import Decision, answer, averaged_group, with_warnings
+    from orbitmc.ask.answers import answer, averaged_group, with_warnings
+    from orbitmc.ask.decisions import Decision
     from orbitmc.ask.methods import kernel_for
     from orbitmc.cli.session.sampling import Session
     from orbitmc.graph.conditionals.conditionals import conditionals

@@ -7,7 +7,7 @@ iterations, and are charged for all they do (see `orbitmc.compare.samplers`).
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from orbitmc.ask.marginals import TALLIES
+from orbitmc.ask.answers import TALLIES
 from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergences import Divergence, divergence

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtr, stdtrit
 
+from orbitmc.ask.decisions import decide
 from orbitmc.ask.lifting import Lifting, by_approximate_symmetries
-from orbitmc.ask.marginals import decide
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler

@@ -6,8 +6,8 @@ They are charged for all they do: finding symmetries, approximating, racing. Onl
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orbitmc.ask.decisions import decide
 from orbitmc.ask.lifting import Lifting
-from orbitmc.ask.marginals import decide
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError

@@ -1,0 +1,196 @@
+"""Carry a decision out, exactly or by sampling, and say what was learned."""
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from orbitmc.ask.decisions import Decision, price
+from orbitmc.ask.lifting import Lifting, typed_group
+from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.settings import Settings, require_memory
+from orbitmc.estimate.marginals import About, Marginals, exact_marginals, sampled_marginals
+from orbitmc.estimate.orbit_tally import OrbitTally
+from orbitmc.estimate.statistics import Statistics
+from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
+from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
+from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.plan import Plan
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.possible.support import possible_values
+from orbitmc.groups.permutation_groups import PermutationGroup
+from orbitmc.kernels.base.mcsat.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
+from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
+from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.machine.compiling import Stopwatch
+from orbitmc.run.missing import missed_by
+from orbitmc.run.run import Run, Watcher
+from orbitmc.run.sampler import glimpse, sample
+from orbitmc.tuning.recipe import Recipe, recipe_from
+
+TALLIES: Mapping[str, type] = {
+    "rao-blackwell": RaoBlackwellTally,
+    "values": ValueTally,
+    "orbits": OrbitTally,
+}
+HURRY = "no time to look for modes that chains may have missed"
+AVERAGES = "averages over what the given generators make of each state, weighed by the model"
+
+
+def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
+    """Answer by elimination."""
+    begun = time.perf_counter()
+    answer = eliminate(model.graph, memory=settings.memory, plan=plan)
+    seconds = time.perf_counter() - begun
+    log_z = answer.log_z if math.isfinite(answer.log_z) else None
+    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
+    found = exact_marginals(model, answer.marginals, about)
+    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
+
+
+def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
+    """Put what must be said before what is said already."""
+    return replace(found, about=replace(found.about, warnings=(*said, *found.about.warnings)))
+
+
+def answer_by_sampling(
+    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float = 0.0
+) -> Marginals:
+    """Answer by running chains."""
+    model, settings = decision.model, decision.settings
+    with Stopwatch() as preparing:
+        prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
+        lifting = (
+            kernel_for(model, prepared, settings, ground)
+            if decision.kernel is None
+            else Lifting(decision.kernel, "")
+        )
+        require_memory(model.graph, settings, lifting.kernel)
+    run = sample(
+        model.graph,
+        lifting.kernel,
+        settings.schedule(),
+        seed=settings.seed,
+        packs=settings.packs,
+        lanes=settings.lanes,
+        threads=settings.threads,
+        kind=TALLIES[settings.estimator],
+        group=averaged_group(model, settings),
+        prepared=prepared,
+        watchers=watchers,
+        spent=decision.seconds + preparing.seconds,
+        after=after,
+    )
+    return answer(run, decision, lifting)
+
+
+def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
+    """The group over whose orbits a run averages, if it does."""
+    return typed_group(model, settings.generators) if settings.estimator == "orbits" else None
+
+
+def answer(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
+    """Say what a run has learned, and what must be said with it."""
+    with Stopwatch() as answering:
+        found = _said(run, decision, lifting)
+    seconds = run.seconds + answering.seconds
+    return replace(found, about=replace(found.about, seconds=seconds))
+
+
+def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
+    model, settings, choice = decision.model, decision.settings, decision.choice
+    hasty = run.interrupted and not run.recorded
+    run = glimpse(run) if hasty else run
+    domains = possible_values(run.graph) if run.graph.has_zeros() else None
+    slices = slices_in_words(run.outcomes) if isinstance(run.kernel, MCSat) else ""
+    averages = AVERAGES if settings.estimator == "orbits" else ""
+    hurry = HURRY if run.skips_modes else ""
+    about = About(
+        method=_method_used(decision),
+        reason="; ".join(
+            part for part in (decision.reason, lifting.about, averages, slices, hurry) if part
+        ),
+        seconds=run.seconds,
+        seed=run.seed,
+        samples=run.recorded,
+        chains=run.chains,
+        updates=run.updates,
+        outcomes=run.outcomes,
+        interrupted=run.interrupted,
+        moves=settings.moves,
+        race=tuple(asdict(price) for price in choice.prices) if choice else (),
+        ruled_out=decision.ruled_out,
+    )
+    known = _statistics(run, lifting)
+    missed = missed_by(run, known)
+    found = sampled_marginals(model, known, domains, about, run.part_of, missed)
+    early = ("interrupted in the warm-up: the chains may still remember their starts",)
+    said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found)
+    if about.outcomes.get(BY_SAMPLE_SAT):
+        said += (f"{slices}; slices by walk are exact",)
+    return replace(found, about=replace(about, warnings=said))
+
+
+def _method_used(decision: Decision) -> str:
+    """What the answer is called after: a method, or the type of a given kernel.
+
+    Where the race has found that Gibbs alone does best, it is Gibbs.
+    """
+    if decision.kernel is not None:
+        return type(decision.kernel).__name__
+    method, moves = decision.settings.method, decision.settings.moves
+    if method == "lmh" and moves is not None and recipe_from(moves) == Recipe():
+        return "gibbs"
+    return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
+
+
+def _statistics(run: Run, lifting: Lifting) -> Statistics:
+    """What a run knows; a variable that MC-SAT surely reaches is not frozen."""
+    known = run.statistics(lifting.pools)
+    if not isinstance(run.kernel, MCSat) or not run.graph.has_zeros():
+        return known
+    reached = surely_reached(run.graph, run.kernel)
+    return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
+
+
+def _missed(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
+    """Name the state that must be probable and that no chain has been in."""
+    count = found.verdicts().get(MISSED, 0)
+    if not count or run.heaviest is None:
+        return ()
+    names = found.columns.named(MISSED, 4)
+    places = [model.index[name] for name in names]
+    state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
+    return (
+        f"a mode was missed: if these numbers were right, the state {_listed(state)} would be "
+        f"probable, but none of the {run.chains} chains is there; the numbers of the "
+        f"{count} variables connected to it are wrong",
+    )
+
+
+def _warnings(found: Marginals) -> tuple[str, ...]:
+    said, counts = [], found.verdicts()
+    if FROZEN in counts:
+        said.append(
+            f"{counts[FROZEN]} variables are frozen in some chains ({_some(found, FROZEN)}): zeros "
+            "in the model keep the chains from changing them one at a time, so the numbers of "
+            "everything connected to them may be wrong"
+        )
+    if UNMIXED in counts:
+        said.append(
+            f"{counts[UNMIXED]} variables have not mixed ({_some(found, UNMIXED)}): the chains "
+            "disagree more than their errors allow; run longer"
+        )
+    return tuple(said)
+
+
+def _some(found: Marginals, verdict: str) -> str:
+    return _listed(found.columns.named(verdict, 4))
+
+
+def _listed(names: list[str]) -> str:
+    """The first three, and whether there are more."""
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

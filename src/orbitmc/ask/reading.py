@@ -1,0 +1,44 @@
+"""Read whatever a question can be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orbitmc.errors import InputError
+from orbitmc.formats.registry import read as read_model
+from orbitmc.formats.registry import suffix
+from orbitmc.graph.model import Model
+from orbitmc.machine.text import MEMORY
+
+if TYPE_CHECKING:
+    from orbitmc.ask.programs import MarkovLogic
+
+PROGRAM = ".mln"
+
+
+def read(
+    path: str | Path,
+    databases: str | Path | Sequence[str | Path] = (),
+    *,
+    memory: int = MEMORY,
+    **program: Any,
+) -> Model | MarkovLogic:
+    """Read a model, or a Markov logic program with the databases that say what is known.
+
+    The suffix says the format: .uai, .bif, .xmlbif, .json or .mln, packed by gzip or not. Programs
+    take the settings of `read_logic` too: `read("x.mln", "x.db", query="Smokes")`.
+
+    >>> import orbitmc as om
+    >>> om.read("examples/sprinkler.bif").names
+    ('season', 'sprinkler', 'rain', 'grass')
+    """
+    if suffix(path) == PROGRAM:
+        from orbitmc.ask.programs import read_logic
+
+        return read_logic(path, databases, memory=memory, **program)
+    if databases or program:
+        named = "databases" if databases else next(iter(program))
+        raise InputError(f"{named}: only Markov logic programs (.mln) have that", source=str(path))
+    return read_model(path, memory=memory)
