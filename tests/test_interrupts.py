@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import orbitmc as om
-from orbitmc import interrupts
 from orbitmc.cli.session.stopping import Stopping
+from orbitmc.machine import interrupts
 from orbitmc.machine.interrupts import heed, interrupted, listening
 from tests.cli.commands import orbitmc, rain
 
@@ -43,6 +43,13 @@ def in_asyncio():
     async def main():
         await asyncio.to_thread(ask)
     asyncio.run(main())
+
+def while_the_program_ends():
+    def answer():
+        model = om.ising_grid(6, 6, 0.3)
+        found = om.marginals(model, method="gibbs", samples=20000)
+        print(f"{found.about.samples} samples\\n", end="", flush=True)
+    threading.Thread(target=answer).start()
 
 def beside_another():
     pool = ThreadPoolExecutor()
@@ -80,8 +87,59 @@ def test_ctrl_c_ends_a_program_that_waits_for_a_thread():
     interrupted_once_it_goes("in_thread")  # some versions of Python do not wait for the thread
 
 
+def test_a_question_goes_on_while_the_program_waits_for_its_end():
+    script = [sys.executable, "-c", ASK.replace("HOW", "while_the_program_ends")]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("20000 samples\n", "")
+
+
 def test_ctrl_c_stops_all_questions_at_once():
     assert interrupted_once_it_goes("beside_another", 2).count("interrupted True") == 2
+
+
+def pressing(times):
+    """A watcher that presses Ctrl-C after the first samples, wherever the run then is."""
+
+    def press(run):
+        if run.recorded:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def ask_pressing(times):
+    model = om.ising_grid(4, 4, 0.3)
+    return om.marginals(model, method="gibbs", samples=10**7, warm_up=1, watchers=[pressing(times)])
+
+
+def test_ctrl_c_between_rounds_loses_no_samples():
+    found = ask_pressing(1)
+    assert found.about.interrupted
+    assert found.about.samples > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_is_an_exception():
+    with pytest.raises(KeyboardInterrupt):
+        ask_pressing(2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_program_stays():
+    class OwnError(Exception):
+        pass
+
+    def own(number, frame):
+        raise OwnError
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with pytest.raises(OwnError):
+            ask_pressing(1)
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def in_a_thread(work):

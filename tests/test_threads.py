@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
+from mmap import mmap
 from pathlib import Path
 from statistics import median_low
 
@@ -115,7 +116,8 @@ def test_what_each_call_leaves_behind_would_be_seen(tmp_path):
 
         def ask(number):
             closing.enter_context((tmp_path / "x").open())
-            kept.append(b"x" * (2**17 + number))
+            kept.append(mmap(-1, 2**17))  # pages of its own, not some that were freed
+            kept[-1].write(bytes(2**17))
 
         blocks, resident, _, files = left_behind(ask, 50)
     assert blocks > 50

@@ -1,13 +1,15 @@
-"""Ctrl-C for questions that do not run in the main thread.
+"""Ctrl-C for questions, in whatever thread they run.
 
-Python raises `KeyboardInterrupt` in the main thread only, and only that thread may ask for
-signals. So a question in another thread looks, now and then, whether such an exception is on its
-way through the main thread or has ended it. No handler is installed.
+In the main thread the first one is a request, so that it can strike at any time without losing
+samples. Python raises `KeyboardInterrupt` there only, and only that thread may install handlers.
+So a question in another thread looks, now and then, whether such an exception is on its way
+through the main thread, has ended it, or has ended a question there.
 """
 
+import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -30,6 +32,29 @@ def listening() -> Iterator[None]:
         yield
     finally:
         _heard.before = None
+
+
+@contextmanager
+def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+    """Let the first Ctrl-C stop a question of the main thread, and the next one raise as usual.
+
+    A program that has a handler of its own keeps it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def heard(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        tell_others(KeyboardInterrupt())
+        stop()
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interrupted() -> bool:

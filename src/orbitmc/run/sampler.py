@@ -1,7 +1,7 @@
 """Run packs of chains in threads, round by round, until the schedule is fulfilled."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.interrupts import interrupted, listening, tell_others
+from orbitmc.machine.interrupts import interrupted, listening, stopped_by_ctrl_c, tell_others
 from orbitmc.run.kept.snapshots import next_snapshot, snapshot
 from orbitmc.run.pace import (
     MEASURED_SECONDS,
@@ -90,7 +90,8 @@ def sample(
 def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher] = ()) -> Run:
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
     at_once = _at_once(run, threads)
-    with ThreadPoolExecutor(at_once) as pool:
+    stop = partial(setattr, run, "interrupted", True)
+    with stopped_by_ctrl_c(stop), ThreadPoolExecutor(at_once) as pool:
         clock = Clock(run, at_once)
         _plan(run)
         while not run.interrupted and not _finished(run, clock):
@@ -167,11 +168,24 @@ def _round(run: Run, pool: ThreadPoolExecutor, clock: Clock) -> None:
     begun = clock()
     _wait(
         run,
-        [pool.submit(work, run.graph, run.kernel, run.prepared, pack) for pack in run.packs],
+        [
+            _submitted(pool, partial(work, run.graph, run.kernel, run.prepared, pack))
+            for pack in run.packs
+        ],
     )
     clock.learn(run, steps, samples, clock() - begun)
     run.warm_up_steps += steps
     run.recorded += samples
+
+
+def _submitted(pool: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None]:
+    """Let another thread work; when the program is ending, threads take no more, so do it here."""
+    try:
+        return pool.submit(work)
+    except RuntimeError:
+        done: Future[None] = Future()
+        done.set_result(work())  # type: ignore[func-returns-value]
+        return done
 
 
 def _wait(run: Run, futures: list[Future[None]]) -> None:
