@@ -24,9 +24,12 @@ def main() -> None:
     settings = arguments(__doc__.splitlines()[0])
     results = {}
     for side, method, seconds in QUICK if settings.quick else RUNS:
+        name = f"{side}x{side} {method} {seconds} s"
+        if settings.only and name not in settings.only:
+            continue
         command = [sys.executable, __file__, "--child", str(side), method, str(seconds)]
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        results[f"{side}x{side} {method} {seconds} s"] = json.loads(found.splitlines()[-1])
+        results[name] = json.loads(found.splitlines()[-1])
     columns = ["asked", "kept", "preparing", "chains", "samples", "predicted MiB", "peak MiB"]
     print_table(
         "Seconds and memory of timed runs", ["run", *columns],
