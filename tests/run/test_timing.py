@@ -203,7 +203,7 @@ def test_a_timed_run_that_was_finished_records_no_more(monkeypatch, tmp_path):
 def test_a_long_search_for_modes_is_left_out_of_a_short_run_only(monkeypatch):
     place = Workplace(monkeypatch, step=1e-3 / SPACING)
     monkeypatch.setattr(sampler, "search_seconds", lambda graph, lanes: 1.0)
-    short, longer = place.sample(10.0), place.sample(30.0)
+    short, longer = place.sample(5.0), place.sample(30.0)
     assert short.skips_modes
     assert short.heaviest is None
     assert not longer.skips_modes

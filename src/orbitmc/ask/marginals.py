@@ -73,7 +73,7 @@ def carry_out(
 ) -> Marginals:
     """Answer as decided; `ground` is the program that the model means, if there is one.
 
-    A timed run leaves so many seconds for what is done with its answer `after` it.
+    A timed run leaves so many seconds for what is done around it, most of it `after` it.
     """
     try:
         found = _answered(decision, watchers, ground, after)

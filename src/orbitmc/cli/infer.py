@@ -1,5 +1,6 @@
 """`orbitmc infer`: a model and evidence in, marginals with their errors out."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -218,18 +219,20 @@ def infer(
         if not quiet:
             for remark in asked.remarks:
                 say(remark)
+        begun = time.perf_counter()
         from orbitmc.ask.decisions import decide
         from orbitmc.ask.marginals import carry_out
         from orbitmc.cli.session.sampling import Session
 
+        loading = time.perf_counter() - begun
         with Session(quiet, checkpoint, checkpoint_every, asked.record) as session:
             try:
                 decision = decide(asked.model, settings)
                 session.remember(
                     kernel=decision.settings.kernel(), ruled_out=list(decision.ruled_out)
                 )
-                after = delivery_seconds(decision.model, json=json, output=output)
-                found = carry_out(decision, session.watchers, asked.ground, after=after)
+                writing = delivery_seconds(decision.model, json=json, output=output)
+                found = carry_out(decision, session.watchers, asked.ground, after=loading + writing)
             except ContradictionError as error:
                 raise asked.explained(error) from None
         answer = asked.in_words(found)

@@ -32,7 +32,7 @@ from orbitmc.run.starts.starting import add_packs
 
 LANES = 64
 PACKS = 4
-SEARCH_SHARE = 0.05  # of a timed run may go into a search for modes
+SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
 @listening()
