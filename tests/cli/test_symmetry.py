@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc import symmetry_overview
+from orbitmc.compare import symmetry_report
 from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
@@ -26,9 +26,9 @@ def test_the_group_of_a_ring_in_json():
 
 
 def test_the_order_of_a_partial_group_is_counted_too(monkeypatch):
-    search = symmetry_overview.automorphisms
+    search = symmetry_report.automorphisms
     monkeypatch.setattr(
-        symmetry_overview,
+        symmetry_report,
         "automorphisms",
         lambda *a, **k: replace(search(*a, **k), order=None, complete=False),
     )

@@ -10,12 +10,13 @@ import pytest
 
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.run import pace, sampler, starting
+from orbitmc.run import pace, sampler
 from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.pace import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
 from orbitmc.run.pack import advance, start_pack, warm_up
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import WARM_UP_SHARE, Schedule
+from orbitmc.run.starts import starting
 from tests.oracle.random_models import random_graph
 
 GRAPH = random_graph(5, variables=(8, 9))
