@@ -56,7 +56,7 @@ def test_a_file_with_all_its_traps(tmp_path):
         "Linkto(Page1, Page3)",
         "Pageclass(Page1, Student)",
         "Pageclass(Page1, Person)",
-        "Pageclass(Page2, ErrorCurve)",
+        "Pageclass(Page2, Course)",
         "Hasanchor(Exam, G1)",
     ]
     with gzip.open(tmp_path / "webkb-fold4.db.gz", "wt") as file:

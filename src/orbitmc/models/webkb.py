@@ -20,7 +20,7 @@ from orbitmc.logic.language.parser import parse
 from orbitmc.logic.language.syntax import Program
 from orbitmc.machine.text import suggestion
 
-CLASSES = ("ErrorCurve", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
+CLASSES = ("Course", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
 FOLDS = {"cornell": 1, "texas": 2, "washington": 3, "wisconsin": 4}
 
 DECLARATIONS = """
