@@ -11,6 +11,7 @@ from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
 
+NO_MOVES = '{"families": [], "period": 1}'
 RING = Path(__file__).parents[2] / "examples" / "ring.uai"
 
 
@@ -154,11 +155,20 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
         (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
         (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),
-        (("--method", "lifted", "--moves", "{}"), "moves is for lmh, not for lifted"),
+        (
+            ("--method", "lifted", "--moves", NO_MOVES),
+            "moves is for lmh, not for lifted",
+        ),
         (("--method", "lifted", "--alpha", "7", "-e", "0=1", "-e", "1=0"), "alpha lies between"),
         (("--method", "lmh", "-g", "(0 1)", "--rank", "3"), "no rank"),
-        (("--method", "lmh", "--moves", "{}", "--alpha", "0.5"), "no alpha"),
-        (("--method", "lmh", "--moves", "{}", "-g", "(0 1)"), "no generators"),
+        (
+            ("--method", "lmh", "--moves", NO_MOVES, "--alpha", "0.5"),
+            "no alpha",
+        ),
+        (
+            ("--method", "lmh", "--moves", NO_MOVES, "-g", "(0 1)"),
+            "no generators",
+        ),
     ],
 )
 def test_jumps_that_make_no_sense_are_refused(words, remark):
