@@ -27,8 +27,7 @@ from yardstick import Yardstick, compiled_yardstick
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.sampler import LANES
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
+from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE
 
 PEERS = (peers.DWAVE, peers.DWAVE_INNER, peers.THRML, peers.OPENJIJ, peers.PYAGRUM_GIBBS)
 SCANS = {"random": RandomScan, "systematic": SystematicScan}

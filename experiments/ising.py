@@ -18,9 +18,9 @@ from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare import (
+    ChosenKernel,
     Conditionals,
     Kernel,
-    Lifting,
     RandomScan,
     Reference,
     Sampler,
@@ -60,9 +60,9 @@ def field_grid(side: int, coupling: float, field: float) -> Model:
 def now_and_then(name: str, model: Model, jump: Make, period: int) -> Sampler:
     """Gibbs with a jump after so many single updates."""
 
-    def make(asked: Model, prepared: Conditionals) -> Lifting:
+    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
         kernel = alternation(RandomScan(prepared), jump(asked, prepared), period=period)
-        return Lifting(kernel, f"a jump after every {period} updates")
+        return ChosenKernel(kernel, f"a jump after every {period} updates")
 
     return Sampler(name, model, make)
 
@@ -104,9 +104,9 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
 def seldom_clusters(name: str, model: Model, period: int) -> Sampler:
     """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
 
-    def make(asked: Model, prepared: Conditionals) -> Lifting:
+    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
         jumps = [clusters(asked.graph, prepared)]
-        return Lifting(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
+        return ChosenKernel(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
 
     return Sampler(name, model, make)
 

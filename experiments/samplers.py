@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from orbitmc import Model
 from orbitmc.compare import (
+    ChosenKernel,
     Conditionals,
     Kernel,
-    Lifting,
     PermutationGroup,
     RandomScan,
     Sampler,
@@ -26,7 +26,9 @@ Jumps = Callable[[Model, Conditionals], Sequence[Kernel]]
 
 def gibbs(model: Model) -> Sampler:
     """Gibbs with a random scan, the base of all mixtures."""
-    return Sampler("Gibbs", model, lambda _, prepared: Lifting(RandomScan(prepared), "random scan"))
+    return Sampler(
+        "Gibbs", model, lambda _, prepared: ChosenKernel(RandomScan(prepared), "random scan")
+    )
 
 
 def lifted_mcmc(model: Model) -> Sampler:
@@ -37,7 +39,7 @@ def lifted_mcmc(model: Model) -> Sampler:
 def paper_lmh(model: Model, *, alpha: float = ALPHA) -> Sampler:
     """The paper's chain: few weights, links of low rank, blocks by the subgroup heuristic."""
 
-    def make(asked: Model, prepared: Conditionals) -> Lifting:
+    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
         return by_approximate_symmetries(asked, prepared, alpha=alpha, clusters=6, rank=5)
 
     return Sampler("LMH", model, make)
@@ -55,7 +57,7 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
     def approximation() -> Model:
         return over_symmetric(model, clusters=clusters, rank=rank)
 
-    def make(found: Model, prepared: Conditionals) -> Lifting:
+    def make(found: Model, prepared: Conditionals) -> ChosenKernel:
         approximation()  # once more, because finding it is part of the price
         return by_exact_symmetries(found, prepared)
 
@@ -65,8 +67,8 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
 def with_jumps(name: str, model: Model, jumps: Jumps, *, alpha: float = ALPHA) -> Sampler:
     """Gibbs mixed with any jumps."""
 
-    def make(asked: Model, prepared: Conditionals) -> Lifting:
-        return Lifting(lifted(RandomScan(prepared), jumps(asked, prepared), alpha=alpha), name)
+    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
+        return ChosenKernel(lifted(RandomScan(prepared), jumps(asked, prepared), alpha=alpha), name)
 
     return Sampler(name, model, make)
 

@@ -9,6 +9,7 @@ import pytest
 
 import orbitmc as om
 
+RING = Path(__file__).parents[1] / "examples" / "ring.uai"
 ROOMS = (
     "kernels",
     "models",
@@ -63,3 +64,24 @@ def test_no_file_has_the_name_of_something_public(room):
     files = {path.stem for path in Path(place.__file__).parent.iterdir()}
     listed = {name for name in dir(place) if not inspect.ismodule(getattr(place, name))}
     assert not files & listed
+
+
+@pytest.mark.parametrize(("method", "most"), [("exact", 100), ("gibbs", 120)])
+def test_a_question_about_a_model_loads_only_what_it_uses(method, most):
+    """No parser of logic, no database, no tuning, no search for symmetries."""
+    budget = {} if method == "exact" else {"samples": 8}
+    script = (
+        "import sys, orbitmc as om\n"
+        f"om.marginals(om.read({str(RING)!r}), method={method!r}, **{budget})\n"
+        "print(*(name for name in sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    loaded = done.stdout.split()
+    own = [name for name in loaded if name.split(".")[0] == "orbitmc"]
+    print(f"{method}: {len(own)} files of orbitmc are loaded")
+    assert len(own) < most
+    assert not {"duckdb", "matplotlib", "pandas"} & set(loaded)
+    rooms = {name.split(".")[1] for name in own if "." in name}
+    assert not {"logic", "tuning", "symmetry", "report", "cli", "compare"} & rooms

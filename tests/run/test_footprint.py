@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.settings import Settings, sampling_bytes
+from orbitmc.ask.memory import sampling_bytes
+from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.kernels.base.gibbs import SystematicScan
@@ -105,7 +106,8 @@ from pathlib import Path
 import numpy as np
 import orbitmc as om
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.ask.settings import Settings, sampling_bytes
+from orbitmc.ask.memory import sampling_bytes
+from orbitmc.ask.settings import Settings
 
 def resident(key):
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -1,35 +1,33 @@
-"""Carry a decision out, exactly or by sampling, and say what was learned."""
+"""Carry a decision out by sampling, and say what was learned."""
 
-import math
-import time
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc.ask.decisions import Decision, price
-from orbitmc.ask.lifting import Lifting, typed_group
-from orbitmc.ask.methods import kernel_for
-from orbitmc.ask.settings import Settings, require_memory
-from orbitmc.estimate.marginals import About, Marginals, exact_marginals, sampled_marginals
+from orbitmc.ask.decisions import Decision
+from orbitmc.ask.memory import require_memory
+from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.settings import Settings
+from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
 from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
-from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.exact.plan import Plan
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
-from orbitmc.groups.permutation_groups import PermutationGroup
-from orbitmc.kernels.base.mcsat.mc_sat import BY_SAMPLE_SAT, MCSat, slices_in_words
-from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
-from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.missing import missed_by
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import glimpse, sample
-from orbitmc.tuning.recipe import Recipe, recipe_from
+
+if TYPE_CHECKING:
+    from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.logic.grounding.grounding import Ground
 
 TALLIES: Mapping[str, type] = {
     "rao-blackwell": RaoBlackwellTally,
@@ -40,22 +38,6 @@ HURRY = "no time to look for modes that chains may have missed"
 AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
-def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
-    """Answer by elimination."""
-    begun = time.perf_counter()
-    answer = eliminate(model.graph, memory=settings.memory, plan=plan)
-    seconds = time.perf_counter() - begun
-    log_z = answer.log_z if math.isfinite(answer.log_z) else None
-    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
-    found = exact_marginals(model, answer.marginals, about)
-    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
-
-
-def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
-    """Put what must be said before what is said already."""
-    return replace(found, about=replace(found.about, warnings=(*said, *found.about.warnings)))
-
-
 def answer_by_sampling(
     decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float = 0.0
 ) -> Marginals:
@@ -63,15 +45,15 @@ def answer_by_sampling(
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
         prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
-        lifting = (
+        chosen = (
             kernel_for(model, prepared, settings, ground)
             if decision.kernel is None
-            else Lifting(decision.kernel, "")
+            else ChosenKernel(decision.kernel, "")
         )
-        require_memory(model.graph, settings, lifting.kernel)
+        require_memory(model.graph, settings, chosen.kernel)
     run = sample(
         model.graph,
-        lifting.kernel,
+        chosen.kernel,
         settings.schedule(),
         seed=settings.seed,
         packs=settings.packs,
@@ -84,34 +66,38 @@ def answer_by_sampling(
         spent=decision.seconds + preparing.seconds,
         after=after,
     )
-    return answer(run, decision, lifting)
+    return answer(run, decision, chosen)
 
 
 def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
     """The group over whose orbits a run averages, if it does."""
-    return typed_group(model, settings.generators) if settings.estimator == "orbits" else None
+    if settings.estimator != "orbits":
+        return None
+    from orbitmc.ask.lifting import typed_group
+
+    return typed_group(model, settings.generators)
 
 
-def answer(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
+def answer(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
-        found = _said(run, decision, lifting)
+        found = _said(run, decision, chosen)
     seconds = run.seconds + answering.seconds
     return replace(found, about=replace(found.about, seconds=seconds))
 
 
-def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
+def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    slices = slices_in_words(run.outcomes) if isinstance(run.kernel, MCSat) else ""
+    slices = _slices(run, settings)
     averages = AVERAGES if settings.estimator == "orbits" else ""
     hurry = HURRY if run.skips_modes else ""
     about = About(
         method=_method_used(decision),
         reason="; ".join(
-            part for part in (decision.reason, lifting.about, averages, slices, hurry) if part
+            part for part in (decision.reason, chosen.about, averages, slices, hurry) if part
         ),
         seconds=run.seconds,
         seed=run.seed,
@@ -124,14 +110,23 @@ def _said(run: Run, decision: Decision, lifting: Lifting) -> Marginals:
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
         ruled_out=decision.ruled_out,
     )
-    known = _statistics(run, lifting)
+    known = _statistics(run, chosen, settings.method)
     missed = missed_by(run, known)
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found)
-    if about.outcomes.get(BY_SAMPLE_SAT):
+    if "approximate" in slices:
         said += (f"{slices}; slices by walk are exact",)
     return replace(found, about=replace(about, warnings=said))
+
+
+def _slices(run: Run, settings: Settings) -> str:
+    """How MC-SAT drew its slices, in words."""
+    if settings.method != "mcsat":
+        return ""
+    from orbitmc.kernels.base.mcsat.mc_sat import slices_in_words
+
+    return slices_in_words(run.outcomes)
 
 
 def _method_used(decision: Decision) -> str:
@@ -142,16 +137,22 @@ def _method_used(decision: Decision) -> str:
     if decision.kernel is not None:
         return type(decision.kernel).__name__
     method, moves = decision.settings.method, decision.settings.moves
-    if method == "lmh" and moves is not None and recipe_from(moves) == Recipe():
-        return "gibbs"
+    if method == "lmh" and moves is not None:
+        from orbitmc.tuning.recipe import Recipe, recipe_from
+
+        method = "gibbs" if recipe_from(moves) == Recipe() else method
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
-def _statistics(run: Run, lifting: Lifting) -> Statistics:
+def _statistics(run: Run, chosen: ChosenKernel, method: str) -> Statistics:
     """What a run knows; a variable that MC-SAT surely reaches is not frozen."""
-    known = run.statistics(lifting.pools)
-    if not isinstance(run.kernel, MCSat) or not run.graph.has_zeros():
+    known = run.statistics(chosen.pools)
+    if method != "mcsat" or not run.graph.has_zeros():
         return known
+    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
+    from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
+
+    assert isinstance(run.kernel, MCSat)
     reached = surely_reached(run.graph, run.kernel)
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
 

@@ -1,20 +1,28 @@
-"""Which method answers a question, and why."""
+"""Which method answers a question, and why.
+
+What a method needs is loaded when it is considered.
+"""
+
+from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from orbitmc.ask.settings import DEFAULT_SECONDS, METHODS, Settings, require_memory
+from orbitmc.ask.settings import DEFAULT_SECONDS, METHODS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.plan import Plan, predict
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
+from orbitmc.graph.factor_graph import MOST_VALUES
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.conflict import explained
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.text import in_words
-from orbitmc.run.pack import MOST_VALUES
-from orbitmc.tuning.race import Choice, race
+
+if TYPE_CHECKING:
+    from orbitmc.exact.plan import Plan
+    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.tuning.race import Choice
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
@@ -50,6 +58,8 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
+    from orbitmc.ask.memory import require_memory
+
     require_memory(model.graph, settings)
     reason = f"the kernel {type(kernel).__name__} was given"
     return Decision(model, settings, reason, kernel=kernel)
@@ -77,6 +87,8 @@ def decide(model: Model, settings: Settings) -> Decision:
 
 
 def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
+    from orbitmc.exact.plan import predict
+
     patience = _patience(settings)
     try:
         plan = predict(model.graph, memory=settings.memory, seconds=patience)
@@ -116,10 +128,14 @@ def _require_few_values(model: Model, otherwise: str) -> None:
 
 def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
+    from orbitmc.ask.memory import require_memory
+
     require_memory(model.graph, settings)
     if settings.method != "lmh" or settings.names_jumps:
         return Decision(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
+    from orbitmc.tuning.race import race
+
     prepared = conditionals(model.graph)
     choice = race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())

@@ -1,11 +1,8 @@
 """From a model to a lifted kernel: find symmetries, exact or approximate, and mix in jumps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals.conditionals import Conditionals
@@ -18,7 +15,6 @@ from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.kernel import Kernel
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, budget_for
@@ -35,25 +31,13 @@ RANK = 5  # of the Boolean approximation of links, as in the paper
 MEMBERS = 20  # of a block, about, unless it is said how many factors a block may move
 
 
-@dataclass(frozen=True)
-class Lifting:
-    """A kernel with jumps, in words what they are, and which tally rows are equal for sure.
-
-    `pools` is None unless the symmetries are exact.
-    """
-
-    kernel: Kernel
-    about: str
-    pools: NDArray[np.int64] | None = None
-
-
 def by_exact_symmetries(
     model: Model,
     prepared: Conditionals,
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
-) -> Lifting:
+) -> ChosenKernel:
     """Lifted MCMC: mix Gibbs with jumps along the model's own symmetries, never rejected.
 
     Without any symmetry it is Gibbs.
@@ -62,9 +46,9 @@ def by_exact_symmetries(
     found = automorphisms(model.graph, seconds=seconds)
     kernels = orbital_kernels(model.graph, prepared, found.group, symmetric=True)
     if not kernels:
-        return Lifting(base, "the model has no symmetries: Gibbs alone")
+        return ChosenKernel(base, "the model has no symmetries: Gibbs alone")
     pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
-    return Lifting(lifted(base, kernels, alpha=alpha), _in_words(found), pools)
+    return ChosenKernel(lifted(base, kernels, alpha=alpha), _in_words(found), pools)
 
 
 def by_approximate_symmetries(
@@ -77,7 +61,7 @@ def by_approximate_symmetries(
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     seconds: float = SECONDS,
-) -> Lifting:
+) -> ChosenKernel:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
 
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
@@ -88,9 +72,9 @@ def by_approximate_symmetries(
     exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
     if not exchanged.blocks:
         words = "the approximation has no symmetries that are cheap to use: Gibbs alone"
-        return Lifting(base, remark + words)
+        return ChosenKernel(base, remark + words)
     kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
-    return Lifting(kernel, remark + _blocks_in_words(exchanged, alpha))
+    return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
 
 
 def approximate_blocks(
@@ -146,7 +130,7 @@ def by_generators(
     generators: Sequence[str],
     *,
     alpha: float = PAPER_WEIGHT,
-) -> Lifting:
+) -> ChosenKernel:
     """Mix Gibbs with jumps by generators that people typed; any are safe.
 
     Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
@@ -156,7 +140,9 @@ def by_generators(
         raise InputError("the given generators move nothing: there is nothing to jump along")
     kernel = lifted(RandomScan(prepared), [orbital(model.graph, prepared, group)], alpha=alpha)
     count = len(group.start) - 1
-    return Lifting(kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps")
+    return ChosenKernel(
+        kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps"
+    )
 
 
 def typed_group(model: Model, generators: Sequence[str]) -> PermutationGroup:

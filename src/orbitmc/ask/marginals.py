@@ -1,21 +1,24 @@
 """The main job: a model and evidence go in, marginals with their errors come out."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from orbitmc.ask.answers import answer_by_sampling, answer_exactly, with_warnings
 from orbitmc.ask.decisions import Decision, decide, decide_for
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.marginals import Marginals, with_warnings
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.conflict import explained
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.interrupts import listening
-from orbitmc.run.run import Watcher
+
+if TYPE_CHECKING:
+    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.run.run import Watcher
 
 
 class Program(Protocol):
@@ -86,5 +89,9 @@ def _answered(
     decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
 ) -> Marginals:
     if decision.plan is not None:
+        from orbitmc.ask.exact_answers import answer_exactly
+
         return answer_exactly(decision.model, decision.settings, decision.plan)
+    from orbitmc.ask.answers import answer_by_sampling
+
     return answer_by_sampling(decision, watchers, ground, after)

@@ -1,51 +1,96 @@
-"""Which kernel the settings of a question mean."""
+"""Which kernel the settings of a question mean.
 
-from orbitmc.ask.lifting import (
-    CLUSTERS,
-    Lifting,
-    by_approximate_symmetries,
-    by_exact_symmetries,
-    by_generators,
-)
-from orbitmc.ask.relational_lifting import by_renaming
+Each method loads its own files, when it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.base.mcsat.mc_sat import WAYS, mc_sat
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
-from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.tuning.recipe import recipe_from
+from orbitmc.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    from orbitmc.logic.grounding.grounding import Ground
+
+
+@dataclass(frozen=True)
+class ChosenKernel:
+    """A kernel, in words what its jumps are, and which tally rows are equal for sure.
+
+    `pools` is None unless the symmetries are exact.
+    """
+
+    kernel: Kernel
+    about: str
+    pools: NDArray[np.int64] | None = None
 
 
 def kernel_for(
     model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None = None
-) -> Lifting:
+) -> ChosenKernel:
     """The kernel that a method means; the same settings give the same kernel."""
-    alpha = PAPER_WEIGHT if settings.alpha is None else settings.alpha
-    if settings.method == "lifted" and ground is not None:
-        return by_renaming(ground, model, prepared, alpha=alpha)
     if settings.method == "lifted":
-        return by_exact_symmetries(model, prepared, alpha=alpha)
-    if settings.method == "lmh" and settings.generators:
-        return by_generators(model, prepared, settings.generators, alpha=alpha)
-    if settings.method == "lmh" and settings.moves is not None:
-        return Lifting(recipe_from(settings.moves).kernel(model, prepared), "")
+        return _lifted(model, prepared, settings, ground)
     if settings.method == "lmh":
-        return by_approximate_symmetries(
-            model,
-            prepared,
-            alpha=alpha,
-            clusters=CLUSTERS if settings.clusters is None else settings.clusters,
-            rank=settings.rank,
-            max_moved=settings.max_moved,
-            min_acceptance=settings.min_acceptance,
-        )
+        return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
-        slices = settings.slices or "walk"
-        if slices not in WAYS:
-            raise InputError(f"unknown slices {slices!r}; there are {', '.join(WAYS)}")
-        return Lifting(mc_sat(model.graph, large=WAYS[slices]), "")
+        return _mcsat(model, settings)
     kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
-    return Lifting(kernel, "")
+    return ChosenKernel(kernel, "")
+
+
+def _lifted(
+    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None
+) -> ChosenKernel:
+    """Gibbs and jumps along exact symmetries; of a program, along renamings of its constants."""
+    if ground is not None:
+        from orbitmc.ask.relational_lifting import by_renaming
+
+        return by_renaming(ground, model, prepared, alpha=_alpha(settings))
+    from orbitmc.ask.lifting import by_exact_symmetries
+
+    return by_exact_symmetries(model, prepared, alpha=_alpha(settings))
+
+
+def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKernel:
+    """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
+    if settings.moves is not None and not settings.generators:
+        from orbitmc.tuning.recipe import recipe_from
+
+        return ChosenKernel(recipe_from(settings.moves).kernel(model, prepared), "")
+    from orbitmc.ask.lifting import CLUSTERS, by_approximate_symmetries, by_generators
+
+    if settings.generators:
+        return by_generators(model, prepared, settings.generators, alpha=_alpha(settings))
+    return by_approximate_symmetries(
+        model,
+        prepared,
+        alpha=_alpha(settings),
+        clusters=CLUSTERS if settings.clusters is None else settings.clusters,
+        rank=settings.rank,
+        max_moved=settings.max_moved,
+        min_acceptance=settings.min_acceptance,
+    )
+
+
+def _mcsat(model: Model, settings: Settings) -> ChosenKernel:
+    from orbitmc.kernels.base.mcsat.mc_sat import WAYS, mc_sat
+
+    slices = settings.slices or "walk"
+    if slices not in WAYS:
+        raise InputError(f"unknown slices {slices!r}; there are {', '.join(WAYS)}")
+    return ChosenKernel(mc_sat(model.graph, large=WAYS[slices]), "")
+
+
+def _alpha(settings: Settings) -> float:
+    return PAPER_WEIGHT if settings.alpha is None else settings.alpha

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from orbitmc.ask.lifting import SECONDS, Lifting, by_exact_symmetries, usual_moved
+from orbitmc.ask.lifting import SECONDS, by_exact_symmetries, usual_moved
+from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals.conditionals import Conditionals
@@ -34,7 +35,7 @@ def by_renaming(
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
-) -> Lifting:
+) -> ChosenKernel:
     """Lifted MCMC: mix Gibbs with renamings of constants that change nothing, never rejected.
 
     `model` is the one that `ground` means. The share `alpha` of all changes of variables is by
@@ -54,7 +55,7 @@ def by_renaming(
         return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds)
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
-    return Lifting(kernel, about, _pools(ground, found, rest))
+    return ChosenKernel(kernel, about, _pools(ground, found, rest))
 
 
 def by_approximate_renaming(
@@ -64,7 +65,7 @@ def by_approximate_renaming(
     classes: Classes,
     *,
     alpha: float = PAPER_WEIGHT,
-) -> Lifting:
+) -> ChosenKernel:
     """Lifted Metropolis-Hastings: swap constants that an approximation cannot tell apart.
 
     The classes only propose; acceptance is by the model itself. `alpha` as in `by_renaming`.
@@ -73,10 +74,10 @@ def by_approximate_renaming(
     base = RandomScan(prepared)
     swaps = constant_swaps(ground, classes)
     if not swaps.classes:
-        return Lifting(base, "no two constants share a class: Gibbs alone")
+        return ChosenKernel(base, "no two constants share a class: Gibbs alone")
     jumps = renaming(model.graph, prepared, swaps)
     kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
-    return Lifting(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
+    return ChosenKernel(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
 
 
 def by_approximate_atoms(
@@ -87,7 +88,7 @@ def by_approximate_atoms(
     *,
     alpha: float = PAPER_WEIGHT,
     max_moved: int | None = None,
-) -> Lifting:
+) -> ChosenKernel:
     """Lifted Metropolis-Hastings: shuffle atoms that classes of constants cannot tell apart.
 
     Every atom moves on its own, in blocks around which at most `max_moved` factors change (as
@@ -98,10 +99,10 @@ def by_approximate_atoms(
     most = usual_moved(model) if max_moved is None else max_moved
     exchanged = blocks(model.graph, variable_cells(ground, classes), max_moved=most)
     if not exchanged.blocks:
-        return Lifting(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
+        return ChosenKernel(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
     kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
     members = len(exchanged.member)
-    return Lifting(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
+    return ChosenKernel(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
 
 
 def _require_fit(ground: Ground, model: Model) -> None:

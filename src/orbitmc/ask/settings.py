@@ -4,15 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from orbitmc.errors import InputError, LimitError
-from orbitmc.exact.plan import MEMORY
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.base.mcsat.slices import slice_bytes
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.text import in_words
-from orbitmc.run.footprint import Shape, conditionals_bytes, held_bytes, run_bytes
-from orbitmc.run.sampler import LANES, PACKS
-from orbitmc.run.schedule import Schedule
+from orbitmc.errors import InputError
+from orbitmc.machine.text import MEMORY
+from orbitmc.run.schedule import LANES, PACKS, Schedule
 
 Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Slices = Literal["walk", "samplesat"]
@@ -116,28 +110,3 @@ class Settings:
             warm_up=self.warm_up,
             snapshots=self.snapshots,
         )
-
-
-def require_memory(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> None:
-    """Refuse a run that would not fit, with the figure, before any of it is allocated.
-
-    What the kernel takes is known when there is one.
-    """
-    needed = sampling_bytes(graph, settings, kernel)
-    if needed > settings.memory:
-        raise LimitError(
-            f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
-            f"is {in_words(settings.memory)}; fewer packs or lanes need less"
-        )
-
-
-def sampling_bytes(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> int:
-    """How much memory a run takes, its model and its answer included."""
-    shape = Shape(settings.packs, settings.lanes, settings.estimator == "orbits")
-    if kernel is not None:
-        memory = held_bytes(kernel.memory(graph, settings.lanes))
-        beside = max(0, held_bytes(kernel) - conditionals_bytes(graph))
-        shape = shape._replace(shared=beside, extra=memory)
-    elif settings.method == "mcsat":
-        shape = shape._replace(extra=slice_bytes(graph))
-    return run_bytes(graph, shape)

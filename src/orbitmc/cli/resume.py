@@ -41,10 +41,11 @@ def resume(
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
-    from orbitmc.ask.answers import answer, averaged_group, with_warnings
+    from orbitmc.ask.answers import answer, averaged_group
     from orbitmc.ask.decisions import Decision
     from orbitmc.ask.methods import kernel_for
     from orbitmc.cli.session.sampling import Session
+    from orbitmc.estimate.marginals import with_warnings
     from orbitmc.graph.conditionals.conditionals import conditionals
     from orbitmc.graph.weights.hardening import hardened
     from orbitmc.run.kept.checkpoint import load

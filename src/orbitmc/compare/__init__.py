@@ -13,7 +13,7 @@ __getattr__, __dir__ = lazily(
         "FOLDS": "models.webkb",
         "FigureFiles": "compare.figures",
         "Kernel": "kernels.kernel",
-        "Lifting": "ask.lifting",
+        "ChosenKernel": "ask.methods",
         "Links": "symmetry.detection.encoding.exchangeable",
         "Pack": "run.pack",
         "PermutationGroup": "groups.permutation_groups",

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtr, stdtrit
 
 from orbitmc.ask.decisions import decide
-from orbitmc.ask.lifting import Lifting, by_approximate_symmetries
-from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.lifting import by_approximate_symmetries
+from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.errors import LimitError
@@ -23,8 +23,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.arrays import Floats, Indices, lengths
 from orbitmc.machine.lanes.random import COLUMNS
-from orbitmc.run.sampler import PACKS, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import PACKS, Schedule
 
 EXACT_SECONDS = 60.0  # the truth may cost as much
 AGREEMENT = 4.0  # standard errors between two samplers that agree, but for strays
@@ -82,7 +82,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
-    def make(model: Model, prepared: Conditionals) -> Lifting:
+    def make(model: Model, prepared: Conditionals) -> ChosenKernel:
         raced = decide(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orbitmc.ask.decisions import decide
-from orbitmc.ask.lifting import Lifting
-from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
 from orbitmc.exact.plan import MEMORY
@@ -28,7 +27,7 @@ class Sampler:
 
     name: str
     model: Model
-    make: Callable[[Model, Conditionals], Lifting]
+    make: Callable[[Model, Conditionals], ChosenKernel]
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,11 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
-    def make(model: Model, prepared: Conditionals) -> Lifting:
+    def make(model: Model, prepared: Conditionals) -> ChosenKernel:
         decision = decide(model, settings)
         found = kernel_for(model, prepared, decision.settings)
         about = decision.choice.about if decision.choice else found.about
-        return Lifting(found.kernel, about, found.pools)
+        return ChosenKernel(found.kernel, about, found.pools)
 
     return Sampler(method, hardened(model).model, make)
 

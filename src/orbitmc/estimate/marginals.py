@@ -1,7 +1,7 @@
 """The answer: how probable each value of each variable is, and how sure we are."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -235,3 +235,8 @@ def _complete(model: Model, found: Columns) -> Columns:
     observed = certain(list(model.observed), [one.values for one in seen], flat, OBSERVED)
     everything = joined([found, observed])
     return everything.taken(np.array([everything.index[name] for name in model.order]))
+
+
+def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:
+    """Put what must be said before what is said already."""
+    return replace(found, about=replace(found.about, warnings=(*said, *found.about.warnings)))

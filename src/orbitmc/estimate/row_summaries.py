@@ -1,16 +1,20 @@
 """What columns say of each row, some thousand rows at a time, so that little memory is needed."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.tallies import PARTS, Tally, capacity
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.orbit_tally import OrbitTally
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 ROWS = 2**11  # at a time: what a processor keeps close by

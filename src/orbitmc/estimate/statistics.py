@@ -1,18 +1,22 @@
 """From tallies to numbers: probabilities, errors, intervals, effective sizes, R-hat."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.row_summaries import ROUNDING, row_summaries
 from orbitmc.estimate.tallies import Tally, rows_of
 from orbitmc.machine.arrays import Floats, Indices
 from orbitmc.machine.lanes.random import COLUMNS
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.orbit_tally import OrbitTally
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)

@@ -1,19 +1,19 @@
 """Text in, text out: models, evidence and results as files."""
 
-from orbitmc.formats.evidence import merged_evidence, read_evidence
-from orbitmc.formats.registry import read, suffixes, write
-from orbitmc.formats.uai.uai_results import read_mar, read_pr, write_mar, write_pr
-from orbitmc.machine.text import MEMORY
+from orbitmc.machine.lazy import lazily
 
-__all__ = [
-    "MEMORY",
-    "merged_evidence",
-    "read",
-    "read_evidence",
-    "read_mar",
-    "read_pr",
-    "suffixes",
-    "write",
-    "write_mar",
-    "write_pr",
-]
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "MEMORY": "machine.text",
+        "merged_evidence": "formats.evidence",
+        "read": "formats.registry",
+        "read_evidence": "formats.evidence",
+        "read_mar": "formats.uai.uai_results",
+        "read_pr": "formats.uai.uai_results",
+        "suffixes": "formats.registry",
+        "write": "formats.registry",
+        "write_mar": "formats.uai.uai_results",
+        "write_pr": "formats.uai.uai_results",
+    },
+)

@@ -1,40 +1,46 @@
 """Which suffix means which format: one line each."""
 
+import importlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from orbitmc.errors import InputError
-from orbitmc.formats.bif.bif import read_bif, write_bif
-from orbitmc.formats.bif.xmlbif import read_xmlbif, write_xmlbif
-from orbitmc.formats.json.json_model import read_json_model, write_json_model
-from orbitmc.formats.uai.uai import read_uai
-from orbitmc.formats.uai.uai_writing import write_uai
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY, read_bytes
 
 
-class Reader(Protocol):
-    """Reads a model from a file, taking no more memory than said."""
-
-    def __call__(self, path: str | Path, *, memory: int = MEMORY) -> Model: ...
-
-
 @dataclass(frozen=True)
 class Format:
-    """How to read and write one kind of file, and how its text begins."""
+    """Who reads and who writes one kind of file, and how its text begins.
 
-    read: Reader
-    write: Callable[[Model, str | Path], None]
+    Functions are named as `module:function`, and loaded when a file asks for them.
+    """
+
+    reader: str
+    writer: str
     beginnings: tuple[str, ...]
 
+    def read(self, path: str | Path, *, memory: int) -> Model:
+        """Read a model from a file, taking no more memory than said."""
+        found: Model = _loaded(self.reader)(path, memory=memory)
+        return found
 
-UAI = Format(read_uai, write_uai, ("markov", "bayes"))
-BIF = Format(read_bif, write_bif, ("network", "variable", "//", "/*"))
-XMLBIF = Format(read_xmlbif, write_xmlbif, ("<",))
-JSON = Format(read_json_model, write_json_model, ("{",))
+    def write(self, model: Model, path: str | Path) -> None:
+        """Write a model whole or not at all."""
+        _loaded(self.writer)(model, path)
+
+
+def _loaded(name: str) -> Any:
+    module, function = name.split(":")
+    return getattr(importlib.import_module(f"orbitmc.formats.{module}"), function)
+
+
+UAI = Format("uai.uai:read_uai", "uai.uai_writing:write_uai", ("markov", "bayes"))
+BIF = Format("bif.bif:read_bif", "bif.bif:write_bif", ("network", "variable", "//", "/*"))
+XMLBIF = Format("bif.xmlbif:read_xmlbif", "bif.xmlbif:write_xmlbif", ("<",))
+JSON = Format("json.json_model:read_json_model", "json.json_model:write_json_model", ("{",))
 
 FORMATS = {".uai": UAI, ".bif": BIF, ".xmlbif": XMLBIF, ".xml": XMLBIF, ".json": JSON}
 

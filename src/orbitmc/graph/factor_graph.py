@@ -6,6 +6,8 @@ import numpy as np
 
 from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 
+MOST_VALUES = 256  # of a variable in a state: a value is one byte
+
 
 class FactorGraph(NamedTuple):
     """A distribution proportional to the exponential of summed log-potentials.

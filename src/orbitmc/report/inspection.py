@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.ask.settings import Settings, sampling_bytes
+from orbitmc.ask.memory import sampling_bytes
+from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import MEMORY, predict
 from orbitmc.graph.components import components
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains, possible_values
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.run.pack import MOST_VALUES
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours

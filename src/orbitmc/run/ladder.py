@@ -10,7 +10,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.combine.tempering import Tempering, tempering
 from orbitmc.machine.arrays import Floats
 from orbitmc.run.pack import start_pack, walk
-from orbitmc.run.sampler import LANES
+from orbitmc.run.schedule import LANES
 
 HOTTEST = 0.1
 ACCEPTANCE = 0.4  # of exchanges: below a half, but not rare

@@ -21,7 +21,7 @@ from orbitmc.estimate.tallies import (
     tally,
 )
 from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.arrays import Bytes
@@ -30,7 +30,6 @@ from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 
-MOST_VALUES = 256  # a value is one byte
 KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally, OrbitTally)}
 
 

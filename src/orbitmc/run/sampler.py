@@ -26,12 +26,10 @@ from orbitmc.run.pace import (
 )
 from orbitmc.run.pack import advance, copied, warm_up
 from orbitmc.run.run import Run, Watcher
-from orbitmc.run.schedule import PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
+from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
 from orbitmc.run.starts.starting import add_packs
 
-LANES = 64
-PACKS = 4
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 

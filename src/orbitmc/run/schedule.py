@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from orbitmc.errors import InputError
 from orbitmc.machine.records import MOST
 
+LANES = 64  # chains of a pack
+PACKS = 4
 SWEEPS_PER_SAMPLE = 4  # recording costs most of a sweep; more often adds little
 WARM_UP_SHARE = 0.2
 PILOT_SAMPLES = 400

@@ -1,0 +1,22 @@
+"""Carry a decision out by elimination."""
+
+import math
+import time
+
+from orbitmc.ask.decisions import price
+from orbitmc.ask.settings import Settings
+from orbitmc.estimate.marginals import About, Marginals, exact_marginals, with_warnings
+from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.plan import Plan
+from orbitmc.graph.model import Model
+
+
+def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
+    """Answer by elimination."""
+    begun = time.perf_counter()
+    answer = eliminate(model.graph, memory=settings.memory, plan=plan)
+    seconds = time.perf_counter() - begun
+    log_z = answer.log_z if math.isfinite(answer.log_z) else None
+    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
+    found = exact_marginals(model, answer.marginals, about)
+    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
