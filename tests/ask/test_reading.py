@@ -35,3 +35,11 @@ def test_evidence_of_a_program_is_a_database():
     program = om.read(EXAMPLES / "smokers.mln", EXAMPLES / "smokers.db")
     with pytest.raises(om.InputError, match="evidence of a program is a database"):
         om.marginals(program, {"Smokes(Bob)": "true"})
+
+
+def test_whoever_watches_a_run_watches_that_of_a_program_too():
+    program = om.read(EXAMPLES / "smokers.mln", EXAMPLES / "smokers.db", query="Smokes")
+    seen = []
+    watch = [lambda run: seen.append(run.recorded)]
+    om.marginals(program, method="gibbs", samples=20, seed=3, watchers=watch)
+    assert seen[-1] == 20

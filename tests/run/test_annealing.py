@@ -67,8 +67,7 @@ def test_hidden_factors_are_wide_and_gain_much():
     builder.add_clause([0, 1, 2, 3], [1, 0, 1, 0], -9.0)
     graph = builder.build()
     hidden = hidden_factors(graph)
-    assert sorted(hidden.tolist()) == [2, 3, 5]
-    assert hidden[-1] == 5 or graph.table_values(int(hidden[0])).max() == 9.0
+    assert hidden.tolist() == [3, 2, 5]  # they gain 7.9, 5.2 and 4.5 over their mean entries
     wanted = best_values(graph, np.array([3, 2]), np.random.default_rng(1))
     assert wanted.tolist() == [-1, 0, 0, 1, 1, 1]
     wanted = best_values(graph, np.array([5, 3, 2]), np.random.default_rng(1))

@@ -27,6 +27,7 @@ from orbitmc.run.sampler import glimpse, sample
 
 if TYPE_CHECKING:
     from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
     from orbitmc.logic.grounding.grounding import Ground
 
 TALLIES: Mapping[str, type] = {
@@ -91,7 +92,8 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     hasty = run.interrupted and not run.recorded
     run = glimpse(run) if hasty else run
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    slices = _slices(run, settings)
+    kernel = _mcsat_kernel(run, decision)
+    slices, approximate = _slices(run, kernel)
     averages = AVERAGES if settings.estimator == "orbits" else ""
     hurry = HURRY if run.skips_modes else ""
     about = About(
@@ -110,23 +112,32 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
         ruled_out=decision.ruled_out,
     )
-    known = _statistics(run, chosen, settings.method)
+    known = _statistics(run, chosen, kernel)
     missed = missed_by(run, known)
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
-    said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found)
-    if "approximate" in slices:
-        said += (f"{slices}; slices by walk are exact",)
+    said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found) + approximate
     return replace(found, about=replace(about, warnings=said))
 
 
-def _slices(run: Run, settings: Settings) -> str:
-    """How MC-SAT drew its slices, in words."""
-    if settings.method != "mcsat":
-        return ""
-    from orbitmc.kernels.base.mcsat.mc_sat import slices_in_words
+def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
+    """The kernel of a run, if it is MC-SAT; its files are loaded only where it may be."""
+    if decision.settings.method != "mcsat" and decision.kernel is None:
+        return None
+    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 
-    return slices_in_words(run.outcomes)
+    return run.kernel if isinstance(run.kernel, MCSat) else None
+
+
+def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
+    """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
+    if kernel is None:
+        return "", ()
+    from orbitmc.kernels.base.mcsat.mc_sat import BY_SAMPLE_SAT, slices_in_words
+
+    words = slices_in_words(run.outcomes)
+    inexact = run.outcomes[BY_SAMPLE_SAT] > 0
+    return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
 
 def _method_used(decision: Decision) -> str:
@@ -144,16 +155,14 @@ def _method_used(decision: Decision) -> str:
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
-def _statistics(run: Run, chosen: ChosenKernel, method: str) -> Statistics:
+def _statistics(run: Run, chosen: ChosenKernel, kernel: MCSat | None) -> Statistics:
     """What a run knows; a variable that MC-SAT surely reaches is not frozen."""
     known = run.statistics(chosen.pools)
-    if method != "mcsat" or not run.graph.has_zeros():
+    if kernel is None or not run.graph.has_zeros():
         return known
-    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
     from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
 
-    assert isinstance(run.kernel, MCSat)
-    reached = surely_reached(run.graph, run.kernel)
+    reached = surely_reached(run.graph, kernel)
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
 
 

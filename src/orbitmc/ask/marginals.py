@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 class Program(Protocol):
     """A ground Markov logic program, as questions see it."""
 
-    def marginals(self, settings: Settings | None = None, **changes: Any) -> Marginals:
+    def marginals(
+        self,
+        settings: Settings | None = None,
+        *,
+        watchers: Iterable[Watcher] = (),
+        **changes: Any,
+    ) -> Marginals:
         """How probable each atom is."""
 
 
@@ -46,25 +52,20 @@ def marginals(
     `read` gives for a Markov logic program is asked in atoms; its evidence are its databases.
     """
     if not isinstance(model, Model):
-        return _of_program(model, evidence, kernel, settings, changes)
+        _require_plain(evidence, kernel)
+        return model.marginals(settings, watchers=watchers, **changes)
     chosen = replace(settings or Settings(), **changes)  # type: ignore[arg-type]
     seen = model.given(evidence or {})
     decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
     return carry_out(decision, watchers)
 
 
-def _of_program(
-    program: Program,
-    evidence: Evidence | None,
-    kernel: Kernel | None,
-    settings: Settings | None,
-    changes: Mapping[str, object],
-) -> Marginals:
+def _require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
+    """Refuse what a program cannot be asked with."""
     if evidence:
         raise InputError("evidence of a program is a database: read(program, databases)")
     if kernel is not None:
         raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")
-    return program.marginals(settings, **changes)
 
 
 def carry_out(

@@ -36,6 +36,7 @@ from orbitmc.logic.language.parser import read_program
 from orbitmc.logic.language.syntax import Dialect, Program, atoms_of
 from orbitmc.machine.interrupts import listening
 from orbitmc.machine.text import MEMORY
+from orbitmc.run.run import Watcher
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
@@ -61,11 +62,17 @@ class MarkovLogic:
         return query_atoms(self.ground, self.patterns)
 
     @listening()
-    def marginals(self, settings: Settings | None = None, **changes: Any) -> Marginals:
+    def marginals(
+        self,
+        settings: Settings | None = None,
+        *,
+        watchers: Iterable[Watcher] = (),
+        **changes: Any,
+    ) -> Marginals:
         """How probable each atom is; settings as in `orbitmc.marginals`."""
         try:
             decision = decide(self.model, replace(settings or Settings(), **changes))
-            return self.in_atoms(carry_out(decision, ground=self.ground))
+            return self.in_atoms(carry_out(decision, watchers, self.ground))
         except ContradictionError as error:
             raise self.explained(error) from None
 

@@ -60,14 +60,14 @@ def resume(
         prepared = conditionals(asked.graph)
         settings = kernel_settings(question, str(run))
         ruled_out = ruled_out_methods(question, str(run))
-        lifting = kernel_for(asked, prepared, settings, again.ground)
+        chosen = kernel_for(asked, prepared, settings, again.ground)
         group = averaged_group(asked, settings)
-        going = kept.restore(asked.graph, lifting.kernel, prepared, group, memory=memory)
+        going = kept.restore(asked.graph, chosen.kernel, prepared, group, memory=memory)
         with Session(quiet, run, checkpoint_every, question) as session:
             done = proceed(going, threads=threads, watchers=session.watchers)
             reason = f"a run resumed from {run.name}"
             decision = Decision(asked, settings, reason, ruled_out=ruled_out)
-            found = answer(done, decision, lifting)
+            found = answer(done, decision, chosen)
         found = with_warnings(found, firm.remarks)
         code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
         return code or session.exit_code

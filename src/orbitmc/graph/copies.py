@@ -18,7 +18,11 @@ def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
     builder = Builder(np.tile(graph.cardinality, len(betas)))
     builder.constant = graph.constant * float(sum(betas))
     for number, beta in enumerate(betas):
-        scaled = graph._replace(table=sealed(graph.table * beta))
         renamed = np.arange(graph.variables) + number * graph.variables
-        copy_factors(scaled, np.arange(graph.factors), builder, renamed)
+        copy_factors(at_beta(graph, beta), np.arange(graph.factors), builder, renamed)
     return builder.build()
+
+
+def at_beta(graph: FactorGraph, beta: float) -> FactorGraph:
+    """The graph at another inverse temperature above 0: all log-weights times `beta`."""
+    return graph._replace(table=sealed(graph.table * beta), constant=graph.constant * beta)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.arrays import Bytes, sealed
+from orbitmc.machine.arrays import Bytes
 from orbitmc.machine.lanes.random import COLUMNS, generator
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
@@ -69,7 +70,7 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + group,))
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
-    cold = graph._replace(table=sealed(COLD * graph.table), constant=COLD * graph.constant)
+    cold = at_beta(graph, COLD)
     kernel = SystematicScan(conditionals(cold))
     pack = empty_pack(cold, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
     pack.values[...] = start_values(graph, lanes, source, wanted)
