@@ -17,12 +17,13 @@ from orbitmc.estimate.divergences import Divergence, expected_divergence
 from orbitmc.estimate.row_summaries import ROUNDING
 from orbitmc.estimate.statistics import values_of
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.exact.plan import MEMORY, predict
+from orbitmc.exact.plan import predict
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.arrays import Floats, Indices, lengths
 from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc.machine.text import MEMORY
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import PACKS, Schedule
 

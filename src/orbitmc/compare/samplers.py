@@ -10,12 +10,12 @@ from orbitmc.ask.decisions import decide
 from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
-from orbitmc.exact.plan import MEMORY
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.text import MEMORY
 
 
 @dataclass(frozen=True)

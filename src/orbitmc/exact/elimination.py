@@ -18,11 +18,12 @@ from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
 from orbitmc.exact.orders.cutset import Part, hold, mixed
 from orbitmc.exact.orders.regions import Region
 from orbitmc.exact.orders.tree import Tree
-from orbitmc.exact.plan import MEMORY, Plan, predict
+from orbitmc.exact.plan import Plan, predict
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.arrays import Floats, floats
+from orbitmc.machine.text import MEMORY
 
 
 def marginals(

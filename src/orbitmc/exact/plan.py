@@ -11,8 +11,8 @@ from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.text import MEMORY
 
-MEMORY = 4 * 2**30
 """Bytes that exact elimination may take unless told otherwise."""
 
 COMFORT = 2**29

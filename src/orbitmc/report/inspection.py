@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from orbitmc.ask.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
-from orbitmc.exact.plan import MEMORY, predict
+from orbitmc.exact.plan import predict
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains, possible_values
 from orbitmc.graph.weights.hardening import hardened
+from orbitmc.machine.text import MEMORY
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours

@@ -15,11 +15,10 @@ from orbitmc.logic.grounding.folding import renumbered, templates
 from orbitmc.logic.grounding.rule_grounding import RuleGrounder
 from orbitmc.logic.language.syntax import Program, Rule, atoms_of
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import in_words, suggestion
+from orbitmc.machine.text import MEMORY, in_words, suggestion
 
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
-MEMORY = 4 * 2**30
 
 Watch = Callable[[Rule, int], None]
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from orbitmc.errors import InputError, is_interrupt
 from orbitmc.logic.databases.database import Database
-from orbitmc.logic.grounding.grounding import MEMORY, MOST_GROUNDINGS, Ground
+from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground
 from orbitmc.logic.language.syntax import Program
 from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.changes import changes, joined
@@ -30,6 +30,7 @@ from orbitmc.logic.learning.worlds import TrainingWorld, training_worlds
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import heed, listening
+from orbitmc.machine.text import MEMORY
 
 Method = Literal["pseudo", "conditional", "discriminative"]
 OptimiserName = Literal["newton", "adam"]

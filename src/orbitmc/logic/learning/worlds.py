@@ -10,9 +10,9 @@ from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database, Facts
 from orbitmc.logic.databases.names import variable_names
 from orbitmc.logic.databases.universe import Ints, Universe, universe
 from orbitmc.logic.grounding.atoms import Atoms
-from orbitmc.logic.grounding.grounding import MEMORY, MOST_GROUNDINGS, Ground, World, ground
+from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground, World, ground
 from orbitmc.logic.language.syntax import Program, atoms_of
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import MEMORY, suggestion
 
 
 @dataclass(frozen=True)
