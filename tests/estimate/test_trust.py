@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import orbitmc as om
 from tests.benchmarks.trusting import false_runs_by_chance, farthest_by_chance, module
@@ -37,6 +38,16 @@ RUNS = (("gibbs", 2), ("gibbs", 8), ("gibbs", 30), ("lifted", 30), ("mcsat", 8),
 def test_believed_numbers_are_right(kind, count):
     cases = [case_of(kind, number) for number in range(count)]
     require_right([trust.answer(case, *run) for case in cases for run in RUNS])
+
+
+def test_short_runs_forget_their_start_before_they_bound_rare_values():
+    """A bound holds in 95 of 100 runs; so many misses have a chance below 1e-6 (binomial)."""
+    cases = [case_of("rare values", number) for number in range(150)]
+    causes = [case for case in cases if case.family == "rare_causes"]
+    runs = [trust.answer(case, "mcsat", 8).scores for case in causes]
+    held = [run.covered[run.rare][0] for run in runs if run.rare.any()]
+    assert len(held) >= 15
+    assert binom.sf(held.count(False) - 1, len(held), 0.05) >= 1e-6
 
 
 @pytest.mark.parametrize(("method", "samples"), [("gibbs", 30), ("lifted", 100), ("mcsat", 8)])

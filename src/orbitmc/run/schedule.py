@@ -9,6 +9,7 @@ LANES = 64  # chains of a pack
 PACKS = 4
 SWEEPS_PER_SAMPLE = 4  # recording costs most of a sweep; more often adds little
 WARM_UP_SHARE = 0.2
+LEAST_WARM_UP = 20  # samples, however short the run: starts still show in rare values before
 PILOT_SAMPLES = 400
 SAFETY = 1.2  # the pilot's own error is a few per cent
 
@@ -18,7 +19,8 @@ class Schedule:
     """Stop after `samples`, after `seconds`, or at a `standard_error`; exactly one is given.
 
     `spacing` steps lie between samples (four per variable unless set). `warm_up` samples are taken
-    first and thrown away; unless set, they are a fifth of the run.
+    first and thrown away; unless set, they are a fifth of the run, and twenty at least where the
+    number of samples is given.
 
     A standard error is reached in two stages: a pilot says how many samples are needed, then a
     run of that length is made and only its samples are used. Stopping when the error looks small
@@ -53,4 +55,4 @@ class Schedule:
         """Samples to throw away before that many are kept."""
         if self.warm_up is not None:
             return self.warm_up
-        return int(samples * WARM_UP_SHARE / (1 - WARM_UP_SHARE)) + 1
+        return max(LEAST_WARM_UP, int(samples * WARM_UP_SHARE / (1 - WARM_UP_SHARE)) + 1)
