@@ -40,6 +40,14 @@ def test_believed_numbers_are_right(kind, count):
     require_right([trust.answer(case, *run) for case in cases for run in RUNS])
 
 
+def test_a_seldom_entered_mode_is_slowly_left_and_stays_within_errors():
+    """A circle of friends who all smoke: once in ten thousand states, and then for ten samples."""
+    case = case_of("traps", 19)
+    assert case.family == "known_people"
+    one_run = [replace(case, number=seed) for seed in range(12)]
+    require_right([trust.answer(run, "lifted", 400) for run in one_run])
+
+
 def test_short_runs_forget_their_start_before_they_bound_rare_values():
     """A bound holds in 95 of 100 runs; so many misses have a chance below 1e-6 (binomial)."""
     cases = [case_of("rare values", number) for number in range(150)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
+APART = 10.0  # samples: so far apart, states of a chain count as independent for what is seldom
 RARE = 10.0  # / n is how often a value must occur to be known from n independent states
 
 
@@ -88,9 +89,10 @@ def statistics(
 def states_seen(
     probability: Floats, spread: Floats, chains: int, recorded: int, part_of: NDArray[np.int64]
 ) -> Floats:
-    """In how many independent states each row has been seen: at most in all that were recorded.
+    """In how many independent states each row has been seen: at most in one of `APART` recorded.
 
-    A spread as large as that of fewer independent values means fewer. A smaller spread does not
+    States that are seldom entered are also slowly left, and nobody knows how slowly before a chain
+    was there. A spread as large as that of fewer independent values means fewer. A smaller spread does not
     mean more: averages of conditional probabilities vary little until a rare state is met. A
     rare row tells nothing of this itself: it has been seen as often as the row of its part (rows
     with the same number in `part_of`) that was seen least; where all are rare, once per chain.
@@ -98,7 +100,7 @@ def states_seen(
     variance = probability * (1.0 - probability)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(spread > ROUNDING, variance / spread**2, np.inf)
-    size = np.clip(size, 1.0, chains * recorded)
+    size = np.clip(size, 1.0, chains * max(recorded / APART, 1.0))
     rare = is_rare(probability, size)
     least = np.full(int(part_of.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least, part_of[~rare], size[~rare])
@@ -120,17 +122,18 @@ def effective_size(probability: Floats, standard_error: Floats, states: Floats) 
 def interval(
     probability: Floats, size: Floats, states: Floats, degrees: int
 ) -> tuple[Floats, Floats]:
-    """Wilson's score interval with Student's quantile, wide enough for what was not seen.
+    """Wilson's score interval with Student's quantile; for rare values, wide enough for the unseen.
 
     States that none of n independent ones has shown have a probability of up to 3 / n together
-    (at a level of 95 %); the value may be certain in them, or impossible.
+    (at a level of 95 %); the value may be certain in them, or impossible. For other values the
+    standard error has room for them.
     """
     quantile = float(stdtrit(degrees, 0.5 + LEVEL / 2))
     shrink = quantile**2 / size
     centre = (probability + shrink / 2) / (1 + shrink)
     spread = np.sqrt(probability * (1 - probability) / size + shrink / (4 * size))
     half = quantile * spread / (1 + shrink)
-    unseen = UNSEEN / states
+    unseen = np.where(is_rare(probability, states), UNSEEN / states, 0.0)
     low = np.minimum(centre - half, probability * (1.0 - unseen))
     high = np.maximum(centre + half, probability + (1.0 - probability) * unseen)
     low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -87,6 +87,13 @@ def test_vectors_on_a_line_are_clustered_optimally():
     assert cost(vectors, labels) == pytest.approx(scale * least_cost(numbers, 3))
 
 
+def test_few_long_vectors_take_no_matrix_of_their_length():
+    rng = np.random.default_rng(5)
+    numbers, direction = rng.normal(size=3), rng.normal(size=1_000_000)
+    labels = clusters_of_vectors(numbers[:, None] * direction, 2)
+    assert cost(numbers, labels) == pytest.approx(least_cost(numbers, 2))
+
+
 def test_separated_clouds_are_found():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 4, 300)

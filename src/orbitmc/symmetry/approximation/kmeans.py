@@ -111,9 +111,11 @@ def _along_line(vectors: Floats) -> Floats | None:
     if not len(vectors):
         return np.zeros(0)
     centred = vectors - vectors.mean(axis=0)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    along: Floats = centred @ directions[:, -1]
-    off_line = np.abs(centred - along[:, None] * directions[:, -1]).max(initial=0.0)
+    length = np.sqrt((centred**2).sum(axis=1))
+    farthest = length.argmax()
+    direction = centred[farthest] / max(length[farthest], np.finfo(np.float64).tiny)
+    along: Floats = centred @ direction
+    off_line = np.abs(centred - along[:, None] * direction).max(initial=0.0)
     return along if off_line <= 1e-9 * (1 + np.abs(vectors).max()) else None
 
 
