@@ -92,10 +92,11 @@ def states_seen(
     """In how many independent states each row has been seen: at most in one of `APART` recorded.
 
     States that are seldom entered are also slowly left, and nobody knows how slowly before a chain
-    was there. A spread as large as that of fewer independent values means fewer. A smaller spread does not
-    mean more: averages of conditional probabilities vary little until a rare state is met. A
-    rare row tells nothing of this itself: it has been seen as often as the row of its part (rows
-    with the same number in `part_of`) that was seen least; where all are rare, once per chain.
+    was there. A spread as large as that of fewer independent values means fewer. A smaller spread
+    does not mean more: averages of conditional probabilities vary little until a rare state is
+    met. A rare row tells nothing of this itself: it has been seen as often as the row of its part
+    (rows with the same number in `part_of`) that was seen least; where all are rare, once per
+    chain.
     """
     variance = probability * (1.0 - probability)
     with np.errstate(divide="ignore", invalid="ignore"):
