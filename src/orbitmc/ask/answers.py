@@ -121,12 +121,15 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
 
 
 def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
-    """The kernel of a run, if it is MC-SAT; its files are loaded only where it may be."""
-    if decision.settings.method != "mcsat" and decision.kernel is None:
+    """The kernel of a run or its base, if it is MC-SAT; its files are loaded where it may be."""
+    named = (decision.settings.method, decision.settings.base)
+    if "mcsat" not in named and decision.kernel is None:
         return None
     from orbitmc.kernels.base.mcsat.mc_sat import MCSat
+    from orbitmc.kernels.combine.mixture import Mixture
 
-    return run.kernel if isinstance(run.kernel, MCSat) else None
+    base = run.kernel.first if isinstance(run.kernel, Mixture) else run.kernel
+    return base if isinstance(base, MCSat) else None
 
 
 def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:

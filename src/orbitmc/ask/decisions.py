@@ -37,7 +37,7 @@ class Decision:
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
     took. `prepared` are its conditionals, if the decision needed them already. It took so many
     `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
-    A `kernel` that was given is used as it is.
+    A `kernel` that was given is used as it is. `query` names the variables to report, if not all.
     """
 
     model: Model
@@ -50,6 +50,7 @@ class Decision:
     seconds: float = 0.0
     ruled_out: tuple[str, ...] = ()
     kernel: Kernel | None = None
+    query: tuple[str, ...] | None = None
 
 
 def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 
 from orbitmc.ask.decisions import price
 from orbitmc.ask.settings import Settings
@@ -11,12 +12,20 @@ from orbitmc.exact.plan import Plan
 from orbitmc.graph.model import Model
 
 
-def answer_exactly(model: Model, settings: Settings, plan: Plan) -> Marginals:
-    """Answer by elimination."""
+def answer_exactly(
+    model: Model, settings: Settings, plan: Plan, query: Sequence[str] | None = None
+) -> Marginals:
+    """Answer by elimination; marginals that no query names are not computed."""
     begun = time.perf_counter()
-    answer = eliminate(model.graph, memory=settings.memory, plan=plan)
+    wanted = [*model.index.values()] if query is None else _free(model, query)
+    answer = eliminate(model.graph, memory=settings.memory, plan=plan, wanted=wanted)
     seconds = time.perf_counter() - begun
     log_z = answer.log_z if math.isfinite(answer.log_z) else None
     about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
-    found = exact_marginals(model, answer.marginals, about)
+    found = exact_marginals(model, answer.marginals, about, wanted)
     return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
+
+
+def _free(model: Model, query: Sequence[str]) -> list[int]:
+    """The places of those variables of a query that are not observed."""
+    return [model.index[name] for name in query if name in model.index]

@@ -15,6 +15,7 @@ from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels.kernel import Kernel
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, budget_for
@@ -37,16 +38,17 @@ def by_exact_symmetries(
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
+    base: Kernel | None = None,
 ) -> ChosenKernel:
-    """Lifted MCMC: mix Gibbs with jumps along the model's own symmetries, never rejected.
+    """Lifted MCMC: mix a base chain with jumps along the model's own symmetries, never rejected.
 
-    Without any symmetry it is Gibbs.
+    The base chain is Gibbs unless another is given; without any symmetry there is only that.
     """
-    base = RandomScan(prepared)
+    base = RandomScan(prepared) if base is None else base
     found = automorphisms(model.graph, seconds=seconds)
     kernels = orbital_kernels(model.graph, prepared, found.group, symmetric=True)
     if not kernels:
-        return ChosenKernel(base, "the model has no symmetries: Gibbs alone")
+        return ChosenKernel(base, f"the model has no symmetries: {alone(base)}")
     pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
     return ChosenKernel(lifted(base, kernels, alpha=alpha), _in_words(found), pools)
 
@@ -61,17 +63,18 @@ def by_approximate_symmetries(
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     seconds: float = SECONDS,
+    base: Kernel | None = None,
 ) -> ChosenKernel:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
 
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
     is the paper's, or 0 (links stay as they are) where the model is too large for that.
     """
-    base = RandomScan(prepared)
+    base = RandomScan(prepared) if base is None else base
     symmetric, remark = _symmetrised(model, clusters, rank)
     exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
     if not exchanged.blocks:
-        words = "the approximation has no symmetries that are cheap to use: Gibbs alone"
+        words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
         return ChosenKernel(base, remark + words)
     kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
     return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
@@ -130,15 +133,17 @@ def by_generators(
     generators: Sequence[str],
     *,
     alpha: float = PAPER_WEIGHT,
+    base: Kernel | None = None,
 ) -> ChosenKernel:
-    """Mix Gibbs with jumps by generators that people typed; any are safe.
+    """Mix a base chain with jumps by generators that people typed; any are safe.
 
     Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
     """
     group = typed_group(model, generators)
     if group.is_trivial:
         raise InputError("the given generators move nothing: there is nothing to jump along")
-    kernel = lifted(RandomScan(prepared), [orbital(model.graph, prepared, group)], alpha=alpha)
+    base = RandomScan(prepared) if base is None else base
+    kernel = lifted(base, [orbital(model.graph, prepared, group)], alpha=alpha)
     count = len(group.start) - 1
     return ChosenKernel(
         kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps"
@@ -168,6 +173,11 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
     """
     clustered = cluster_weights(model, clusters)
     return low_rank(clustered, rank) if rank else clustered
+
+
+def alone(base: Kernel) -> str:
+    """What is left where there is nothing to jump along."""
+    return "Gibbs alone" if isinstance(base, RandomScan) else f"{type(base).__name__} alone"
 
 
 def _in_words(found: SymmetryReport) -> str:

@@ -28,7 +28,7 @@ def sampling_bytes(graph: FactorGraph, settings: Settings, kernel: Kernel | None
         memory = held_bytes(kernel.memory(graph, settings.lanes))
         beside = max(0, held_bytes(kernel) - conditionals_bytes(graph))
         shape = shape._replace(shared=beside, extra=memory)
-    elif settings.method == "mcsat":
+    elif "mcsat" in (settings.method, settings.base):
         from orbitmc.kernels.base.mcsat.slices import slice_bytes
 
         shape = shape._replace(extra=slice_bytes(graph))

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.ask.settings import Settings
-from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
@@ -44,7 +43,7 @@ def kernel_for(
     if settings.method == "lmh":
         return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
-        return _mcsat(model, settings)
+        return ChosenKernel(_mcsat(model, settings), "")
     kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
     return ChosenKernel(kernel, "")
 
@@ -52,14 +51,15 @@ def kernel_for(
 def _lifted(
     model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None
 ) -> ChosenKernel:
-    """Gibbs and jumps along exact symmetries; of a program, along renamings of its constants."""
+    """Jumps along exact symmetries; of a program, along renamings of its constants."""
+    base = base_chain(model, prepared, settings)
     if ground is not None:
         from orbitmc.ask.relational_lifting import by_renaming
 
-        return by_renaming(ground, model, prepared, alpha=_alpha(settings))
+        return by_renaming(ground, model, prepared, alpha=_alpha(settings), base=base)
     from orbitmc.ask.lifting import by_exact_symmetries
 
-    return by_exact_symmetries(model, prepared, alpha=_alpha(settings))
+    return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
 
 
 def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKernel:
@@ -70,8 +70,11 @@ def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKern
         return ChosenKernel(recipe_from(settings.moves).kernel(model, prepared), "")
     from orbitmc.ask.lifting import CLUSTERS, by_approximate_symmetries, by_generators
 
+    base = base_chain(model, prepared, settings)
     if settings.generators:
-        return by_generators(model, prepared, settings.generators, alpha=_alpha(settings))
+        return by_generators(
+            model, prepared, settings.generators, alpha=_alpha(settings), base=base
+        )
     return by_approximate_symmetries(
         model,
         prepared,
@@ -80,16 +83,21 @@ def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKern
         rank=settings.rank,
         max_moved=settings.max_moved,
         min_acceptance=settings.min_acceptance,
+        base=base,
     )
 
 
-def _mcsat(model: Model, settings: Settings) -> ChosenKernel:
+def base_chain(model: Model, prepared: Conditionals, settings: Settings) -> Kernel:
+    """What jumps are mixed with: Gibbs, MC-SAT, or a kernel that was given."""
+    if settings.base == "mcsat":
+        return _mcsat(model, settings)
+    return RandomScan(prepared) if isinstance(settings.base, str) else settings.base
+
+
+def _mcsat(model: Model, settings: Settings) -> Kernel:
     from orbitmc.kernels.base.mcsat.mc_sat import WAYS, mc_sat
 
-    slices = settings.slices or "walk"
-    if slices not in WAYS:
-        raise InputError(f"unknown slices {slices!r}; there are {', '.join(WAYS)}")
-    return ChosenKernel(mc_sat(model.graph, large=WAYS[slices]), "")
+    return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
 
 
 def _alpha(settings: Settings) -> float:

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 
 from orbitmc.ask.decisions import decide
-from orbitmc.ask.marginals import carry_out
+from orbitmc.ask.keeping import keeping
+from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.marginals import answered
+from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.columns import certain, joined
@@ -61,20 +64,31 @@ class MarkovLogic:
     def asked(self) -> QueryAtoms:
         return query_atoms(self.ground, self.patterns)
 
+    @asks
     @listening()
     def marginals(
         self,
         settings: Settings | None = None,
         *,
+        query: Query | None = None,
         watchers: Iterable[Watcher] = (),
-        **changes: Any,
+        **options: Unpack[Options],
     ) -> Marginals:
-        """How probable each atom is; settings as in `orbitmc.marginals`."""
+        """How probable each atom is; a query may ask about others than the program was read for."""
+        chosen, asked = with_options(settings, options), self.asking(query)
         try:
-            decision = decide(self.model, replace(settings or Settings(), **changes))
-            return self.in_atoms(carry_out(decision, watchers, self.ground))
+            with keeping(chosen) as keep:
+                decision = decide(self.model, chosen)
+                return asked.in_atoms(answered(decision, watchers, keep, self.ground))
         except ContradictionError as error:
             raise self.explained(error) from None
+
+    def asking(self, query: Query | None) -> "MarkovLogic":
+        """The same program, asked about other atoms."""
+        if query is None:
+            return self
+        text = query if isinstance(query, str) else ";".join(query)
+        return replace(self, patterns=read_query(text, self.ground.program))
 
     def explained(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""

@@ -35,15 +35,16 @@ def by_renaming(
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
+    base: Kernel | None = None,
 ) -> ChosenKernel:
-    """Lifted MCMC: mix Gibbs with renamings of constants that change nothing, never rejected.
+    """Lifted MCMC: mix a base chain with renamings that change nothing, never rejected.
 
     `model` is the one that `ground` means. The share `alpha` of all changes of variables is by
-    Gibbs: a swap of two constants changes many at once. Without interchangeable constants the
-    ground model may still have symmetries; those are used then.
+    the base chain: a swap of two constants changes many at once. Without interchangeable
+    constants the ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
-    base = RandomScan(prepared)
+    base = RandomScan(prepared) if base is None else base
     found = renamings(ground, seconds=seconds)
     swaps = constant_swaps(ground, found.classes)
     rest = _rest(ground, model, found)
@@ -52,7 +53,7 @@ def by_renaming(
         kernels.append(renaming(model.graph, prepared, swaps, symmetric=True))
     kernels += orbital_kernels(model.graph, prepared, rest, symmetric=True)
     if not kernels:
-        return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds)
+        return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds, base=base)
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
     return ChosenKernel(kernel, about, _pools(ground, found, rest))

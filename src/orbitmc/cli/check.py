@@ -4,8 +4,19 @@ import json as json_module
 from typing import TYPE_CHECKING
 
 from orbitmc.cli.session.exits import verb
-from orbitmc.cli.session.options import MEMORY, Debug, EvidenceList, Json, Memory, ModelFile, Query
+from orbitmc.cli.session.options import (
+    MEMORY,
+    Debug,
+    EvidenceList,
+    HelpAll,
+    Json,
+    Memory,
+    ModelFile,
+    More,
+    Query,
+)
 from orbitmc.cli.session.questions import LogicOptions, read_question
+from orbitmc.cli.session.settable import assigned
 
 if TYPE_CHECKING:
     from orbitmc.report.inspection import Overview
@@ -16,14 +27,17 @@ def check(
     model: ModelFile,
     evidence: EvidenceList = None,
     query: Query = None,
+    more: More = None,
     memory: Memory = MEMORY,
     json: Json = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.report.inspection import overview
 
-    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
+    logic = LogicOptions(query=query, **assigned("check", more))
+    asked = read_question(model, evidence, memory, logic).model
     found = overview(asked, memory=memory)
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))

@@ -2,22 +2,26 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orbitmc.cli.session.exits import INTERRUPTED, say, verb
+from orbitmc.cli.session.help import BUDGET, OUTPUT
 from orbitmc.cli.session.options import (
     MEMORY,
     Debug,
     EvidenceList,
+    HelpAll,
     Memory,
     ModelFile,
+    More,
     Query,
     Quiet,
     Seed,
 )
 from orbitmc.cli.session.questions import LogicOptions, read_question
+from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,38 +42,53 @@ def compare(
         str,
         typer.Option(metavar="NAMES", help="Which to compare: gibbs, lifted, lmh, mcsat."),
     ] = "gibbs,lifted,lmh",
-    seconds: Annotated[float, typer.Option(help="Of each run.")] = 30.0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many runs of each method.")] = 5,
+    seconds: Annotated[
+        float, typer.Option(metavar="X", help="Of each run.", rich_help_panel=BUDGET)
+    ] = 30.0,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="How many runs of each method.", rich_help_panel=BUDGET
+        ),
+    ] = 5,
     seed: Seed = 0,
     truth_seconds: Annotated[
         float | None,
         typer.Option(
+            metavar="X",
             help="Of each of the two runs that stand in for exact marginals.",
             show_default="four times --seconds",
+            rich_help_panel=BUDGET,
         ),
     ] = None,
-    estimator: Annotated[
-        Literal["rao-blackwell", "values"],
-        typer.Option(help="Average conditional probabilities, or count values."),
-    ] = "rao-blackwell",
+    more: More = None,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FOLDER", help="Where curves and figure go."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            help="Where curves and figure go.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = Path("comparison"),
     memory: Memory = MEMORY,
     quiet: Quiet = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Measure error against time of several methods, and draw it."""
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
-    _require(names, seconds, output)
+    given = assigned("compare", more)
+    estimator = given.pop("estimator", "rao-blackwell")
+    _require(names, seconds, output, estimator)
     from orbitmc.cli.session.compiling import Compiling
     from orbitmc.compare.error_against_time import error_curves
     from orbitmc.compare.figures import FigureFiles
     from orbitmc.compare.reference import reference_of
     from orbitmc.compare.samplers import by_method, prepared_sampler
 
-    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
+    asked = read_question(model, evidence, memory, LogicOptions(query=query, **given)).model
     samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = truth_seconds or TRUTH_SHARE * seconds
     with Compiling(quiet=quiet):
@@ -104,8 +123,12 @@ def compare(
     return INTERRUPTED if interrupted else 0
 
 
-def _require(names: Sequence[str], seconds: float, output: Path) -> None:
+def _require(names: Sequence[str], seconds: float, output: Path, estimator: str) -> None:
     """Refuse what makes no sense before anything is read."""
+    if estimator == "orbits":
+        raise InputError(
+            "runs that are compared average over no orbits: say rao-blackwell or values"
+        )
     if not names:
         raise InputError("name at least one method to compare")
     if not seconds > 0:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orbitmc.cli.session.exits import NOT_CONVERGED, say, verb
-from orbitmc.cli.session.options import Debug, Seed, Threads
+from orbitmc.cli.session.help import BUDGET
+from orbitmc.cli.session.options import Debug, Seed
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -17,9 +18,11 @@ SIDE, COUPLING, FIELD, FIELD_SEED, SHOWN = 12, 0.3, 0.3, 1, 12
 
 @verb
 def demo(
-    samples: Annotated[int, typer.Option(min=1, help="Samples in every chain.")] = 2_000,
+    samples: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Samples in every chain.", rich_help_panel=BUDGET),
+    ] = 2_000,
     seed: Seed = 1,
-    threads: Threads = None,
     debug: Debug = False,
 ) -> int:
     """Sample a built-in model, the true answer beside the estimate."""
@@ -29,7 +32,7 @@ def demo(
 
     model = demo_model()
     marginals(model, method="gibbs", samples=1, warm_up=0)  # compiles; what follows is timed
-    estimate = marginals(model, method="gibbs", samples=samples, seed=seed, threads=threads)
+    estimate = marginals(model, method="gibbs", samples=samples, seed=seed)
     truth = marginals(model, method="exact")
     _show(estimate, truth)
     say(doing(estimate))

@@ -7,20 +7,19 @@ import typer
 
 from orbitmc.cli.session.answers import require_writable
 from orbitmc.cli.session.exits import say, verb
+from orbitmc.cli.session.help import OUTPUT
 from orbitmc.cli.session.options import (
     MEMORY,
-    Closed,
     Debug,
-    DialectOption,
     EvidenceList,
-    MaxGroundings,
-    MeaningOption,
+    HelpAll,
     Memory,
-    Opened,
+    More,
     Query,
     Quiet,
 )
 from orbitmc.cli.session.questions import LogicOptions, is_logic, read_question
+from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 
 
@@ -42,26 +41,22 @@ def ground(
             metavar="FILE",
             help="Write the model: .uai or .json, also with .gz.",
             show_default="only say its size",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     evidence: EvidenceList = None,
     query: Query = None,
-    opened: Opened = None,
-    closed: Closed = None,
-    dialect: DialectOption = "alchemy",
-    weights: MeaningOption = "formula",
-    max_groundings: MaxGroundings = None,
+    more: More = None,
     memory: Memory = MEMORY,
     quiet: Quiet = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Write the plain model that a program's groundings make."""
     require_writable(output)
     if not is_logic(program):
         raise InputError("a program has the suffix .mln", source=str(program))
-    options = LogicOptions(
-        query, tuple(opened or ()), tuple(closed or ()), dialect, weights, max_groundings
-    )
+    options = LogicOptions(query=query, **assigned("ground", more))
     asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, options)
     if output is not None:
         from orbitmc.formats.registry import write

@@ -8,15 +8,17 @@ import typer
 
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.cli.session.help import BUDGET, OUTPUT, QUESTION
 from orbitmc.cli.session.options import (
     MEMORY,
     Debug,
-    DialectOption,
-    MaxGroundings,
+    HelpAll,
     Memory,
+    More,
     Quiet,
     Seed,
 )
+from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.locks import owned
 
@@ -34,7 +36,7 @@ def learn(
         Path,
         typer.Argument(
             metavar="PROGRAM",
-            help="A Markov logic program; formulas may go without weights.",
+            help="A program; weights may be missing.",
             show_default=False,
         ),
     ],
@@ -42,7 +44,7 @@ def learn(
         list[Path],
         typer.Argument(
             metavar="DATABASE",
-            help="What is true, each in a world of its own; what is not listed is false.",
+            help="What is true, each in a world of its own.",
             show_default=False,
         ),
     ],
@@ -52,15 +54,16 @@ def learn(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write the learned program; .gz packs it.",
+            help="Where to write the learned program.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ],
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
         typer.Option(
-            help="pseudo explains all atoms by pseudo-likelihood; conditional only those of the "
-            "query, given the rest; discriminative the same by likelihood, with chains.",
+            help="pseudo explains all atoms, conditional those of the query given the rest, "
+            "discriminative the same with chains.",
             show_default="conditional with a query, else pseudo",
         ),
     ] = None,
@@ -70,8 +73,9 @@ def learn(
             "-q",
             "--query",
             metavar="NAMES",
-            help="Predicates to predict from all others, as in Smokes,Cancer.",
+            help="Predicates to predict, as in Smokes,Cancer.",
             show_default=False,
+            rich_help_panel=QUESTION,
         ),
     ] = None,
     prior: Annotated[
@@ -83,14 +87,22 @@ def learn(
     ] = "newton",
     iterations: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop after so many.", show_default="1000; discriminative 200"),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Stop after so many.",
+            show_default="1000, 200 with chains",
+            rich_help_panel=BUDGET,
+        ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Stop after so long.", show_default=False)
+        float | None,
+        typer.Option(
+            metavar="X", help="Stop after so long.", show_default=False, rich_help_panel=BUDGET
+        ),
     ] = None,
     seed: Seed = 0,
-    dialect: DialectOption = "alchemy",
-    max_groundings: MaxGroundings = None,
+    more: More = None,
     memory: Memory = MEMORY,
     checkpoint: Annotated[
         Path | None,
@@ -98,15 +110,18 @@ def learn(
             metavar="FILE",
             help="Keep learning here; the same command goes on from it.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     quiet: Quiet = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
     require_other(output, databases)
     require_writable(checkpoint)
+    given = assigned("learn", more)
     from orbitmc.cli.session.compiling import Compiling
     from orbitmc.formats.writing import write_text
     from orbitmc.logic.databases.evidence import read_databases
@@ -125,9 +140,10 @@ def learn(
         iterations=iterations,
         seconds=seconds,
         optimiser=optimiser,
-        max_groundings=max_groundings or MOST_GROUNDINGS,
+        max_groundings=given.get("max_groundings", MOST_GROUNDINGS),
         memory=memory,
     )
+    dialect = given.get("dialect", "alchemy")
     read = read_program(program, dialect=dialect, learning=True, memory=memory)
     worlds = [one for path in databases for one in read_databases(path, read, memory=memory)]
     if not quiet:

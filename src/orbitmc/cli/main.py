@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, TextIO
 
 import typer
@@ -15,6 +16,7 @@ from orbitmc.cli.infer import infer
 from orbitmc.cli.learn import learn
 from orbitmc.cli.resume import resume
 from orbitmc.cli.session.exits import unwritten
+from orbitmc.cli.session.help import Verb
 from orbitmc.cli.symmetry import symmetry
 from orbitmc.version import __version__
 
@@ -30,8 +32,22 @@ app = typer.Typer(
     rich_markup_mode=None,  # its three columns leave too little room for words at 80 letters
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (infer, compare, symmetry, check, convert, ground, learn, resume, demo):
-    app.command()(verb)
+SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers.mln examples/smokers.db"
+VERBS: dict[Callable[..., None], str] = {
+    infer: f"orbitmc infer {SPRINKLER} -e grass=wet -q rain,season --seconds 5",
+    compare: f"orbitmc compare {SPRINKLER} --methods gibbs,lmh --seconds 2 --seeds 2",
+    symmetry: "orbitmc symmetry examples/ring.uai --exact-only",
+    check: f"orbitmc check {SPRINKLER} -e grass=wet",
+    convert: f"orbitmc convert {SPRINKLER} sprinkler.uai",
+    ground: f"orbitmc ground {SMOKERS} -o smokers.uai",
+    learn: f"orbitmc learn {SMOKERS} -o learned.mln",
+    resume: "orbitmc resume sprinkler.run",
+    demo: "orbitmc demo --seed 2",
+}
+"""Each with an example."""
+
+for verb, example in VERBS.items():
+    app.command(cls=Verb, epilog=example)(verb)
 
 
 def _print_version(asked: bool) -> None:

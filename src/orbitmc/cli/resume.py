@@ -7,17 +7,19 @@ import typer
 
 from orbitmc.cli.session.answers import deliver, require_output
 from orbitmc.cli.session.exits import verb
+from orbitmc.cli.session.help import QUESTION
 from orbitmc.cli.session.options import (
     MEMORY,
-    CheckpointEvery,
     Debug,
+    HelpAll,
     Json,
     Memory,
+    More,
     Output,
     Quiet,
-    Threads,
 )
-from orbitmc.cli.session.records import ask_again, kernel_settings, ruled_out_methods
+from orbitmc.cli.session.records import ask_again
+from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.locks import owned
 
 
@@ -29,45 +31,43 @@ def resume(
     ],
     model: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Where the model is now.", show_default="where it was"),
+        typer.Option(
+            metavar="MODEL",
+            help="Where the model is now.",
+            show_default="where it was",
+            rich_help_panel=QUESTION,
+        ),
     ] = None,
-    threads: Threads = None,
+    more: More = None,
     memory: Memory = MEMORY,
-    checkpoint_every: CheckpointEvery = None,
     json: Json = False,
     output: Output = None,
     quiet: Quiet = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
-    from orbitmc.ask.answers import answer, averaged_group
-    from orbitmc.ask.decisions import Decision
-    from orbitmc.ask.methods import kernel_for
+    given = assigned("resume", more)
+    from orbitmc.ask.query import only
+    from orbitmc.ask.resuming import go_on, kept_query, kept_settings
     from orbitmc.cli.session.sampling import Session
-    from orbitmc.estimate.marginals import with_warnings
-    from orbitmc.graph.conditionals.conditionals import conditionals
-    from orbitmc.graph.weights.hardening import hardened
     from orbitmc.run.kept.checkpoint import load
-    from orbitmc.run.sampler import proceed
 
     with owned(run):
         kept = load(run, memory=memory)
-        question = dict(kept.question)
-        again = ask_again(question, model, memory, str(run))
-        firm = hardened(again.model)
-        asked = firm.model
-        prepared = conditionals(asked.graph)
-        settings = kernel_settings(question, str(run))
-        ruled_out = ruled_out_methods(question, str(run))
-        chosen = kernel_for(asked, prepared, settings, again.ground)
-        group = averaged_group(asked, settings)
-        going = kept.restore(asked.graph, chosen.kernel, prepared, group, memory=memory)
-        with Session(quiet, run, checkpoint_every, question) as session:
-            done = proceed(going, threads=threads, watchers=session.watchers)
-            reason = f"a run resumed from {run.name}"
-            decision = Decision(asked, settings, reason, ruled_out=ruled_out)
-            found = answer(done, decision, chosen)
-        found = with_warnings(found, firm.remarks)
-        code = deliver(again.in_words(found), json=json, output=output, quiet=quiet)
+        kept_settings(kept.question, str(run))
+        again = ask_again(kept.question, model, memory, str(run))
+        names = None if again.ground else kept_query(kept, again.model)
+        with Session(quiet, run, given.get("checkpoint_every"), kept.question) as session:
+            found = go_on(
+                kept,
+                again.model,
+                again.ground,
+                threads=given.get("threads"),
+                memory=memory,
+                watchers=session.watchers,
+            )
+        found = again.in_words(only(found, names))
+        code = deliver(found, json=json, output=output, quiet=quiet)
         return code or session.exit_code

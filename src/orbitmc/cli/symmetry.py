@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbitmc.cli.session.exits import verb
+from orbitmc.cli.session.help import BUDGET
 from orbitmc.cli.session.options import (
     MEMORY,
     Debug,
     EvidenceList,
     Generators,
+    HelpAll,
     Json,
     Memory,
     ModelFile,
+    More,
     Query,
 )
 from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
+from orbitmc.cli.session.settable import assigned
 
 if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import SymmetryOverview
@@ -32,7 +36,9 @@ def symmetry(
     values: Annotated[
         bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
     ] = False,
-    seconds: Annotated[float, typer.Option(help="Stop looking after so long.")] = 10.0,
+    seconds: Annotated[
+        float, typer.Option(metavar="X", help="Stop looking after so long.", rich_help_panel=BUDGET)
+    ] = 10.0,
     generators: Generators = None,
     approximate: Annotated[
         bool,
@@ -41,9 +47,11 @@ def symmetry(
             help="Also try approximations, and how often the model would accept their jumps.",
         ),
     ] = True,
+    more: More = None,
     memory: Memory = MEMORY,
     json: Json = False,
     debug: Debug = False,
+    help_all: HelpAll = False,
 ) -> int:
     """Show the symmetries of a model, and what approximations add.
 
@@ -52,7 +60,8 @@ def symmetry(
     from orbitmc.cli.session.compiling import Compiling
     from orbitmc.compare.symmetry_report import symmetry_overview
 
-    asked = read_question(model, evidence, memory, LogicOptions(query=query)).model
+    logic = LogicOptions(query=query, **assigned("symmetry", more))
+    asked = read_question(model, evidence, memory, logic).model
     with Compiling():
         found = symmetry_overview(
             asked,

@@ -105,10 +105,17 @@ class Marginals(Mapping[str, Marginal]):
         return pd.DataFrame(rows, columns=["variable", "value", *columns, "verdict"])
 
 
-def exact_marginals(model: Model, probabilities: Sequence[Floats], about: About) -> Marginals:
-    """Dress exact probabilities of the free variables, in the model's order, as an answer."""
+def exact_marginals(
+    model: Model,
+    probabilities: Sequence[Floats],
+    about: About,
+    variables: Sequence[int] | None = None,
+) -> Marginals:
+    """Dress exact probabilities of some free variables, or of all in order, as an answer."""
+    chosen = range(len(model.names)) if variables is None else variables
     flat = np.concatenate([np.zeros(0), *probabilities])
-    found = certain(model.names, model.values, flat, EXACT)
+    names, values = [model.names[v] for v in chosen], [model.values[v] for v in chosen]
+    found = certain(names, values, flat, EXACT)
     _require_numbers(found)
     return Marginals(_complete(model, found), about)
 
@@ -227,14 +234,15 @@ def _require_numbers(found: Columns) -> None:
 
 def _complete(model: Model, found: Columns) -> Columns:
     """Put observed variables back in their places."""
-    if model.order == model.names:
+    if model.order == tuple(found.names):
         return found
     seen = model.observed.values()
     indicators = [np.eye(len(one.values))[one.value] for one in seen]
     flat = np.concatenate([np.zeros(0), *indicators])
     observed = certain(list(model.observed), [one.values for one in seen], flat, OBSERVED)
     everything = joined([found, observed])
-    return everything.taken(np.array([everything.index[name] for name in model.order]))
+    known = [everything.index[name] for name in model.order if name in everything.index]
+    return everything.taken(np.array(known, dtype=np.int64))
 
 
 def with_warnings(found: Marginals, said: Iterable[str]) -> Marginals:

@@ -7,7 +7,7 @@ impossible stays impossible.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,11 +27,17 @@ from orbitmc.machine.text import MEMORY
 
 
 def marginals(
-    graph: FactorGraph, *, memory: int = MEMORY, plan: Plan | None = None, seconds: float = 5.0
+    graph: FactorGraph,
+    *,
+    memory: int = MEMORY,
+    plan: Plan | None = None,
+    seconds: float = 5.0,
+    wanted: Sequence[int] | None = None,
 ) -> ExactAnswer:
     """Give every marginal and log Z, exactly; refuses when more than `memory` bytes are needed.
 
-    A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`.
+    A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`. If
+    only some variables are `wanted`, only their marginals are computed and given, in that order.
     """
     plan = plan or predict(graph, memory=memory, seconds=seconds)
     if plan.bytes > memory:
@@ -39,11 +45,12 @@ def marginals(
             f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
             f"the limit is {memory / 2**30:.3g} GiB"
         )
-    log_z, found = _eliminate(plan)
-    return ExactAnswer(log_z, _over_all_values(plan.problem, found))
+    chosen = range(graph.variables) if wanted is None else wanted
+    log_z, found = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
+    return ExactAnswer(log_z, _over_all_values(plan.problem, found, chosen))
 
 
-def _eliminate(plan: Plan) -> tuple[float, list[Floats]]:
+def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
     sizes = plan.problem.sizes
     problem = replace(plan.problem, constant=0.0)
@@ -52,17 +59,20 @@ def _eliminate(plan: Plan) -> tuple[float, list[Floats]]:
         held = dict(zip(plan.cutset, values, strict=True))
         try:
             passes = _Passes(hold(problem, held), plan.tree, plan.regions)
-            parts.append(Part(held, passes.up(), passes.down()))
+            parts.append(Part(held, passes.up(), passes.down(wanted)))
         except ContradictionError:
             continue
     log_z, found = mixed(parts, sizes)
     return exact_sum([plan.problem.constant, log_z]), found
 
 
-def _over_all_values(problem: Problem, found: list[Floats]) -> tuple[Floats, ...]:
+def _over_all_values(
+    problem: Problem, found: list[Floats], wanted: Sequence[int]
+) -> tuple[Floats, ...]:
     """Give impossible values probability 0, and decided variables certainty."""
     result = []
-    for variable, place in enumerate(problem.place):
+    for variable in wanted:
+        place = problem.place[variable]
         whole = np.zeros(problem.cardinality[variable])
         whole[problem.possible[variable]] = found[place] if place >= 0 else 1.0
         result.append(floats(whole))
@@ -92,16 +102,33 @@ class _Passes:
                         del self.messages[child]
         return exact_sum(taken_off)
 
-    def down(self) -> list[Floats]:
-        """Give the marginal of every variable, region by region from the roots."""
-        found: list[Floats] = [np.empty(0)] * len(self.tree.sizes)
+    def down(self, wanted: Iterable[int]) -> list[Floats]:
+        """Give the marginals that are wanted, region by region from the roots; zeros elsewhere."""
+        found: list[Floats] = [np.zeros(size) for size in self.tree.sizes]
+        needed = self._above(wanted)
         for region in self.regions:
             for variable in region.buckets:
-                if variable not in self.messages:
+                if variable not in self.messages and not needed.isdisjoint(region.buckets):
                     self._send(variable)
             for variable in reversed(region.buckets):
-                found[variable] = self._receive(variable)
+                if variable in needed:
+                    found[variable] = self._receive(variable)
+                else:
+                    self._forget(variable)
         return found
+
+    def _above(self, wanted: Iterable[int]) -> set[int]:
+        """Buckets from the roots to those that are wanted; decided variables have none."""
+        found: set[int] = set()
+        for variable in wanted:
+            while variable >= 0 and variable not in found:
+                found.add(variable)
+                variable = self.tree.parent[variable]
+        return found
+
+    def _forget(self, variable: int) -> None:
+        self.messages.pop(variable, None)
+        self.beliefs.pop(variable, None)
 
     def _terms(self, bucket: Bucket) -> list[Term]:
         """What is added up in a bucket: factors and messages, small ones a few at a time."""

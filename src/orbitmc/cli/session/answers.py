@@ -68,16 +68,6 @@ def require_writable(path: Path | None) -> None:
         raise InputError(f"the folder {str(path.parent)!r} is not writable", source=str(path))
 
 
-def require_new_run(path: Path | None) -> None:
-    """Refuse to write a run over an earlier one, or over anything else."""
-    if path is not None and path.exists():
-        raise InputError(
-            "this file is there already: `orbitmc resume` goes on with a run that was kept, "
-            "another name begins a new one",
-            source=str(path),
-        )
-
-
 def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
     """Refuse to write over what the same command reads."""
     if path is not None and path.exists():

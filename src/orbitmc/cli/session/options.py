@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION, show_everything
+
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MODEL_HELP = "A model: .uai, .bif, .xmlbif, .json, or a program: .mln."
 
 
 def size_in_bytes(words: str) -> int:
@@ -22,20 +25,18 @@ def size_in_bytes(words: str) -> int:
     return size
 
 
-ModelFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model: .uai, .bif, .xmlbif, .json, or a program: .mln; also with .gz.",
-        show_default=False,
-    ),
-]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
 OptionalModelFile = Annotated[
+    Path | None, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)
+]
+ProgramFile = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model: .uai, .bif, .xmlbif, .json, or a program: .mln; also with .gz.",
-        show_default=False,
+    typer.Option(
+        "-i",
+        metavar="PROGRAM",
+        help="The same as MODEL, as Alchemy has it.",
+        hidden=True,
+        rich_help_panel=QUESTION,
     ),
 ]
 EvidenceList = Annotated[
@@ -44,9 +45,20 @@ EvidenceList = Annotated[
         "-e",
         "--evidence",
         metavar="EVIDENCE",
-        help="NAME=VALUE, a .evid or JSON file; for programs a .db file or an atom. May be "
-        "repeated.",
+        help="NAME=VALUE, an atom, or a file; may be repeated.",
         show_default=False,
+        rich_help_panel=QUESTION,
+    ),
+]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        "-q",
+        "--query",
+        metavar="NAMES",
+        help="What to report: A,B or Smokes,Friends(Anna,x).",
+        show_default=False,
+        rich_help_panel=QUESTION,
     ),
 ]
 Query = Annotated[
@@ -56,57 +68,84 @@ Query = Annotated[
         "--query",
         metavar="ATOMS",
         help="Atoms to ask a program about: Smokes,Friends(Anna,x).",
-        show_default="all that are not known",
-    ),
-]
-Opened = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--open",
-        metavar="PREDICATE",
-        help="Unlisted atoms are unknown; may be repeated.",
         show_default=False,
+        rich_help_panel=QUESTION,
     ),
 ]
-Closed = Annotated[
-    list[str] | None,
+MethodName = Annotated[
+    Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"],
     typer.Option(
-        "--closed",
-        metavar="PREDICATE",
-        help="Unlisted atoms are false; may be repeated.",
-        show_default=False,
+        help="auto is exact where that is affordable; lifted jumps along exact symmetries, lmh "
+        "along approximate ones.",
+        rich_help_panel=METHOD,
     ),
-]
-DialectOption = Annotated[
-    Literal["alchemy", "pracmln", "tuffy"],
-    typer.Option("--dialect", help="How the program is written."),
-]
-MeaningOption = Annotated[
-    Literal["formula", "alchemy"],
-    typer.Option(
-        "--weights", help="What a program's weights are paid for: formulas, or their clauses."
-    ),
-]
-MaxGroundings = Annotated[
-    int | None,
-    typer.Option(min=1, help="Refuse a program with more groundings.", show_default="100 million"),
 ]
 Generators = Annotated[
     list[str] | None,
     typer.Option(
         "-g",
         "--generators",
-        "--generator",
         metavar="CYCLES",
-        help="Your own, as '(A B)(C D)', or a file with one in each line; may be repeated. Any "
-        "permutation is safe to jump by, or to average over.",
+        help="Your own symmetries, as '(A B)(C D)', or a file of them; may be repeated, any is "
+        "safe.",
         show_default=False,
+        rich_help_panel=METHOD,
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
-Threads = Annotated[
+More = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Other settings: see --help-all.",
+        show_default=False,
+        rich_help_panel=METHOD,
+    ),
+]
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        help="Show all options and settings.",
+        is_eager=True,
+        callback=show_everything,
+        expose_value=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar="X",
+        help="Answer within so long, compiling apart.",
+        show_default="10",
+        rich_help_panel=BUDGET,
+    ),
+]
+Samples = Annotated[
     int | None,
-    typer.Option(min=1, help="Cores to use; changes no number.", show_default="all"),
+    typer.Option(
+        metavar="N",
+        help="Or: record so many samples in every chain.",
+        show_default=False,
+        rich_help_panel=BUDGET,
+    ),
+]
+StandardError = Annotated[
+    float | None,
+    typer.Option(
+        "--error",
+        metavar="X",
+        help="Or: sample until standard errors are about this.",
+        show_default=False,
+        rich_help_panel=BUDGET,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="The same seed gives the same samples.", rich_help_panel=BUDGET
+    ),
 ]
 Memory = Annotated[
     int,
@@ -115,29 +154,51 @@ Memory = Annotated[
         metavar="SIZE",
         help="Refuse what would take more; 512M, 4G.",
         show_default="4G",
+        rich_help_panel=BUDGET,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
+]
 Output = Annotated[
     Path | None,
     typer.Option(
         "-o",
         "--output",
         metavar="FILE",
-        help="Write the answer to a file instead: .MAR, .json or .csv, also with .gz.",
+        help="Write the answer to a file: .MAR, .json or .csv.",
         show_default=False,
+        rich_help_panel=OUTPUT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no remarks.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where a bug struck.", hidden=True)]
-CheckpointEvery = Annotated[
-    float | None,
+Results = Annotated[
+    Path | None,
     typer.Option(
-        min=0.0,
-        metavar="SECONDS",
-        help="How often to write the checkpoint.",
-        show_default="30, less often if that is slow",
+        "-r",
+        "--results",
+        metavar="FILE",
+        help="Write lines `Atom probability`, as Alchemy does.",
+        show_default=False,
+        hidden=True,
+        rich_help_panel=OUTPUT,
     ),
+]
+CheckpointFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep the run here, for `orbitmc resume`.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="No progress, no remarks.", rich_help_panel=OUTPUT)
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Show where a bug struck.", hidden=True, rich_help_panel=OUTPUT),
 ]
 
 MEMORY = 4 * 2**30

@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from orbitmc.errors import ContradictionError, InputError
+from orbitmc.machine.settings import setting
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -21,11 +22,22 @@ class LogicOptions:
     """What only programs need: the query, the world, and how to read them."""
 
     query: str | None = None
-    opened: Sequence[str] = ()
-    closed: Sequence[str] = ()
-    dialect: Any = "alchemy"
-    meaning: Any = "formula"
-    max_groundings: int | None = None
+    opened: Sequence[str] = setting(
+        (), "Predicates of a program whose unlisted atoms are unknown, with commas between."
+    )
+    closed: Sequence[str] = setting(
+        (), "Predicates of a program whose unlisted atoms are false, with commas between."
+    )
+    dialect: Literal["alchemy", "pracmln", "tuffy"] = setting(
+        "alchemy", "How a program is written."
+    )
+    meaning: Literal["formula", "alchemy"] = setting(
+        "formula",
+        "What a program's weights are paid for: formulas, or their clauses as in Alchemy.",
+    )
+    max_groundings: int | None = setting(
+        None, "Refuse a program with more groundings.", unset="100 million", least=1
+    )
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,7 @@ class Question:
     in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
     explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
     remarks: Sequence[str] = field(default=())
+    query: tuple[str, ...] | None = None
 
 
 def is_logic(path: Path) -> bool:
@@ -48,24 +61,36 @@ def is_logic(path: Path) -> bool:
 
 
 def read_question(
-    path: Path, pieces: Sequence[str] | None, memory: int, logic: LogicOptions | None = None
+    path: Path,
+    pieces: Sequence[str] | None,
+    memory: int,
+    logic: LogicOptions | None = None,
+    query: str | None = None,
 ) -> Question:
-    """Read a model, or a program, with all pieces of evidence."""
+    """Read a model, or a program, with all pieces of evidence; a `query` names its variables."""
     if is_logic(path):
         return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
     if logic is not None and logic != LogicOptions():
         raise InputError(
-            "--query, --open, --closed, --dialect, --weights and --max-groundings belong to "
-            "Markov logic programs (.mln)",
-            source=str(path),
+            f"{_named(logic)} belongs to Markov logic programs (.mln)", source=str(path)
         )
+    from orbitmc.ask.query import asked_names, names_in
     from orbitmc.formats.evidence import merged_evidence, read_evidence
     from orbitmc.formats.registry import read
 
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = merged_evidence(found, model)
-    return Question(model.given(seen), {"model": str(path.resolve()), "evidence": dict(seen)})
+    names = None if query is None else asked_names(names_in(query, model), model)
+    record = {"model": str(path.resolve()), "evidence": dict(seen)}
+    return Question(model.given(seen), record, query=names)
+
+
+def _named(logic: LogicOptions) -> str:
+    """An option that was set."""
+    plain = LogicOptions()
+    changed = [name for name in asdict(logic) if getattr(logic, name) != getattr(plain, name)]
+    return "--query" if changed[0] == "query" else f"the setting {changed[0]}"
 
 
 def logic_question(
@@ -123,7 +148,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     from orbitmc.formats.json.strict_json import parse_json
     from orbitmc.machine.text import MEMORY, Text, read_text
 
-    text = Text("--moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
+    text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
     found = parse_json(text, memory=MEMORY)
     moves = found.get("moves", found) if isinstance(found, dict) else None
     if not isinstance(moves, dict):

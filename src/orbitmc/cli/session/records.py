@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orbitmc.cli.session.questions import LogicOptions, Question, logic_question
 from orbitmc.errors import InputError
@@ -13,33 +13,11 @@ from orbitmc.machine.records import (
     Check,
     checked,
     is_count,
-    is_number,
-    is_object,
     is_positive,
     is_text,
     list_of,
-    one_of,
     or_none,
 )
-
-if TYPE_CHECKING:
-    from orbitmc.ask.settings import Settings
-
-METHODS = ("exact", "gibbs", "mcsat", "lifted", "lmh")
-
-KERNEL: Mapping[str, Check] = {
-    "method": one_of(*METHODS[1:]),
-    "scan": or_none(one_of("systematic", "random")),
-    "slices": or_none(one_of("walk", "samplesat")),
-    "estimator": one_of("rao-blackwell", "values", "orbits"),
-    "alpha": or_none(is_number),
-    "clusters": or_none(is_positive),
-    "rank": or_none(is_count),
-    "max_moved": or_none(is_positive),
-    "min_acceptance": or_none(is_number),
-    "moves": or_none(is_object),
-    "generators": list_of(is_text),
-}
 
 LOGIC: Mapping[str, Check] = {
     "query": or_none(is_text),
@@ -63,25 +41,6 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
     from orbitmc.formats.registry import read
 
     return Question(read(path, memory=memory).given(evidence), record)
-
-
-def kernel_settings(record: Mapping[str, Any], source: str) -> "Settings":
-    """The settings that decide which kernel a run uses."""
-    from orbitmc.ask.settings import Settings
-
-    with _said_of(source):
-        settings = Settings(**checked(record.get("kernel"), KERNEL, "way of sampling"))
-        settings.require_use()
-    return settings
-
-
-def ruled_out_methods(record: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    """Methods that were found not to answer the question, or to take too long."""
-    found = record.get("ruled_out", [])
-    with _said_of(source):
-        if not list_of(one_of(*METHODS))(found):
-            raise InputError("it rules out methods that we do not know")
-    return tuple(found)
 
 
 @contextmanager

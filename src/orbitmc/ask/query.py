@@ -1,0 +1,44 @@
+"""Which variables of a model a question is about."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.estimate.marginals import Marginals
+from orbitmc.graph.model import Model
+from orbitmc.machine.text import suggestion
+
+Query = Sequence[str] | str
+"""One name, or several."""
+
+
+def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
+    """The variables that a query names, each once; None where all are asked about."""
+    if query is None:
+        return None
+    named = [query] if isinstance(query, str) else list(query)
+    if not named:
+        raise InputError("the query is empty: name at least one variable")
+    known = set(model.order)
+    for name in named:
+        if name not in known:
+            raise InputError(
+                f"the query names an unknown variable {name!r}{suggestion(str(name), model.order)}"
+            )
+    return tuple(dict.fromkeys(named))
+
+
+def names_in(text: str, model: Model) -> list[str]:
+    """Take a typed query apart at its commas, unless it is the name of one variable."""
+    if text in model.order:
+        return [text]
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def only(found: Marginals, names: Sequence[str] | None) -> Marginals:
+    """The part of an answer that was asked for, in the order of the query."""
+    if names is None:
+        return found
+    places = np.array([found.columns.index[name] for name in names], dtype=np.int64)
+    return Marginals(found.columns.taken(places), found.about)

@@ -1,0 +1,186 @@
+"""Go on with a run that was kept, as if it had never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from orbitmc.ask.answers import answer, averaged_group
+from orbitmc.ask.decisions import Decision
+from orbitmc.ask.keeping import Keeping, ended
+from orbitmc.ask.marginals import Program
+from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.query import Query, asked_names, only
+from orbitmc.ask.settings import METHODS, Settings
+from orbitmc.errors import InputError
+from orbitmc.estimate.marginals import Marginals, with_warnings
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.hardening import hardened
+from orbitmc.machine import records
+from orbitmc.machine.interrupts import listening
+from orbitmc.machine.locks import owned
+from orbitmc.machine.settings import Setting, settings_of
+from orbitmc.machine.text import MEMORY, quoted
+from orbitmc.run.kept.checkpoint import Checkpoint, load
+from orbitmc.run.sampler import proceed
+
+if TYPE_CHECKING:
+    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.run.run import Watcher
+
+OWN = "own"  # a kernel that is not ours, by the name of its type
+
+
+@listening()
+def resume(
+    run: str | Path,
+    model: Model | Program,
+    *,
+    kernel: Kernel | None = None,
+    base: Kernel | None = None,
+    query: Query | None = None,
+    threads: int | None = None,
+    memory: int = MEMORY,
+    checkpoint_every: float | None = None,
+    watchers: Iterable[Watcher] = (),
+) -> Marginals:
+    """Go on with a run that `marginals(..., checkpoint=run)` has kept; its numbers are the same.
+
+    The model, with its evidence, must be the one of the run; a run with a `kernel` or a `base` of
+    one's own needs it again. What was asked for is answered, or another `query`. The file is kept
+    up to date.
+
+    >>> import tempfile
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3, 0.1)
+    >>> run = tempfile.mkdtemp() + "/grid.run"
+    >>> whole = om.marginals(model, method="gibbs", samples=20, checkpoint=run)
+    >>> om.resume(run, model)["0,0"].probability.tolist() == whole["0,0"].probability.tolist()
+    True
+    """
+    path = Path(run)
+    with owned(path):
+        kept = load(path, memory=memory)
+        with ended(Keeping(path, kept.question, every=checkpoint_every)) as keep:
+            plain, ground = (
+                (model, None) if isinstance(model, Model) else (model.model, model.ground)
+            )
+            found = go_on(
+                kept, plain, ground, kernel=kernel, base=base, threads=threads, memory=memory,
+                watchers=[*watchers, keep],
+            )  # fmt: skip
+    if not isinstance(model, Model):
+        return model.in_atoms(found)
+    names = asked_names(query, model)
+    return only(found, names or kept_query(kept, model))
+
+
+def go_on(
+    kept: Checkpoint,
+    model: Model,
+    ground: Ground | None = None,
+    *,
+    kernel: Kernel | None = None,
+    base: Kernel | None = None,
+    threads: int | None = None,
+    memory: int = MEMORY,
+    watchers: Iterable[Watcher] = (),
+) -> Marginals:
+    """Go on with a run, and say what it has learned of every variable."""
+    source = str(kept.path)
+    settings, ruled_out = kept_settings(kept.question, source, kernel, base)
+    firm = hardened(model) if kernel is None else None
+    asked = firm.model if firm else model
+    prepared = conditionals(asked.graph)
+    chosen = (
+        kernel_for(asked, prepared, settings, ground)
+        if kernel is None
+        else ChosenKernel(kernel, "")
+    )
+    group = averaged_group(asked, settings)
+    going = kept.restore(asked.graph, chosen.kernel, prepared, group, memory=memory)
+    done = proceed(going, threads=threads, watchers=watchers)
+    reason = f"a run resumed from {kept.path.name}"
+    decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
+    return with_warnings(answer(done, decision, chosen), firm.remarks if firm else ())
+
+
+def kept_settings(
+    record: Mapping[str, Any], source: str, kernel: Kernel | None = None, base: Kernel | None = None
+) -> tuple[Settings, tuple[str, ...]]:
+    """The settings that decide which kernel a run uses, and the methods that were ruled out."""
+    try:
+        return _kernel_settings(record.get("kernel"), kernel, base), _ruled_out(record)
+    except InputError as error:
+        raise InputError(f"this run cannot go on: {error.message}", source=source) from None
+
+
+def kept_query(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
+    """The variables that the question of a run is about."""
+    query = kept.question.get("query")
+    try:
+        if not records.or_none(records.list_of(records.is_text))(query):
+            raise InputError("its query is not what it should be")
+        return asked_names(query, model)
+    except InputError as error:
+        message = f"this run cannot go on: {error.message}"
+        raise InputError(message, source=str(kept.path)) from None
+
+
+def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) -> Settings:
+    record = dict(found) if isinstance(found, dict) else found
+    own = record.pop(OWN, None) if isinstance(record, dict) else None
+    _require_own("kernel", own, kernel)
+    if isinstance(record, dict) and isinstance(record.get("base"), dict):
+        _require_own("base", record["base"].get(OWN), base)
+        record["base"] = "gibbs"
+    elif base is not None:
+        raise InputError("it has no base of one's own: leave out the base")
+    checks = {one.name: _check(one) for one in settings_of(Settings).values() if one.kernel}
+    methods = METHODS if kernel is not None else METHODS[2:]
+    checks["method"] = records.one_of(*methods)
+    settings = Settings(**records.checked(record, checks, "way of sampling"))
+    settings = settings if base is None else replace(settings, base=base)
+    settings.require_use()
+    return settings
+
+
+def _require_own(what: str, name: object, given: Kernel | None) -> None:
+    """Refuse a run whose kernel we cannot build, unless it is given again."""
+    if name is None and given is not None:
+        raise InputError(f"it has no {what} of one's own: leave out the {what}")
+    if name is not None and given is None:
+        shown = quoted(str(name))
+        raise InputError(
+            f"its {what} {shown} is none of ours; in Python, om.resume(run, model, {what}=...) "
+            "goes on with it"
+        )
+
+
+def _ruled_out(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Methods that were found not to answer the question, or to take too long."""
+    found = record.get("ruled_out", [])
+    if not records.list_of(records.one_of(*METHODS[1:]))(found):
+        raise InputError("it rules out methods that we do not know")
+    return tuple(found)
+
+
+def _check(one: Setting) -> records.Check:
+    """What a recorded value of a setting must be."""
+    plain = next(kind for kind in one.kinds if kind is not NoneType)
+    numbers = {
+        int: records.is_positive if one.least else records.is_count,
+        float: records.is_number,
+    }
+    check = (
+        records.one_of(*one.choices)
+        if one.choices
+        else numbers.get(plain)
+        or (records.list_of(records.is_text) if one.default == () else records.is_object)
+    )
+    return records.or_none(check) if NoneType in one.kinds else check

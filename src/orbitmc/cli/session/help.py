@@ -1,0 +1,60 @@
+"""Help that fits on a screen: options in groups, an example, and all settings only if asked."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+GROUPS = ("Arguments", "Question", "Method", "Budget", "Output")
+ARGUMENTS, QUESTION, METHOD, BUDGET, OUTPUT = GROUPS
+
+
+class Verb(TyperCommand):
+    """A command that shows its options in groups; its epilog is an example."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is not None:
+                rows[_group(parameter)].append(row)
+        for group, own in rows.items():
+            if own:
+                with formatter.section(group):
+                    formatter.write_dl(own)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:
+            with formatter.section("Example"):
+                formatter.write(f"{'':2}{self.epilog}\n")
+
+    def everything(self, ctx: Any) -> str:
+        """The help with what it leaves out: hidden options, and all settings."""
+        from orbitmc.cli.session.settable import metavar, settable
+
+        hidden = [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
+        for parameter in hidden:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        formatter = ctx.make_formatter()
+        self.format_help(ctx, formatter)
+        with formatter.section("Settings, each by --set NAME=VALUE"):
+            known = settable(self.name or "").values()
+            formatter.write_dl([(f"{one.name}={metavar(one)}", one.about) for one in known])
+        for parameter in hidden:
+            parameter.hidden = True  # type: ignore[attr-defined]
+        return str(formatter.getvalue())
+
+
+def _group(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return ARGUMENTS
+    if parameter.name == "help":
+        return OUTPUT
+    return getattr(parameter, "rich_help_panel", None) or METHOD
+
+
+def show_everything(ctx: typer.Context, asked: bool) -> None:
+    """Print all help and end, if that was asked for."""
+    if asked and isinstance(ctx.command, Verb):
+        print(ctx.command.everything(ctx).rstrip())
+        raise typer.Exit
