@@ -34,7 +34,7 @@ def test_exact_is_advised_where_nobody_asked_what_it_costs():
 
 def test_a_resumed_run_remembers_what_was_ruled_out(tmp_path):
     om.write(clique(), tmp_path / "clique.uai")
-    few = ("--samples", "30", "--scan", "random", "--checkpoint", tmp_path / "x.run")
+    few = ("--samples", "30", "--set", "scan=random", "--checkpoint", tmp_path / "x.run")
     assert orbitmc("infer", tmp_path / "clique.uai", *few).returncode == 3
     done = orbitmc("resume", tmp_path / "x.run")
     assert done.returncode == 3

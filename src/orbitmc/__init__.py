@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orbitmc.ask.marginals import marginals
     from orbitmc.ask.programs import MarkovLogic, read_logic
     from orbitmc.ask.reading import read
+    from orbitmc.ask.resuming import resume
     from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.columns import Marginal
@@ -81,6 +82,7 @@ _HOMES = {
     "read": "ask.reading",
     "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
+    "resume": "ask.resuming",
     "sample": "run.sampler",
     "write": "formats.registry",
 }
@@ -120,6 +122,7 @@ __all__ = [
     "read",
     "read_chimera",
     "read_logic",
+    "resume",
     "run",
     "sample",
     "symmetry",

@@ -37,7 +37,7 @@ def soft_question(folder):
 
 def moved_question(folder):
     moves = json.dumps({"base": "gibbs", "families": ["flip"], "period": 20})
-    return grid(folder), "--method", "lmh", "--moves", moves
+    return grid(folder), "--method", "lmh", "--set", f"moves={moves}"
 
 
 def logic_question(folder):

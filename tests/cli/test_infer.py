@@ -10,7 +10,7 @@ import pytest
 import orbitmc as om
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
-FEW = ("--method", "gibbs", "--samples", "200", "--seed", "1", "--threads", "1")
+FEW = ("--method", "gibbs", "--samples", "200", "--seed", "1", "--set", "threads=1")
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def test_a_variable_of_one_value_is_certain(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_answer_for_any_number_of_threads(model):
-    words = ("infer", model, "--method", "gibbs", "--samples", "100", "--seed", "7", "--threads")
-    one, two = answer_of(*words, "1"), answer_of(*words, "2")
+    words = ("infer", model, "--method", "gibbs", "--samples", "100", "--seed", "7", "--set")
+    one, two = answer_of(*words, "threads=1"), answer_of(*words, "threads=2")
     assert one["variables"] == two["variables"]
 
 
-@pytest.mark.parametrize("options", [("--scan", "random"), ("--estimator", "values")])
+@pytest.mark.parametrize("options", [("--set", "scan=random"), ("--set", "estimator=values")])
 def test_other_ways_to_sample_agree_too(model, options):
     grass = answer_of("infer", model, *FEW, *options)["variables"]["grass"]
     assert abs(grass["probability"][1] - 0.24) < 4 * grass["standard_error"][1]
@@ -57,7 +57,7 @@ def test_other_ways_to_sample_agree_too(model, options):
 
 @pytest.mark.parametrize("scan", ["random", "systematic"])
 def test_auto_takes_a_scan_because_it_may_end_up_with_gibbs(model, scan):
-    assert answer_of("infer", model, "--scan", scan)["method"] == "exact"
+    assert answer_of("infer", model, "--set", f"scan={scan}")["method"] == "exact"
 
 
 def test_evidence_comes_inline_and_from_files_and_adds_up(model, tmp_path):

@@ -80,7 +80,7 @@ def test_an_early_end_is_not_called_convergence(files):
         (("--method", "pseudo", "--query", "Smokes"), 2, "say conditional"),
         (("--prior", "0"), 2, "must be above 0"),
         (("--seconds", "-1"), 2, "must be above 0"),
-        (("--max-groundings", "3"), 5, "over the limit of 3"),
+        (("--set", "max_groundings=3"), 5, "over the limit of 3"),
     ],
 )
 def test_mishaps_have_their_code_and_leave_no_file(files, words, code, complaint):

@@ -107,7 +107,7 @@ def test_learning_refuses_a_file_that_another_process_writes(tmp_path):
 def test_a_killed_run_may_be_resumed_a_living_one_may_not(tmp_path):
     path, run = rain(tmp_path), tmp_path / "x.run"
     words = ("infer", path, "--method", "gibbs", "--seconds", "6", "--checkpoint", run)
-    with start(*words, "--checkpoint-every", "0.05") as process:
+    with start(*words, "--set", "checkpoint_every=0.05") as process:
         while not run.exists():
             assert process.poll() is None
             time.sleep(0.01)

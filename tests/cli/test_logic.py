@@ -75,7 +75,7 @@ def test_mistakes_are_named_all_at_once(tmp_path):
         (("-q", "Smokes(Zoe)"), "no person"),
         (("-e", "Smokes=true"), "write an atom as in Smokes(Anna)"),
         (("-e", "nobody.db"), "no such file"),
-        (("--open", "Smoke"), "did you mean 'Smokes'"),
+        (("--set", "opened=Smoke"), "did you mean 'Smokes'"),
     ],
 )
 def test_wrong_questions_are_refused_kindly(files, words, said):
@@ -120,7 +120,7 @@ def test_contradictions_name_their_formulas(tmp_path):
 def test_too_many_groundings_are_a_limit(tmp_path):
     program = tmp_path / "big.mln"
     program.write_text("n = {1, ..., 200}\nX(n)\n1 X(x) ^ X(y) => X(z)\n")
-    done = orbitmc("infer", program, "--max-groundings", "1000")
+    done = orbitmc("infer", program, "--set", "max_groundings=1000")
     assert done.returncode == 5
     assert "8,000,000 groundings" in done.stderr
 

@@ -63,7 +63,7 @@ def test_two_ends_are_one_too_many(tmp_path):
         ("--memory", "much"),
         ("--method", "magic"),
         ("--nonsense",),
-        ("--lanes", "7", "--method", "gibbs"),
+        ("--set", "lanes=7", "--method", "gibbs"),
     ],
 )
 def test_options_that_make_no_sense_are_not_understood(tmp_path, words):
@@ -119,7 +119,7 @@ def test_impossible_constraints_have_their_own_code(tmp_path, method):
 def test_a_limit_has_its_own_code_and_says_the_figure(tmp_path):
     path = grid(tmp_path, side=12)
     assert "GiB" in refused(5, "infer", path, "--method", "exact", "--memory", "2M")
-    many = ("--packs", "100", "--samples", "9")
+    many = ("--set", "packs=100", "--samples", "9")
     said = refused(5, "infer", path, "--method", "gibbs", "--memory", "2M", *many)
     assert "100 packs of 64 chains need" in said
 

@@ -16,7 +16,7 @@ from orbitmc.run.kept import checkpoint
 from orbitmc.run.kept.checkpoint import Checkpoints
 from tests.cli.commands import answer_of, grid, orbitmc, rain, start
 
-LONG = ("--method", "gibbs", "--samples", "12000", "--seed", "3", "--threads", "1")
+LONG = ("--method", "gibbs", "--samples", "12000", "--seed", "3", "--set", "threads=1")
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def killed(words, run, seconds):
 def survives(asked, folder, kills, seed):
     path, evidence, undisturbed = asked
     run, rng = folder / "x.run", random.Random(seed)
-    keep = ("--checkpoint-every", "0.05")
+    keep = ("--set", "checkpoint_every=0.05")
     words = ("infer", path, *evidence, *LONG, "--checkpoint", run, *keep)
     for _ in range(kills):
         killed(words, run, rng.uniform(0.0, 0.4))
-        words = ("resume", run, *keep, "--threads", "1")
-    resumed = answer_of("resume", run, "--threads", "2")
+        words = ("resume", run, *keep, "--set", "threads=1")
+    resumed = answer_of("resume", run, "--set", "threads=2")
     for name in ("samples", "updates", "seed", "variables"):
         assert resumed[name] == undisturbed[name]
 
@@ -56,8 +56,8 @@ def test_killed_runs_end_with_the_same_numbers(asked, tmp_path):
 FLIPS = json.dumps({"base": "gibbs", "families": ["flip"], "period": 500})
 WAYS = {
     "gibbs": ("--samples", "12000"),
-    "lmh": ("--samples", "9000", "--moves", FLIPS),
-    "auto": ("--samples", "1500", "--moves", FLIPS),
+    "lmh": ("--samples", "9000", "--set", f"moves={FLIPS}"),
+    "auto": ("--samples", "1500", "--set", f"moves={FLIPS}"),
     "mcsat": ("--samples", "40"),
 }
 
@@ -81,7 +81,7 @@ def test_two_hundred_kills_at_any_moment_change_nothing(tmp_path, method, number
     undisturbed = orbitmc("infer", *asked, "--json")
     raced = {"lmh", "gibbs"} if method in ("auto", "lmh") else set()
     assert json.loads(undisturbed.stdout)["method"] in {method} | raced
-    keep = ("--checkpoint-every", "0.05", "--threads", "1")
+    keep = ("--set", "checkpoint_every=0.05", "--set", "threads=1")
     for _ in range(5):
         begun = ("resume", run) if run.exists() else ("infer", *asked, "--checkpoint", run)
         with start(*begun, *keep) as process:
@@ -105,7 +105,7 @@ def test_a_finished_run_answers_again_at_once(tmp_path):
     assert answer_of("resume", run, "--model", moved)["variables"] == first["variables"]
 
 
-@pytest.mark.parametrize("options", [("--scan", "random"), ("--estimator", "values")])
+@pytest.mark.parametrize("options", [("--set", "scan=random"), ("--set", "estimator=values")])
 def test_soft_evidence_and_settings_are_remembered(tmp_path, options):
     path, run, seen = rain(tmp_path), tmp_path / "x.run", tmp_path / "seen.json"
     seen.write_text('{"mood": [0.1, 0.7, 0.3]}')
@@ -161,7 +161,7 @@ def first_lines(process, words):
 def test_ctrl_c_gives_the_partial_answer_soon_and_keeps_the_run(tmp_path, number):
     path, run = grid(tmp_path), tmp_path / "x.run"
     words = ("infer", path, "--method", "gibbs", "--seconds", "60", "--checkpoint", run, "--json")
-    process = start(*words, "--checkpoint-every", "0.1", "--warm-up", "9")
+    process = start(*words, "--set", "checkpoint_every=0.1", "--set", "warm_up=9")
     first_lines(process, " samples, ")
     process.send_signal(number)
     printed, said = process.communicate(timeout=45)  # the run itself would go on for a minute
@@ -175,7 +175,9 @@ def test_ctrl_c_gives_the_partial_answer_soon_and_keeps_the_run(tmp_path, number
 
 def test_ctrl_c_in_the_warm_up_gives_a_first_glimpse(tmp_path):
     path = grid(tmp_path, side=10)
-    process = start("infer", path, "--method", "gibbs", "--seconds", "60", "--warm-up", "99999999")
+    process = start(
+        "infer", path, "--method", "gibbs", "--seconds", "60", "--set", "warm_up=99999999"
+    )
     first_lines(process, "warming up")
     process.send_signal(signal.SIGINT)
     printed, said = process.communicate()
@@ -193,7 +195,7 @@ def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch)
     few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
     undisturbed = answer_of("infer", path, *few)
     monkeypatch.setattr("orbitmc.run.kept.checkpoint.write_atomically", no_room)
-    keep = ("--checkpoint", run, "--checkpoint-every", "0")
+    keep = ("--checkpoint", run, "--set", "checkpoint_every=0")
     done = orbitmc("infer", path, *few, *keep, "--json")
     assert done.returncode == 2
     assert f"the run is not kept: {run}: cannot write it: No space left on device" in done.stderr

@@ -133,7 +133,7 @@ def test_own_generators_are_jumped_by_and_remembered(tmp_path):
 def test_runs_that_average_over_orbits_are_remembered(tmp_path):
     kept = tmp_path / "x.run"
     words = ("infer", RING, "--method", "gibbs", "--samples", "300", "--seed", "2")
-    averaging = ("--estimator", "orbits", "-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
+    averaging = ("--set", "estimator=orbits", "-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
     answer = answer_of(*words, *averaging, "--checkpoint", kept)
     assert "averages over what the given generators make" in answer["reason"]
     assert answer_of("resume", kept)["variables"] == answer["variables"]
@@ -146,27 +146,30 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "lmh", "-g", "nowhere.txt"), "no such file"),
         (("--method", "lmh", "-g", "()"), "nothing"),
         (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
-        (("--method", "gibbs", "--estimator", "orbits"), "generators"),
-        (("--method", "lmh", "--min-acceptance", "0"), "acceptance"),
-        (("--method", "gibbs", "--alpha", "0.5"), "alpha is for lifted and lmh, not for gibbs"),
-        (("--method", "lmh", "--scan", "random"), "scan is for gibbs, not for lmh"),
-        (("--method", "exact", "--scan", "systematic"), "scan is for gibbs, not for exact"),
-        (("--method", "lmh", "--slices", "walk"), "slices is for mcsat, not for lmh"),
-        (("--method", "lifted", "--clusters", "3"), "clusters is for lmh, not for lifted"),
-        (("--method", "mcsat", "--rank", "3"), "rank is for lmh, not for mcsat"),
-        (("--method", "exact", "--max-moved", "3"), "max_moved is for lmh, not for exact"),
+        (("--method", "gibbs", "--set", "estimator=orbits"), "generators"),
+        (("--method", "lmh", "--set", "min_acceptance=0"), "acceptance"),
+        (("--method", "gibbs", "--set", "alpha=0.5"), "alpha is for lifted and lmh, not for gibbs"),
+        (("--method", "lmh", "--set", "scan=random"), "scan is for gibbs, not for lmh"),
+        (("--method", "exact", "--set", "scan=systematic"), "scan is for gibbs, not for exact"),
+        (("--method", "lmh", "--set", "slices=walk"), "slices is for mcsat, not for lmh"),
+        (("--method", "lifted", "--set", "clusters=3"), "clusters is for lmh, not for lifted"),
+        (("--method", "mcsat", "--set", "rank=3"), "rank is for lmh, not for mcsat"),
+        (("--method", "exact", "--set", "max_moved=3"), "max_moved is for lmh, not for exact"),
         (
-            ("--method", "lifted", "--moves", NO_MOVES),
+            ("--method", "lifted", "--set", f"moves={NO_MOVES}"),
             "moves is for lmh, not for lifted",
         ),
-        (("--method", "lifted", "--alpha", "7", "-e", "0=1", "-e", "1=0"), "alpha lies between"),
-        (("--method", "lmh", "-g", "(0 1)", "--rank", "3"), "no rank"),
         (
-            ("--method", "lmh", "--moves", NO_MOVES, "--alpha", "0.5"),
+            ("--method", "lifted", "--set", "alpha=7", "-e", "0=1", "-e", "1=0"),
+            "alpha lies between",
+        ),
+        (("--method", "lmh", "-g", "(0 1)", "--set", "rank=3"), "no rank"),
+        (
+            ("--method", "lmh", "--set", f"moves={NO_MOVES}", "--set", "alpha=0.5"),
             "no alpha",
         ),
         (
-            ("--method", "lmh", "--moves", NO_MOVES, "-g", "(0 1)"),
+            ("--method", "lmh", "--set", f"moves={NO_MOVES}", "-g", "(0 1)"),
             "no generators",
         ),
     ],
@@ -187,7 +190,7 @@ def test_files_of_generators_say_where_they_are_wrong(tmp_path):
 
 @pytest.mark.parametrize("method", ["lifted", "lmh"])
 def test_lifted_methods_answer_and_count_their_jumps(method):
-    told = ("--method", method, "--alpha", "0.8", "--samples", "200", "--seed", "1")
+    told = ("--method", method, "--set", "alpha=0.8", "--samples", "200", "--seed", "1")
     answer = answer_of("infer", RING, *told)
     assert answer["method"] == method
     counts = answer["outcomes"]

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orbitmc.ask.settings import DEFAULT_SECONDS, METHODS, Settings
+from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import MOST_VALUES
@@ -71,8 +71,6 @@ def decide(model: Model, settings: Settings) -> Decision:
 
     All that is chosen is in the decision's settings, so it can be carried out again.
     """
-    if settings.method not in METHODS:
-        raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
     settings.require_use()
     try:
         with Stopwatch() as deciding:

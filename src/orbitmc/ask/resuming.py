@@ -60,7 +60,7 @@ def resume(
     >>> model = om.ising_grid(3, 3, 0.3, 0.1)
     >>> run = tempfile.mkdtemp() + "/grid.run"
     >>> whole = om.marginals(model, method="gibbs", samples=20, checkpoint=run)
-    >>> om.resume(run, model)["0,0"].probability.tolist() == whole["0,0"].probability.tolist()
+    >>> om.resume(run, model)["s0_0"].probability.tolist() == whole["s0_0"].probability.tolist()
     True
     """
     path = Path(run)

@@ -35,7 +35,7 @@ app = typer.Typer(
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers.mln examples/smokers.db"
 VERBS: dict[Callable[..., None], str] = {
     infer: f"orbitmc infer {SPRINKLER} -e grass=wet -q rain,season --seconds 5",
-    compare: f"orbitmc compare {SPRINKLER} --methods gibbs,lmh --seconds 2 --seeds 2",
+    compare: f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2",
     symmetry: "orbitmc symmetry examples/ring.uai --exact-only",
     check: f"orbitmc check {SPRINKLER} -e grass=wet",
     convert: f"orbitmc convert {SPRINKLER} sprinkler.uai",

@@ -1,0 +1,89 @@
+"""Settings are keywords of every question: real ones, typed, documented, with kind errors."""
+
+import inspect
+from dataclasses import fields
+from typing import get_type_hints
+
+import pytest
+
+import orbitmc as om
+from orbitmc.ask.keywords import Options
+from orbitmc.ask.programs import MarkovLogic
+from orbitmc.ask.settings import Settings
+from orbitmc.machine.settings import settings_of
+
+SPRINKLER = om.model({"rain": ["no", "yes"]}, [(["rain"], [0.8, 0.2])])
+QUESTIONS = [om.marginals, MarkovLogic.marginals]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", [one.name for one in fields(Settings)])
+def test_every_setting_is_a_keyword_with_its_type_and_default(question, name):
+    shown = inspect.signature(question).parameters[name]
+    assert shown.kind is shown.KEYWORD_ONLY
+    assert shown.annotation == get_type_hints(Settings)[name]
+    assert shown.default == getattr(Settings(), name)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_has_no_keywords_without_a_name(question):
+    kinds = {one.kind for one in inspect.signature(question).parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds
+
+
+def test_type_checkers_see_the_same_settings():
+    assert get_type_hints(Options) == get_type_hints(Settings)
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Settings)])
+def test_every_setting_has_help_that_docstrings_show(name):
+    help_line = settings_of(Settings)[name].help
+    assert help_line.endswith(".")
+    for text in (om.marginals.__doc__, Settings.__doc__):
+        assert f"- `{name}`: {help_line}" in text
+
+
+def test_a_wrong_name_says_which_one_was_meant():
+    with pytest.raises(TypeError, match="no setting 'secnds'; did you mean 'seconds'"):
+        om.marginals(SPRINKLER, secnds=3)
+    with pytest.raises(TypeError, match=r"no setting 'wurble'$"):
+        om.marginals(SPRINKLER, wurble=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"method": "gibs"},
+            "method: expected auto, exact, gibbs, mcsat, lifted or lmh, not 'gibs'",
+        ),
+        ({"scan": "sideways"}, "scan: expected systematic or random, not 'sideways'"),
+        (
+            {"base": "exact"},
+            "base: expected gibbs or mcsat or a kernel, not 'exact'",
+        ),
+        ({"samples": 10.5}, "samples: expected a whole number, not 10.5"),
+        ({"seconds": "5"}, "seconds: expected a number, not '5'"),
+        ({"seed": -1}, "seed: expected a whole number of 0 or more, not -1"),
+        ({"packs": True}, "packs: expected a whole number of 1 or more, not True"),
+        ({"generators": "(A B)"}, "generators: expected a list of words"),
+        ({"moves": [1]}, "moves: expected an object"),
+        ({"lanes": 40}, "lanes are a multiple of 32, not 40"),
+    ],
+)
+def test_a_wrong_value_says_what_was_expected(given, said):
+    with pytest.raises(om.InputError, match=said):
+        om.marginals(SPRINKLER, **given)
+
+
+def test_numbers_of_numpy_are_numbers():
+    import numpy as np
+
+    settings = Settings(samples=np.int64(5), seed=np.uint32(1), alpha=np.float32(0.5), method="lmh")
+    settings.require_use()
+
+
+def test_keywords_beside_settings_change_them():
+    whole = Settings(method="gibbs", samples=20, seed=3)
+    found = om.marginals(SPRINKLER, settings=whole, samples=30)
+    assert (found.about.samples, found.about.seed) == (30, 3)

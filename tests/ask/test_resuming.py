@@ -1,0 +1,140 @@
+"""A run that is kept from Python goes on, byte for byte, also with a kernel of one's own."""
+
+from typing import NamedTuple
+
+import pytest
+
+import orbitmc as om
+from orbitmc.kernels import integer
+from tests.cli.commands import orbitmc
+
+FEW = {"samples": 400, "seed": 5, "packs": 2, "threads": 1}
+
+
+class Swap(NamedTuple):
+    """Exchange the values of two variables that no model tells apart."""
+
+    first: int
+    second: int
+
+    @property
+    def outcomes(self):
+        return ("swaps",)
+
+    def memory(self, graph, lanes):
+        return ()
+
+
+@om.kernels.step(Swap)
+def swap(graph, kernel, memory, values, outcomes, rng):
+    if integer(rng, 2):
+        for lane in range(values.shape[1]):
+            value = values[kernel.first, lane]
+            values[kernel.first, lane] = values[kernel.second, lane]
+            values[kernel.second, lane] = value
+        outcomes[0] += 1
+
+
+@pytest.fixture(scope="module")
+def spins():
+    return om.ising_grid(2, 2, 0.3, 0.1)
+
+
+def mixed(model, second=3):
+    return om.kernels.lifted(om.kernels.gibbs(model), [Swap(0, second)], alpha=0.8)
+
+
+def stop(run):
+    """Interrupt a run half way."""
+    run.interrupted = 40 < run.recorded < 300
+
+
+def numbers(found):
+    return {name: found[name].probability.tobytes() for name in found}
+
+
+def test_a_run_with_a_kernel_of_ones_own_goes_on_as_if_never_stopped(spins, tmp_path):
+    whole = om.marginals(spins, kernel=mixed(spins), **FEW)
+    part = om.marginals(
+        spins, kernel=mixed(spins), checkpoint=tmp_path / "x.run", watchers=[stop], **FEW
+    )
+    assert part.about.interrupted
+    assert 40 < part.about.samples < 300
+    going = om.resume(tmp_path / "x.run", spins, kernel=mixed(spins))
+    assert (going.about.samples, going.about.method) == (400, "Mixture")
+    assert numbers(going) == numbers(whole)
+    assert going.about.outcomes == whole.about.outcomes
+
+
+@pytest.mark.parametrize("settings", [{"method": "lifted", "base": "gibbs"}, {"method": "gibbs"}])
+def test_other_runs_go_on_too_and_remember_their_query(spins, tmp_path, settings):
+    whole = om.marginals(spins, query=["s1_1"], **settings, **FEW)
+    kept = tmp_path / "x.run"
+    om.marginals(spins, query=["s1_1"], checkpoint=kept, watchers=[stop], **settings, **FEW)
+    assert numbers(om.resume(kept, spins)) == numbers(whole)
+    assert list(om.resume(kept, spins, query=["s0_0"])) == ["s0_0"]
+
+
+def test_a_base_of_ones_own_is_given_again(spins, tmp_path):
+    kept, base = tmp_path / "x.run", mixed(spins)
+    whole = om.marginals(spins, method="lifted", base=base, checkpoint=kept, **FEW)
+    assert numbers(om.resume(kept, spins, base=base)) == numbers(whole)
+    with pytest.raises(om.InputError, match="its base 'Mixture' is none of ours"):
+        om.resume(kept, spins)
+
+
+def test_a_program_is_resumed_in_its_atoms(tmp_path):
+    program = om.read("examples/smokers.mln", "examples/smokers.db")
+    whole = om.marginals(program, method="gibbs", checkpoint=tmp_path / "x.run", **FEW)
+    assert numbers(om.resume(tmp_path / "x.run", program)) == numbers(whole)
+
+
+@pytest.fixture(scope="module")
+def own_run(spins, tmp_path_factory):
+    kept = tmp_path_factory.mktemp("kept") / "own.run"
+    om.marginals(spins, kernel=mixed(spins), checkpoint=kept, **FEW)
+    return kept
+
+
+def test_an_own_kernel_must_be_given_again_and_be_the_same(spins, own_run):
+    with pytest.raises(om.InputError, match="its kernel 'Mixture' is none of ours"):
+        om.resume(own_run, spins)
+    with pytest.raises(om.InputError, match="other jumps"):
+        om.resume(own_run, spins, kernel=mixed(spins, second=1))
+    with pytest.raises(om.InputError, match="another model"):
+        om.resume(own_run, om.ising_grid(2, 2, 0.4, 0.1), kernel=mixed(spins))
+
+
+def test_a_kernel_that_the_run_did_not_have_is_refused(spins, tmp_path):
+    kept = tmp_path / "x.run"
+    om.marginals(spins, method="gibbs", checkpoint=kept, **FEW)
+    with pytest.raises(om.InputError, match="leave out the kernel"):
+        om.resume(kept, spins, kernel=mixed(spins))
+    with pytest.raises(om.InputError, match="leave out the base"):
+        om.resume(kept, spins, base=mixed(spins))
+
+
+def test_the_command_line_refuses_a_kernel_it_does_not_know(spins, own_run, tmp_path):
+    om.write(spins, tmp_path / "spins.uai")
+    done = orbitmc("resume", own_run, "--model", tmp_path / "spins.uai")
+    assert done.returncode == 2
+    assert "this run cannot go on: its kernel 'Mixture' is none of ours; in Python" in done.stderr
+
+
+def test_a_file_that_is_there_is_not_written_over(spins, tmp_path):
+    (tmp_path / "x.run").write_text("mine")
+    with pytest.raises(om.InputError, match="there already"):
+        om.marginals(spins, method="gibbs", checkpoint=str(tmp_path / "x.run"), **FEW)
+    assert (tmp_path / "x.run").read_text() == "mine"
+
+
+def test_a_file_that_cannot_be_written_costs_no_answer(spins, tmp_path):
+    place = tmp_path / "nowhere" / "x.run"
+    with pytest.warns(UserWarning, match="the run is not kept"):
+        found = om.marginals(spins, method="gibbs", checkpoint=place, **FEW)
+    assert found.about.samples == 400
+
+
+def test_an_exact_answer_leaves_nothing_to_keep(spins, tmp_path):
+    om.marginals(spins, method="exact", checkpoint=tmp_path / "x.run")
+    assert not list(tmp_path.iterdir())
