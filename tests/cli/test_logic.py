@@ -101,9 +101,10 @@ def test_a_wrong_file_does_not_flood_the_screen(files, tmp_path):
     assert "980 more" in done.stderr
 
 
-def test_a_query_for_a_plain_model_is_refused(tmp_path):
+@pytest.mark.parametrize("verb", ["check", "symmetry", "compare"])
+def test_a_query_for_a_plain_model_is_refused_where_it_has_no_use(tmp_path, verb):
     (tmp_path / "coin.uai").write_text("MARKOV\n1\n2\n1\n1 0\n2\n3 1\n")
-    done = orbitmc("infer", tmp_path / "coin.uai", "-q", "Smokes")
+    done = orbitmc(verb, tmp_path / "coin.uai", "-q", "Smokes")
     assert done.returncode == 2
     assert ".mln" in done.stderr
 

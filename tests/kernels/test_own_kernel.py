@@ -64,3 +64,5 @@ def test_a_given_kernel_answers_and_is_named():
         assert (np.abs(found[name].probability - exact[name].probability) < 8 * error).all()
     with pytest.raises(InputError, match="leave out the method 'gibbs'"):
         om.marginals(model, kernel=kernel, method="gibbs")
+    with pytest.raises(InputError, match="leave out base"):
+        om.marginals(model, kernel=kernel, base="mcsat")

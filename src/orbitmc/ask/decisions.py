@@ -17,6 +17,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.conflict import explained
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.settings import settings_of
 from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
+    for one in settings_of(Settings).values():
+        if one.methods and getattr(settings, one.name) != one.default:
+            raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
     from orbitmc.ask.memory import require_memory

@@ -127,6 +127,11 @@ def read_logic(
     Without a query, all atoms that are not known are asked about. `evidence` may add atoms as
     text. `meaning` says what the weight of a formula is paid for: the whole formula, or its
     clauses as in Alchemy.
+
+    >>> import orbitmc as om
+    >>> asked = om.read_logic("examples/smokers.mln", "examples/smokers.db", query="Smokes(Bob)")
+    >>> list(asked.marginals(method="exact"))
+    ['Smokes(Bob)']
     """
     spoken = read_program(program, dialect=dialect, memory=memory)
     paths = [databases] if isinstance(databases, str | Path) else databases

@@ -38,6 +38,11 @@ def marginals(
 
     A plan of `predict` saves the search for an order, which otherwise takes up to `seconds`. If
     only some variables are `wanted`, only their marginals are computed and given, in that order.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(2, 2, 0.3).graph
+    >>> [marginal.round(6).tolist() for marginal in marginals(graph, wanted=[3]).marginals]
+    [[0.5, 0.5]]
     """
     plan = plan or predict(graph, memory=memory, seconds=seconds)
     if plan.bytes > memory:

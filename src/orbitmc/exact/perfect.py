@@ -61,6 +61,10 @@ def perfect_samples(
     The model must be binary and pairwise, finite, and no pair may prefer to differ; fields are
     free. `first_sweeps` changes the time it takes, never the samples. Near and below a critical
     temperature chains meet late: beyond `most_sweeps` this gives up rather than bias.
+
+    >>> import orbitmc as om
+    >>> om.exact.perfect_samples(om.ising_grid(3, 3, 0.2, 0.1).graph, 100, seed=1).shape
+    (100, 9)
     """
     attraction = attraction_of(graph)
     packs = [
@@ -72,7 +76,11 @@ def perfect_samples(
 
 
 def perfect_marginals(samples: Bytes) -> PerfectMarginals:
-    """Average independent samples."""
+    """Average independent samples.
+
+    >>> perfect_marginals(np.array([[0, 1], [1, 1]], dtype=np.uint8)).probability.tolist()
+    [0.5, 1.0]
+    """
     up = samples.mean(axis=0)
     return PerfectMarginals(floats(up), floats(np.sqrt(up * (1 - up) / len(samples))))
 

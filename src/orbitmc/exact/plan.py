@@ -63,6 +63,10 @@ def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -
     When messages would not fit into `memory`, the plan computes some of them twice; if that is
     not enough, it holds a few variables at each of their values in turn. `bytes` may still be
     above `memory`; only a graph without any order below 2^60 table entries is refused here.
+
+    >>> import orbitmc as om
+    >>> predict(om.ising_grid(4, 100, 0.3).graph).width
+    4
     """
     require_hope(graph)
     problem = prepare(graph)

@@ -66,6 +66,13 @@ def write(model: Model, path: str | Path) -> None:
     """Write a model whole or not at all; the suffix says the format, `.gz` packs it.
 
     A format that cannot hold the model refuses it and says which one can.
+
+    >>> import tempfile
+    >>> import orbitmc as om
+    >>> path = tempfile.mkdtemp() + "/grid.uai.gz"
+    >>> om.write(om.ising_grid(2, 2, 0.3), path)
+    >>> om.read(path).graph.variables
+    4
     """
     chosen = FORMATS.get(suffix(path))
     if chosen is None:

@@ -46,6 +46,18 @@ def step(kernel: type) -> Callable[[Body], Body]:
     `graph, kernel, memory, values, outcomes, rng`; it draws through `om.kernels.integer`,
     `bernoulli` and `accept_by_log_ratio`, allocates nothing, and may only choose what all lanes do
     together without looking at their values.
+
+    >>> from typing import NamedTuple
+    >>> import orbitmc as om
+    >>> class Rest(NamedTuple):
+    ...     outcomes = ("steps",)
+    ...     def memory(self, graph, lanes):
+    ...         return ()
+    >>> @om.kernels.step(Rest)
+    ... def rest(graph, kernel, memory, values, outcomes, rng):
+    ...     outcomes[0] += 1
+    >>> om.testing.check_kernel(Rest()).stationary
+    0.0
     """
 
     def register(body: Body) -> Body:

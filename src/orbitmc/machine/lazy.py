@@ -20,6 +20,6 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
         return found
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[package]), *homes} - {"lazily"})
 
     return load, listed

@@ -45,6 +45,9 @@ def random_chimera(
     """Build a random instance: couplings `±beta`, fields uniform within `beta * field`.
 
     Without fields every marginal is 1/2, because turning all spins changes nothing.
+
+    >>> len(random_chimera(2, 2, beta=0.5, field=0.1, seed=1).names)
+    32
     """
     rng = np.random.default_rng(seed)
     edges = len(chimera_edges(rows, columns, shore=shore))
@@ -54,9 +57,15 @@ def random_chimera(
 
 
 def read_chimera(path: Path | str, *, beta: float) -> Model:
-    """Read lines `i j energy` (spins from 1; `i i energy` is a field) at an inverse temperature.
+    r"""Read lines `i j energy` (spins from 1; `i i energy` is a field) at an inverse temperature.
 
     These files hold energies, and the weight is `exp(-beta * energy)`: signs are turned here.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "two.txt"
+    >>> _ = path.write_text("1 1 0.5\n1 2 -1\n")
+    >>> read_chimera(path, beta=1.0).names
+    ('s1', 's2')
     """
     first, second, energies = _read_energies(Path(path))
     is_field = first == second
@@ -67,7 +76,11 @@ def read_chimera(path: Path | str, *, beta: float) -> Model:
 
 
 def chimera_edges(rows: int, columns: int, *, shore: int = 4) -> NDArray[np.int64]:
-    """Pairs of coupled spins: inside the cells, then to the cells below, then to the right."""
+    """Pairs of coupled spins: inside the cells, then to the cells below, then to the right.
+
+    >>> len(chimera_edges(1, 2)), len(chimera_edges(2, 2, shore=1))
+    (36, 8)
+    """
     if min(rows, columns, shore) < 1:
         raise InputError(f"a Chimera graph needs cells, got {rows} by {columns}, shore {shore}")
     spins = np.arange(rows * columns * 2 * shore).reshape(rows, columns, 2, shore)

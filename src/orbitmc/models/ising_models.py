@@ -29,6 +29,9 @@ def ising(
 
     A coupling may be one number for all edges. Equal couplings share a table; fields and
     couplings of zero cost nothing. Spins are called s0, s1, … unless `names` says otherwise.
+
+    >>> ising([0.1, 0.0, -0.1], [(0, 1), (1, 2)], 0.5).graph.factors
+    4
     """
     spin_fields = np.asarray(fields, dtype=np.float64).reshape(-1)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)

@@ -66,7 +66,13 @@ class Overview:
 
 
 def overview(model: Model, *, memory: int = MEMORY) -> Overview:
-    """Look at a model; `memory` is what an exact answer may take."""
+    """Look at a model; `memory` is what an exact answer may take.
+
+    >>> import orbitmc as om
+    >>> found = om.overview(om.ising_grid(3, 3, 0.3))
+    >>> found.variables, found.factors, found.exact.width
+    (9, 12, 3)
+    """
     graph = model.graph
     domains = possible_values(graph) if graph.has_zeros() else None
     degrees = _degrees(graph)

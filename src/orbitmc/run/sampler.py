@@ -57,6 +57,12 @@ def sample(
     has fewer packs if it has no time to take enough samples in all of them.
     Ctrl-C ends the run early, in whatever thread it is: what was recorded so far is returned,
     marked `interrupted`.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3, 0.1)
+    >>> run = om.sample(model.graph, om.kernels.gibbs(model), om.Schedule(samples=20), seed=1)
+    >>> run.recorded, run.chains
+    (20, 256)
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")

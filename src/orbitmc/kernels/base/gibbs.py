@@ -75,5 +75,11 @@ def _memory(prepared: Conditionals, graph: FactorGraph, lanes: int) -> GibbsMemo
 
 
 def gibbs(model: Model) -> SystematicScan:
-    """Gibbs on a model, variable after variable: the usual base chain."""
+    """Gibbs on a model, variable after variable: the usual base chain.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3, 0.1)
+    >>> om.marginals(model, kernel=om.kernels.gibbs(model), samples=20, seed=1).about.method
+    'SystematicScan'
+    """
     return SystematicScan(prepare(model.graph))

@@ -59,7 +59,15 @@ def alternation_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 def alternation(base: Kernel, jump: Kernel, *, period: int) -> Alternation:
-    """Jump once after every `period` steps of the base chain."""
+    """Jump once after every `period` steps of the base chain.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3)
+    >>> flips = om.kernels.flips(model.graph, om.kernels.conditionals(model.graph))
+    >>> mixed = om.kernels.alternation(om.kernels.gibbs(model), flips, period=9)
+    >>> om.marginals(model, kernel=mixed, samples=20, seed=1).about.method
+    'Alternation'
+    """
     if period < 1:
         raise InputError(f"jumps come after at least one step, not after {period}")
     return Alternation(base, jump, period, len(base.outcomes))

@@ -52,7 +52,14 @@ def mixture_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:
-    """Mix two kernels; the first gets the given share of the steps."""
+    """Mix two kernels; the first gets the given share of the steps.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(2, 2, 0.3)
+    >>> slices = om.kernels.mc_sat(model.graph)
+    >>> om.kernels.mixture(om.kernels.gibbs(model), slices, weight=0.9).outcomes[:3]
+    ('updates', 'updates', 'slices')
+    """
     if not 0 < weight < 1:
         raise InputError(f"the weight of a mixture (alpha) lies between 0 and 1, not at {weight}")
     return Mixture(first, second, weight, len(first.outcomes))
@@ -69,6 +76,15 @@ def lifted(
 
     Without orbital chains it is the base chain. Orbital chains share the rest equally unless
     they have weights, which are fixed: they never look at the state.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3)
+    >>> group = om.symmetry.automorphisms(model.graph).group
+    >>> base, prepared = om.kernels.gibbs(model), om.kernels.conditionals(model.graph)
+    >>> jumps = om.kernels.orbital_kernels(model.graph, prepared, group, symmetric=True)
+    >>> mixed = om.kernels.lifted(base, jumps, alpha=0.8)
+    >>> om.marginals(model, kernel=mixed, samples=20, seed=1).about.outcomes["proposals"] > 0
+    True
     """
     if not orbital:
         return base

@@ -170,7 +170,17 @@ class Checkpoint:
 
 
 def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
-    """Write a run, whole or not at all."""
+    """Write a run, whole or not at all; the question is what its reader needs to ask again.
+
+    >>> import tempfile
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3, 0.1)
+    >>> run = om.sample(model.graph, om.kernels.gibbs(model), om.Schedule(samples=20), seed=1)
+    >>> path = Path(tempfile.mkdtemp()) / "grid.run"
+    >>> om.run.save(run, path, {"model": "a grid"})
+    >>> om.run.load(path).question
+    {'model': 'a grid'}
+    """
     named = [
         pair for number, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{number}")
     ]
@@ -204,6 +214,12 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
     """Read a checkpoint; anything that is not a whole one is refused.
 
     Its arrays stay in the file until somebody looks at them.
+
+    >>> import orbitmc as om
+    >>> om.run.load(Path("examples/ring.uai"))
+    Traceback (most recent call last):
+        ...
+    orbitmc.errors.InputError: examples/ring.uai: this is not a run that orbitmc has written
     """
     try:
         with path.open("rb") as file:

@@ -111,7 +111,13 @@ def mc_sat(
     most_nodes: int = MOST_NODES,
     large: WithinSlice | SampleSAT = WAYS["walk"],
 ) -> MCSat:
-    """MC-SAT on a graph: exact, unless large components are drawn by SampleSAT."""
+    """MC-SAT on a graph: exact, unless large components are drawn by SampleSAT.
+
+    >>> import orbitmc as om
+    >>> model = om.model({"A": ["no", "yes"], "B": ["no", "yes"]}, [(["A", "B"], [0, 2, 2, 1])])
+    >>> om.testing.check_kernel(om.kernels.mc_sat(model.graph), models=[model]).stationary < 1e-9
+    True
+    """
     if most_nodes < 0:
         raise InputError(f"a search has at least 0 nodes, not {most_nodes}")
     return MCSat(ranks_of(graph), most_nodes, large)
