@@ -49,7 +49,8 @@ def printed_by(command: str) -> str:
     """Run a command of ours; gives standard output."""
     program, *words = shlex.split(command)
     assert program == "orbitmc", command
-    return CliRunner().invoke(app, words, prog_name="orbitmc").stdout
+    wide = {"COLUMNS": "80"}
+    return CliRunner().invoke(app, words, prog_name="orbitmc", env=wide).stdout
 
 
 def require_alike(found: str, expected: str) -> None:
