@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 import orbitmc as om
+from orbitmc.ask.resuming import kept_settings
 from orbitmc.kernels import integer
 from tests.cli.commands import orbitmc
 
@@ -134,11 +135,32 @@ def test_a_file_that_is_there_is_not_written_over(spins, tmp_path):
     assert (tmp_path / "x.run").read_text() == "mine"
 
 
-def test_a_file_that_cannot_be_written_costs_no_answer(spins, tmp_path):
-    place = tmp_path / "nowhere" / "x.run"
-    with pytest.warns(UserWarning, match="the run is not kept"):
-        found = om.marginals(spins, method="gibbs", checkpoint=place, **FEW)
+def test_a_folder_that_is_not_there_is_refused_before_any_work(spins, tmp_path):
+    with pytest.raises(om.InputError, match="there is no folder"):
+        om.marginals(spins, method="gibbs", checkpoint=tmp_path / "nowhere" / "x.run", **FEW)
+
+
+def test_a_full_disk_costs_no_answer(spins, tmp_path, monkeypatch):
+    def full(run, path, question):
+        raise om.InputError("no space left", source=str(path))
+
+    monkeypatch.setattr("orbitmc.run.kept.checkpoint.save", full)
+    with pytest.warns(UserWarning, match=r"the run is not kept: .*x\.run: no space left"):
+        found = om.marginals(spins, method="gibbs", checkpoint=tmp_path / "x.run", **FEW)
     assert found.about.samples == 400
+
+
+@pytest.mark.parametrize("base", [{"own": "Heat"}, {"own": 3}, {}, {"other": 1}, "magic", None])
+def test_a_base_that_somebody_else_wrote_is_refused(base):
+    record = {"kernel": {**om.Settings(method="lifted").kernel(), "base": base}}
+    with pytest.raises(om.InputError, match=r"x\.run: this run cannot go on"):
+        kept_settings(record, "x.run")
+
+
+def test_a_plain_record_gives_its_settings_back():
+    settings = om.Settings(method="lmh", alpha=0.5, generators=["(0 1)"], base="mcsat")
+    found, ruled_out = kept_settings({"kernel": settings.kernel()}, "x.run")
+    assert (found, ruled_out) == (settings, ())
 
 
 def test_an_exact_answer_leaves_nothing_to_keep(spins, tmp_path):

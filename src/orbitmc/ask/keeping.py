@@ -69,6 +69,8 @@ def keeping(settings: Settings) -> Iterator[Keeping | None]:
         yield None
         return
     path = Path(settings.checkpoint)
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
     with owned(path):
         require_new_run(path)
         with ended(Keeping(path, {}, every=settings.checkpoint_every)) as keep:

@@ -56,9 +56,9 @@ def resume(
 
     with owned(run):
         kept = load(run, memory=memory)
-        kept_settings(kept.question, str(run))
+        kept_settings(kept.question, str(run))  # refuses what cannot go on before a model is read
         again = ask_again(kept.question, model, memory, str(run))
-        names = None if again.ground else kept_query(kept, again.model)
+        names = None if again.ground is not None else kept_query(kept, again.model)
         with Session(quiet, run, given.get("checkpoint_every"), kept.question) as session:
             found = go_on(
                 kept,
