@@ -19,8 +19,8 @@ from samplers import gibbs, tuned_lmh
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare import (
     ChosenKernel,
-    Conditionals,
     Kernel,
+    PreparedGraph,
     RandomScan,
     Reference,
     Sampler,
@@ -49,7 +49,7 @@ PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
 CRITICAL = 0.43  # from about here on single updates are too slow for the truth
 
-Make = Callable[[Model, Conditionals], Kernel]
+Make = Callable[[Model, PreparedGraph], Kernel]
 
 
 def field_grid(side: int, coupling: float, field: float) -> Model:
@@ -60,33 +60,33 @@ def field_grid(side: int, coupling: float, field: float) -> Model:
 def now_and_then(name: str, model: Model, jump: Make, period: int) -> Sampler:
     """Gibbs with a jump after so many single updates."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
-        kernel = alternation(RandomScan(prepared), jump(asked, prepared), period=period)
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        kernel = alternation(RandomScan(), jump(asked, prepared), period=period)
         return ChosenKernel(kernel, f"a jump after every {period} updates")
 
     return Sampler(name, model, make)
 
 
-def lattice_symmetries(model: Model, prepared: Conditionals) -> Kernel:
+def lattice_symmetries(model: Model, prepared: PreparedGraph) -> Kernel:
     """Rotations and reflections, found on the lattice without fields."""
     found = automorphisms(without_fields(model).graph)
     assert found.order == 8
-    (kernel,) = orbital_kernels(model.graph, prepared, found.group)
+    (kernel,) = orbital_kernels(prepared, found.group)
     return kernel
 
 
-def turned_windows(model: Model, prepared: Conditionals) -> Kernel:
+def turned_windows(model: Model, prepared: PreparedGraph) -> Kernel:
     side = int(np.sqrt(model.graph.variables))
     sites = np.arange(side * side).reshape(side, side)
-    return windows(model.graph, prepared, sites, size=WINDOW)
+    return windows(model.graph, sites, size=WINDOW)
 
 
-def flipped(model: Model, prepared: Conditionals) -> Kernel:
-    return flips(model.graph, prepared)
+def flipped(model: Model, prepared: PreparedGraph) -> Kernel:
+    return flips(prepared)
 
 
-def clustered(model: Model, prepared: Conditionals) -> Kernel:
-    return clusters(model.graph, prepared)
+def clustered(model: Model, prepared: PreparedGraph) -> Kernel:
+    return clusters(prepared)
 
 
 def samplers_for(model: Model, seconds: float) -> list[Sampler]:
@@ -104,9 +104,9 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
 def seldom_clusters(name: str, model: Model, period: int) -> Sampler:
     """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
-        jumps = [clusters(asked.graph, prepared)]
-        return ChosenKernel(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        jumps = [clusters(prepared)]
+        return ChosenKernel(lifted(SystematicScan(), jumps, alpha=1 - 1 / period), "")
 
     return Sampler(name, model, make)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.copies import copies
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.mixture import mixture
 from orbitmc.kernels.jumps import replica
@@ -24,12 +24,12 @@ FALSE_ALARM = 1e-7
 
 def trade(graph):
     """One step of two lanes, as a run on two copies of the graph side by side."""
-    kernel = ReplicaExchange(columns=1)
+    prepared, kernel = prepare(graph), ReplicaExchange(columns=1)
 
     def run(values, rng):
         both = np.ascontiguousarray(values.reshape(2, -1).T)
         counts = np.zeros(4, dtype=np.int64)
-        steps(graph, kernel, kernel.memory(graph, 2), both, counts, rng, 1)
+        steps(prepared, kernel, kernel.memory(prepared, 2), both, counts, rng, 1)
         values[:, 0] = both.T.ravel()
 
     return run
@@ -84,9 +84,9 @@ def covered(columns):
         rng = np.random.default_rng([seed, 7])
         edges = [[int(rng.integers(0, k)), k] for k in range(1, 7)]
         model = ising(0.3 * rng.normal(size=7), edges, rng.choice([-1.2, 1.2], size=6))
-        gibbs = RandomScan(conditionals(model.graph))
+        gibbs = RandomScan()
         kernel = mixture(gibbs, ReplicaExchange(columns), weight=0.9)
-        run = sample(model.graph, kernel, SCHEDULE, seed=seed, packs=1, threads=1)
+        run = sample(prepare(model.graph), kernel, SCHEDULE, seed=seed, packs=1, threads=1)
         found += _holds(run.statistics(), brute_force.marginals(model.graph)[0][1])
     return found
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps import windows as module
 from orbitmc.kernels.jumps.windows import TURNS, windows
 from orbitmc.kernels.testing.matrices import one_step
@@ -21,24 +21,22 @@ def grid():
 
 @pytest.mark.parametrize("size", [2, (1, 2), (1, 3), (2, 1), (2, 3)])
 def test_windows_of_a_grid_keep_the_distribution(grid, size):
-    kernel = windows(grid, unrounded_conditionals(grid), np.arange(6).reshape(2, 3), size=size)
-    assert max(residuals(grid, one_step(grid, kernel))) <= EXACT
+    kernel = windows(grid, np.arange(6).reshape(2, 3), size=size)
+    assert max(residuals(grid, one_step(prepare_unrounded(grid), kernel))) <= EXACT
 
 
 def test_windows_of_sites_with_two_variables_keep_the_distribution():
     graph = random_ising(3, variables=8, degree=2, equal=False)
     sites = np.arange(8).reshape(2, 2, 2)
-    kernel = windows(graph, unrounded_conditionals(graph), sites, size=2, turns=["diagonal"])
-    assert max(residuals(graph, one_step(graph, kernel))) <= EXACT
+    kernel = windows(graph, sites, size=2, turns=["diagonal"])
+    assert max(residuals(graph, one_step(prepare_unrounded(graph), kernel))) <= EXACT
 
 
 @pytest.mark.parametrize("turn", TURNS)
 def test_each_turn_does_what_numpy_does(turn):
     graph = random_ising(3, variables=9, degree=1, equal=True)
-    kernel = windows(
-        graph, unrounded_conditionals(graph), np.arange(9).reshape(3, 3), size=3, turns=[turn]
-    )
-    memory = kernel.memory(graph, 9)
+    kernel = windows(graph, np.arange(9).reshape(3, 3), size=3, turns=[turn])
+    memory = kernel.memory(prepare_unrounded(graph), 9)
     values = np.eye(9, dtype=np.uint8)  # lane k has its 1 at site k
     size = module._propose(kernel, memory, values, kernel.turns[0], 0, 0)
     expected = np.arange(9).reshape(3, 3)
@@ -56,13 +54,12 @@ def test_each_turn_does_what_numpy_does(turn):
 
 
 def test_a_quarter_turn_without_its_inverse_is_wrong(grid, monkeypatch):
-    kernel = windows(grid, unrounded_conditionals(grid), np.arange(6).reshape(2, 3), size=2)
+    kernel = windows(grid, np.arange(6).reshape(2, 3), size=2)
     monkeypatch.setattr(module, "_image", lambda kernel, turn, row, column: (column, 1 - row))
-    assert residuals(grid, one_step(grid, kernel))[0] > 1e-5
+    assert residuals(grid, one_step(prepare_unrounded(grid), kernel))[0] > 1e-5
 
 
 def test_unsuitable_lattices_are_refused(grid):
-    prepared = unrounded_conditionals(grid)
     sites = np.arange(6).reshape(2, 3)
     for wrong, size, turns in (
         (sites, 3, None),
@@ -75,4 +72,4 @@ def test_unsuitable_lattices_are_refused(grid):
         (np.arange(6), 2, None),
     ):
         with pytest.raises(InputError):
-            windows(grid, prepared, wrong, size=size, turns=turns)
+            windows(grid, wrong, size=size, turns=turns)

@@ -6,8 +6,8 @@ import pytest
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.lanes.random import COLUMNS
@@ -100,11 +100,11 @@ def test_annealed_states_keep_hard_constraints():
 
 def test_only_one_column_of_each_pack_is_annealed_whatever_the_number_of_packs():
     model = conjunction(12, 9.0)
-    kernel = SystematicScan(conditionals(model.graph))
+    kernel = SystematicScan()
 
     def started(count):
         return tuple(
-            start_pack(model.graph, kernel, seed=4, number=number, lanes=64)
+            start_pack(prepare(model.graph), kernel, seed=4, number=number, lanes=64)
             for number in range(count)
         )
 

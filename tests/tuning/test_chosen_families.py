@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.ask.programs import logic
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.ising_models import ising
@@ -46,7 +46,7 @@ def islands():
 )
 def test_a_family_is_chosen_where_it_frees_the_chain(model, family):
     made = model()
-    found = race(made, conditionals(made.graph), seconds=0.5)
+    found = race(made, prepare(made.graph), seconds=0.5)
     assert family in found.recipe.families
     price = next(price for price in found.prices if price.family == family)
     assert price.verdict == "chosen"

@@ -5,7 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
@@ -94,7 +94,7 @@ def test_what_depends_on_what_is_found_once_for_all_sizes(monkeypatch):
     ids=["grid", "two components", "Potts", "triples", "cells", "program", "one-hot", "one page"],
 )
 def test_families_are_built_where_they_make_sense(model, wanted, unwanted):
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     built = {name for name, one in FAMILIES.items() if one.build(model, prepared) is not None}
     assert wanted | ALWAYS <= built
     assert not unwanted & built
@@ -197,4 +197,4 @@ def test_if_no_size_is_often_accepted_the_likeliest_one_takes_part():
 def test_sizes_are_no_question_where_a_jump_makes_no_sense():
     model = two_chains()
     name = chosen_size(model, windows(), np.zeros((6, 64), dtype=np.uint8))
-    assert FAMILIES[name].build(model, conditionals(model.graph)) is None
+    assert FAMILIES[name].build(model, prepare(model.graph)) is None

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.ask.programs import logic
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import one_step
@@ -88,8 +88,8 @@ SMALL = {
 @pytest.mark.parametrize("name", SMALL)
 def test_families_keep_the_distribution(name):
     model = SMALL[name]()
-    kernel = FAMILIES[name].build(model, unrounded_conditionals(model.graph))
-    assert max(residuals(model.graph, one_step(model.graph, kernel))) <= EXACT
+    kernel = FAMILIES[name].build(model, prepare_unrounded(model.graph))
+    assert max(residuals(model.graph, one_step(prepare_unrounded(model.graph), kernel))) <= EXACT
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_families_keep_the_distribution(name):
 def test_families_do_what_was_guessed(name, model):
     model = model()
     graph = model.graph
-    kernel = FAMILIES[name].build(model, unrounded_conditionals(graph))
+    kernel = FAMILIES[name].build(model, prepare_unrounded(graph))
     propose = FAMILIES[name].guess(model)
     rng = np.random.default_rng(5)
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_families_do_what_was_guessed(name, model):
             chance = np.exp(min(log_weight(graph, after)[0] - before, 0.0))
             end = tuple(after[:, 0].tolist())
             guessed[end] = guessed.get(end, 0.0) + chance / DRAWS
-        found = outcomes(one_step(graph, kernel), tuple(state))
+        found = outcomes(one_step(prepare_unrounded(graph), kernel), tuple(state))
         away = set(found) - {tuple(state)}
         assert set(guessed) - {tuple(state)} <= away
         for end in away:  # at most 40 ends, normal: below 1e-6 each
@@ -124,7 +124,7 @@ def test_a_family_is_the_same_whenever_it_is_built_from_its_name(name):
     kernels = []
     for _ in range(2):
         model = SMALL[name]()
-        kernels.append(Recipe((name,), 5).kernel(model, conditionals(model.graph)))
+        kernels.append(Recipe((name,), 5).kernel(model, prepare(model.graph)))
     assert digest(kernels[0]) == digest(kernels[1])
 
 
@@ -144,7 +144,7 @@ def test_moved_constants_take_their_atoms_along():
 
 def test_constants_that_formulas_name_are_swapped_with_all_others_only():
     model = leaders()
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     every = FAMILIES["constants of one type"].build(model, prepared)
     assert len(every.swaps.member) == 3
     cautious = FAMILIES["constants in 2 classes"].build(model, prepared)
@@ -154,5 +154,5 @@ def test_constants_that_formulas_name_are_swapped_with_all_others_only():
 def test_observed_atoms_take_the_constants_away():
     model = smokers()
     given = model.given({model.names[0]: model.values[0][0]})
-    assert FAMILIES["constants of one type"].build(given, conditionals(given.graph)) is None
+    assert FAMILIES["constants of one type"].build(given, prepare(given.graph)) is None
     assert brute_force.distribution(given.graph).sum() == pytest.approx(1.0)

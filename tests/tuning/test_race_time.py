@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning import trial as trial_module
@@ -78,7 +78,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
     slow = Family("takes half of the time to build", build)
     monkeypatch.setattr(race_module, "CONTENDERS", tuple({f"slow {k}": slow} for k in range(4)))
     model = ordered_grid()
-    found = race(model, conditionals(model.graph), seconds=1.0)
+    found = race(model, prepare(model.graph), seconds=1.0)
     assert len(built) == 2
     assert [(one.family, one.verdict) for one in found.prices] == [
         ("slow 2", NO_TIME),
@@ -92,14 +92,14 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
 def test_the_race_keeps_to_its_time(counted, monkeypatch, build):
     only(monkeypatch, "flip", "replica")
     model = build()
-    race(model, conditionals(model.graph), seconds=0.5)
+    race(model, prepare(model.graph), seconds=0.5)
     assert 0.02 < counted.now <= 0.5
 
 
 def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):
     only(monkeypatch, "flip", "replica")
     model = asymmetric_grid()
-    found = race(model, conditionals(model.graph), seconds=0.5)
+    found = race(model, prepare(model.graph), seconds=0.5)
     assert found.recipe.alpha == 1.0
     assert [one.family for one in found.prices] == ["flip", "replica"]
     assert found.prices[0].verdict == "hardly ever accepted"

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.kernels.combine.mixture import Mixture
@@ -34,7 +34,7 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
     again = recipe_from(json.loads(json.dumps(recipe.record())))
     assert again == recipe
     model = ordered_grid(4)
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     kernels = [one.kernel(model, prepared) for one in (recipe, again)]
     assert type(kernels[0]) is type(kernels[1])
     assert digest(kernels[0]) == digest(kernels[1])
@@ -42,7 +42,7 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
 
 def test_recipes_mean_what_they_say():
     model = ordered_grid(4)
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     plain, flipped, mixed, hot, tempered, trading = (one.kernel(model, prepared) for one in RECIPES)
     assert isinstance(plain, SystematicScan)
     assert isinstance(flipped, Alternation)
@@ -102,7 +102,7 @@ def test_wrong_records_are_refused(record, words):
 def test_moves_that_make_no_sense_for_a_model_are_refused():
     model = ordered_grid(4)
     with pytest.raises(InputError, match="'labels' make no sense for this model"):
-        Recipe(("labels",), 3).kernel(model, conditionals(model.graph))
+        Recipe(("labels",), 3).kernel(model, prepare(model.graph))
 
 
 def test_whatever_stands_in_a_record_only_our_error_comes_out():

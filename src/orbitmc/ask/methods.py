@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel
@@ -36,7 +36,7 @@ class ChosenKernel:
 
 
 def kernel_for(
-    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None = None
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
 ) -> ChosenKernel:
     """The kernel that a method means; the same settings give the same kernel."""
     if settings.method == "lifted":
@@ -45,12 +45,12 @@ def kernel_for(
         return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
         return _mcsat(model, settings)
-    kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
+    kernel = RandomScan() if settings.scan == "random" else SystematicScan()
     return ChosenKernel(kernel, "")
 
 
 def _lifted(
-    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None
 ) -> ChosenKernel:
     """Gibbs and jumps along exact symmetries; of a program, along renamings of its constants."""
     if ground is not None:
@@ -62,7 +62,7 @@ def _lifted(
     return by_exact_symmetries(model, prepared, alpha=_alpha(settings))
 
 
-def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKernel:
+def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.recipe import recipe_from

@@ -46,7 +46,7 @@ def resume(
     from orbitmc.ask.methods import kernel_for
     from orbitmc.cli.session.sampling import Session
     from orbitmc.estimate.marginals import with_warnings
-    from orbitmc.graph.conditionals.conditionals import conditionals
+    from orbitmc.graph.prepared import prepare
     from orbitmc.graph.weights.hardening import hardened
     from orbitmc.run.kept.checkpoint import load
     from orbitmc.run.sampler import proceed
@@ -57,12 +57,12 @@ def resume(
         again = ask_again(question, model, memory, str(run))
         firm = hardened(again.model)
         asked = firm.model
-        prepared = conditionals(asked.graph)
+        prepared = prepare(asked.graph)
         settings = kernel_settings(question, str(run))
         ruled_out = ruled_out_methods(question, str(run))
         chosen = kernel_for(asked, prepared, settings, again.ground)
         group = averaged_group(asked, settings)
-        going = kept.restore(asked.graph, chosen.kernel, prepared, group, memory=memory)
+        going = kept.restore(prepared, chosen.kernel, group, memory=memory)
         with Session(quiet, run, checkpoint_every, question) as session:
             done = proceed(going, threads=threads, watchers=session.watchers)
             reason = f"a run resumed from {run.name}"

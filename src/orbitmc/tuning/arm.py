@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.combine.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
@@ -33,7 +33,7 @@ class Arm:
     def __init__(
         self,
         model: Model,
-        prepared: Conditionals,
+        prepared: PreparedGraph,
         jumps: dict[str, Kernel],
         betas: Sequence[float],
         values: Bytes | None = None,
@@ -43,11 +43,11 @@ class Arm:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
         self.trades = trades
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
-        kernel = base_chain(model.graph, prepared, betas, trades)
+        kernel = base_chain(prepared, betas, trades)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
         together = trades or any(FAMILIES[name].columns for name in jumps)
-        self.track = Track(model.graph, kernel, values, COLUMNS if together else None)
+        self.track = Track(prepared, kernel, values, COLUMNS if together else None)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(self, seconds: float) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.compiling import Stopwatch, WorkClock
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
@@ -68,7 +68,7 @@ class Choice:
     seconds: float = 0.0
 
 
-def race(model: Model, prepared: Conditionals, *, seconds: float) -> Choice:
+def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch, WorkClock() as clock:
         found = _Race(model, prepared, seconds, clock).run()
@@ -86,7 +86,7 @@ class _Race:
     def __init__(
         self,
         model: Model,
-        prepared: Conditionals,
+        prepared: PreparedGraph,
         seconds: float,
         clock: Callable[[], float],
     ) -> None:
@@ -246,7 +246,7 @@ class _Race:
         sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / price))
         if sweeps * price > left:
             return None
-        return choose_ladder(graph, self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
+        return choose_ladder(self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():

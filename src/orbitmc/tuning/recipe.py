@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import mixture
@@ -58,20 +57,18 @@ class Recipe:
         found = {"base": self.base, "families": list(self.families), "period": self.period}
         return {**found, "betas": list(self.betas)} if self.betas else found
 
-    def kernel(self, model: Model, prepared: Conditionals) -> Kernel:
+    def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = base_chain(model.graph, prepared, self.betas, self.trades)
+        base = base_chain(prepared, self.betas, self.trades)
         jumps = [_jump(name, model, prepared) for name in self.families]
         return alternation(base, combined(jumps), period=self.period) if jumps else base
 
 
-def base_chain(
-    graph: FactorGraph, prepared: Conditionals, betas: Sequence[float], trades: bool = False
-) -> Kernel:
+def base_chain(prepared: PreparedGraph, betas: Sequence[float], trades: bool = False) -> Kernel:
     """Gibbs, tempered if there are betas, with trades between lanes or without."""
     if not betas:
-        return SystematicScan(prepared)
-    tempered = tempering(graph, prepared, betas)
+        return SystematicScan()
+    tempered = tempering(prepared, betas)
     return trading_tempering(tempered) if trades else tempered
 
 
@@ -137,7 +134,7 @@ def _shown(found: object, known: Iterable[str] = ()) -> str:
     return shown + (suggestion(found, known) if isinstance(found, str) else "")
 
 
-def _jump(name: str, model: Model, prepared: Conditionals) -> Kernel:
+def _jump(name: str, model: Model, prepared: PreparedGraph) -> Kernel:
     found = FAMILIES[name].build(model, prepared)
     if found is None:
         raise InputError(f"the moves {name!r} make no sense for this model")

@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, draw, scratch
-from orbitmc.graph.conditionals.conditionals import conditionals as prepare
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.model import Model
+from orbitmc.graph.conditionals.draws import Scratch, draw, scratch
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import integer
@@ -24,44 +22,40 @@ class GibbsMemory(NamedTuple):
 class RandomScan(NamedTuple):
     """Update a variable chosen uniformly at random, as in the paper; reversible."""
 
-    conditionals: Conditionals
-
     @property
     def outcomes(self) -> tuple[str, ...]:
         return ("updates",)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> GibbsMemory:
-        return _memory(self.conditionals, graph, lanes)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return _memory(prepared, lanes)
 
 
 class SystematicScan(NamedTuple):
     """Update the variables in turn; not reversible, but mixes about twice as fast per update."""
 
-    conditionals: Conditionals
-
     @property
     def outcomes(self) -> tuple[str, ...]:
         return ("updates",)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> GibbsMemory:
-        return _memory(self.conditionals, graph, lanes)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return _memory(prepared, lanes)
 
 
 @implementation(steps, RandomScan)
-def random_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def random_scan_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    variables = len(values)
     for _ in range(count):
         variable = integer(rng, variables)
-        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        draw(prepared, memory.scratch, values, variable, rng)
     outcomes[0] += count
 
 
 @implementation(steps, SystematicScan)
-def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def systematic_scan_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    variables = len(values)
     variable = memory.turn[0]
     for _ in range(count):
-        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        draw(prepared, memory.scratch, values, variable, rng)
         variable += 1
         if variable == variables:
             variable = 0
@@ -69,11 +63,10 @@ def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
     outcomes[0] += count
 
 
-def _memory(prepared: Conditionals, graph: FactorGraph, lanes: int) -> GibbsMemory:
-    number = prepared.bias.dtype.type
-    return GibbsMemory(scratch(graph, lanes, number), np.zeros(1, dtype=np.int64))
+def _memory(prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+    return GibbsMemory(scratch(prepared, lanes), np.zeros(1, dtype=np.int64))
 
 
-def gibbs(model: Model) -> SystematicScan:
-    """Gibbs on a model, variable after variable: the usual base chain."""
-    return SystematicScan(prepare(model.graph))
+def gibbs() -> SystematicScan:
+    """Gibbs, variable after variable: the usual base chain."""
+    return SystematicScan()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.compiling import implementation
 
@@ -38,23 +38,23 @@ class Alternation(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return (*self.base.outcomes, *self.jump.outcomes)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> AlternationMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> AlternationMemory:
         left = np.full(1, self.period, dtype=np.int64)
         return AlternationMemory(
-            self.base.memory(graph, lanes), self.jump.memory(graph, lanes), left
+            self.base.memory(prepared, lanes), self.jump.memory(prepared, lanes), left
         )
 
 
 @implementation(steps, Alternation)
-def alternation_steps(graph, kernel, memory, values, outcomes, rng, count):
+def alternation_steps(prepared, kernel, memory, values, outcomes, rng, count):
     before, after = outcomes[: kernel.split], outcomes[kernel.split :]
     while count > 0:
         now = min(count, memory.left[0])
-        steps(graph, kernel.base, memory.base, values, before, rng, now)
+        steps(prepared, kernel.base, memory.base, values, before, rng, now)
         count -= now
         memory.left[0] -= now
         if memory.left[0] == 0:
-            steps(graph, kernel.jump, memory.jump, values, after, rng, 1)
+            steps(prepared, kernel.jump, memory.jump, values, after, rng, 1)
             memory.left[0] = kernel.period
 
 

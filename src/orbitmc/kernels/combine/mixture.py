@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import bernoulli
@@ -36,19 +36,21 @@ class Mixture(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return (*self.first.outcomes, *self.second.outcomes)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> MixtureMemory:
-        return MixtureMemory(self.first.memory(graph, lanes), self.second.memory(graph, lanes))
+    def memory(self, prepared: PreparedGraph, lanes: int) -> MixtureMemory:
+        return MixtureMemory(
+            self.first.memory(prepared, lanes), self.second.memory(prepared, lanes)
+        )
 
 
 @implementation(steps, Mixture)
-def mixture_steps(graph, kernel, memory, values, outcomes, rng, count):
+def mixture_steps(prepared, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         if bernoulli(rng, kernel.weight):
             before = outcomes[: kernel.split]
-            steps(graph, kernel.first, memory.first, values, before, rng, 1)
+            steps(prepared, kernel.first, memory.first, values, before, rng, 1)
         else:
             after = outcomes[kernel.split :]
-            steps(graph, kernel.second, memory.second, values, after, rng, 1)
+            steps(prepared, kernel.second, memory.second, values, after, rng, 1)
 
 
 def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.combine.tempering import TURN, Tempering, TemperingMemory
 from orbitmc.kernels.jumps.replica import ReplicaExchange, ReplicaMemory, replica_exchange
 from orbitmc.kernels.kernel import steps
@@ -38,36 +38,36 @@ class TradingTempering(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return (*self.tempering.outcomes, *self.trades.outcomes)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> TradingMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> TradingMemory:
         return TradingMemory(
-            self.tempering.memory(graph, lanes),
-            self.trades.memory(graph, lanes),
+            self.tempering.memory(prepared, lanes),
+            self.trades.memory(prepared, lanes),
             np.zeros(1, dtype=np.int64),
         )
 
 
 @implementation(steps, TradingTempering)
-def trading_tempering_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def trading_tempering_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    variables = len(values)
     left = count
     while left > 0:
         todo = min(left, variables - memory.tempering.turn[TURN])
         before = outcomes[: kernel.split]
-        steps(graph, kernel.tempering, memory.tempering, values, before, rng, todo)
+        steps(prepared, kernel.tempering, memory.tempering, values, before, rng, todo)
         left -= todo
         if memory.tempering.turn[TURN] == 0:
-            _trade(graph, kernel, memory, values, outcomes[kernel.split :], rng)
+            _trade(prepared, kernel, memory, values, outcomes[kernel.split :], rng)
 
 
 @shared
-def _trade(graph, kernel, memory, values, outcomes, rng):
+def _trade(prepared, kernel, memory, values, outcomes, rng):
     """Let lanes trade on the rung whose turn it is."""
     variables, rung = len(values), memory.rung[0]
     if rung == 0:
-        steps(graph, kernel.trades, memory.trades, values, outcomes, rng, 1)
+        steps(prepared, kernel.trades, memory.trades, values, outcomes, rng, 1)
     else:
         states = memory.tempering.hot[(rung - 1) * variables : rung * variables]
-        steps(graph, kernel.trades, memory.trades, states, outcomes, rng, 1)
+        steps(prepared, kernel.trades, memory.trades, states, outcomes, rng, 1)
     memory.rung[0] = (rung + 1) % kernel.cold
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double, rounded_limits
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, lengths, sealed
 from orbitmc.machine.compiling import implementation, shared
@@ -57,20 +56,21 @@ class Clusters(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ClusterMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ClusterMemory:
+        variables = prepared.graph.variables
         return ClusterMemory(
             satisfied=np.zeros(lanes, dtype=np.uint8),
             odds=np.zeros(lanes),
             bond=np.zeros((len(self.first), lanes), dtype=np.uint8),
-            parent=np.zeros((lanes, graph.variables), dtype=np.uint32),
-            field=np.zeros((lanes, graph.variables)),
-            flipped=np.zeros((graph.variables, lanes), dtype=np.uint8),
+            parent=np.zeros((lanes, variables), dtype=np.uint32),
+            field=np.zeros((lanes, variables)),
+            flipped=np.zeros((variables, lanes), dtype=np.uint8),
             width=width_of(lanes),
         )
 
 
 @implementation(steps, Clusters)
-def cluster_steps(graph, kernel, memory, values, outcomes, rng, count):
+def cluster_steps(prepared, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         for edge in range(len(kernel.first)):
             _lay_bonds(kernel, memory, values, rng, edge)
@@ -148,23 +148,24 @@ def _decide(memory, outcomes, rng, variable):
         outcomes[FLIPPED] += is_root & (memory.flipped[variable, lane] != 0)
 
 
-def clusters(graph: FactorGraph, prepared: Conditionals) -> Clusters:
+def clusters(prepared: PreparedGraph) -> Clusters:
     """Flip clusters of a model of binary variables whose factors are finite and pairwise."""
-    for variable in np.flatnonzero(prepared.affine == 0):
+    graph, known = prepared
+    for variable in np.flatnonzero(known.affine == 0):
         raise InputError(
             f"cluster updates need binary variables and finite pairwise factors; "
             f"variable {variable} has others"
         )
-    coupling, bias = fields_in_double(graph, prepared)
-    owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
+    coupling, bias = fields_in_double(prepared)
+    owner = np.repeat(np.arange(graph.variables), lengths(known.neighbour_start))
     field = bias + 0.5 * np.bincount(owner, weights=coupling, minlength=graph.variables)
-    once = (owner < prepared.neighbour) & (coupling != 0.0)
+    once = (owner < known.neighbour) & (coupling != 0.0)
     chance = -np.expm1(-0.5 * np.abs(coupling[once]))
     limit = np.stack([np.zeros_like(chance), chance], axis=1).ravel()
     return Clusters(
         indices(owner[once]),
-        indices(prepared.neighbour[once]),
+        indices(known.neighbour[once]),
         sealed((coupling[once] > 0.0).astype(np.uint8)),
-        sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
+        limits_alike(prepared, limit),
         floats(field),
     )

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.chains.stabilizer_chain import StabilizerChain, uniform_element
 from orbitmc.groups.elements.random_elements import (
     ProductReplacement,
@@ -57,7 +57,6 @@ class DrawnOrbital(NamedTuple):
     `symmetric` as in `Orbital`.
     """
 
-    conditionals: Conditionals
     source: Any
     symmetric: bool
 
@@ -65,13 +64,13 @@ class DrawnOrbital(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ElementMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ElementMemory:
         pairs = self.source.pairs
         size = len(pairs.owner)
         bag = self.source if isinstance(self.source, Bag) else None
         empty = np.zeros((0, size), dtype=np.uint32)
         return ElementMemory(
-            proposal_memory(graph, self.conditionals, lanes, len(pairs.point)),
+            proposal_memory(prepared, lanes, len(pairs.point)),
             np.arange(size, dtype=np.uint32),
             np.arange(size, dtype=np.uint32),
             ProductReplacement(bag.forward.copy(), bag.backward.copy())
@@ -100,7 +99,7 @@ def _draw_by_replacement(source, memory, rng):
 
 
 @implementation(steps, DrawnOrbital)
-def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+def drawn_orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         draw_element(kernel.source, memory, rng)
         toss(rng, memory.proposal.coins)
@@ -108,7 +107,7 @@ def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -150,7 +149,6 @@ def _keeps(pairs, row, k):
 
 def drawn_orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     chain: StabilizerChain,
     group: PermutationGroup,
     *,
@@ -158,12 +156,11 @@ def drawn_orbital(
 ) -> DrawnOrbital:
     """Jump by uniform elements of a group that has a stabilizer chain."""
     require_group(graph, group)
-    return DrawnOrbital(prepared, chain, symmetric)
+    return DrawnOrbital(chain, symmetric)
 
 
 def replaced_orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     group: PermutationGroup,
     *,
     symmetric: bool = False,
@@ -174,4 +171,4 @@ def replaced_orbital(
     require_group(graph, group)
     pairs = pairs_of(group)
     bag = product_replacement(group, pairs, slots=slots, burn=burn)
-    return DrawnOrbital(prepared, Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)
+    return DrawnOrbital(Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -50,6 +51,7 @@ class Shuffle(NamedTuple):
 
     Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
     that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
+    `conditionals` lack what no permutation can change.
     """
 
     conditionals: Conditionals
@@ -61,10 +63,10 @@ class Shuffle(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ShuffleMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ShuffleMemory:
         most = self.blocks.largest
         return ShuffleMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
+            proposal_memory(prepared, lanes, most),
             np.arange(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
@@ -73,8 +75,9 @@ class Shuffle(NamedTuple):
 
 
 @implementation(steps, Shuffle)
-def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
+def shuffle_steps(prepared, kernel, memory, values, outcomes, rng, count):
     blocks = kernel.blocks
+    relative = PreparedGraph(prepared.graph, kernel.conditionals)
     for _ in range(count):
         block = random_block(blocks, rng)
         width = np.int64(blocks.width[block])
@@ -95,7 +98,7 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(relative, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -170,18 +173,17 @@ def _propose(memory, member, first, width, chosen, values):
 
 
 def shuffle(
-    graph: FactorGraph,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     blocks: ExchangeBlocks,
     *,
     rows: int = ALL_ROWS,
     symmetric: bool = False,
 ) -> Shuffle:
     """Permute rows within blocks; any blocks of equal domains are safe."""
-    require_blocks(graph, blocks)
+    require_blocks(prepared.graph, blocks)
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
-    relative = prepared if symmetric else relative_to_blocks(graph, prepared, blocks)
+    relative = prepared.conditionals if symmetric else relative_to_blocks(prepared, blocks)
     return Shuffle(relative, blocks, rows, symmetric)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
@@ -49,13 +48,13 @@ class Flips(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> FlipMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> FlipMemory:
         accepted = np.zeros(lanes, dtype=np.uint8)
         return FlipMemory(np.zeros(lanes), np.zeros(lanes), accepted, width_of(lanes))
 
 
 @implementation(steps, Flips)
-def flip_steps(graph, kernel, memory, values, outcomes, rng, count):
+def flip_steps(prepared, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         number = integer(rng, len(kernel.start) - 1)
         first, last = np.int64(kernel.start[number]), np.int64(kernel.start[number + 1])
@@ -98,14 +97,13 @@ def _add_change(kernel, memory, values, place):
         memory.change[lane] += rise * memory.field[lane]
 
 
-def flips(
-    graph: FactorGraph, prepared: Conditionals, sets: Sequence[ArrayLike] | None = None
-) -> Kernel:
+def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> Kernel:
     """Flip one of the sets of binary variables; unless there are sets, all binary variables.
 
     Sets that touch only finite pairwise factors cost one look at each member; others look at
     each factor around them that a flip may change.
     """
+    graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)
     chosen = [checked_set(graph, one) for one in ([binary] if sets is None else sets)]
     if not chosen:
@@ -113,15 +111,14 @@ def flips(
     members = np.concatenate(chosen)
     for variable in members[graph.cardinality[members] != 2]:
         raise InputError(f"only binary variables can be flipped; variable {variable} is not")
-    if not prepared.affine[members].all():
+    if not prepared.conditionals.affine[members].all():
         return relabelling(graph, chosen, [(0, 1)] * len(chosen))
-    return _affine_flips(graph, prepared, chosen)
+    return _affine_flips(prepared, chosen)
 
 
-def _affine_flips(
-    graph: FactorGraph, prepared: Conditionals, sets: list[NDArray[np.int64]]
-) -> Flips:
-    coupling, bias = fields_in_double(graph, prepared)
+def _affine_flips(prepared: PreparedGraph, sets: list[NDArray[np.int64]]) -> Flips:
+    graph, known = prepared
+    coupling, bias = fields_in_double(prepared)
     inside = np.zeros(graph.variables, dtype=np.bool_)
     field: list[float] = []
     counts: list[int] = []
@@ -129,9 +126,9 @@ def _affine_flips(
     for members in sets:
         inside[members] = True
         for variable in members:
-            first, last = prepared.neighbour_start[variable : variable + 2].astype(np.int64)
+            first, last = known.neighbour_start[variable : variable + 2].astype(np.int64)
             around = np.arange(first, last)
-            together = inside[prepared.neighbour[first:last]]
+            together = inside[known.neighbour[first:last]]
             field.append(bias[variable] + 0.5 * coupling[first:last][together].sum())
             edges.append(around[~together])
             counts.append(len(edges[-1]))
@@ -142,6 +139,6 @@ def _affine_flips(
         member=indices(np.concatenate(sets)),
         field=floats(field),
         outside_start=starts(np.array(counts)),
-        outside=indices(prepared.neighbour[boundary]),
+        outside=indices(known.neighbour[boundary]),
         coupling=floats(coupling[boundary]),
     )

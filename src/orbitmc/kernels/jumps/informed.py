@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.conditionals.local_weights import local_log_weights
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.jumps.exchange import random_block
 from orbitmc.kernels.jumps.swap import exchange_picked, load_members, require_single
@@ -50,17 +50,16 @@ class InformedMemory(NamedTuple):
 class InformedSwap(NamedTuple):
     """Swap a 1 and a 0 of a random block, each picked by the gain of flipping it."""
 
-    conditionals: Conditionals
     blocks: ExchangeBlocks
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> InformedMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> InformedMemory:
         most = self.blocks.largest
         return InformedMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
+            proposal_memory(prepared, lanes, most),
             np.zeros((most, lanes)),
             np.zeros((most, lanes)),
             np.zeros(lanes, dtype=np.uint32),
@@ -69,14 +68,14 @@ class InformedSwap(NamedTuple):
 
 
 @implementation(steps, InformedSwap)
-def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
-    blocks, proposal, prepared = kernel.blocks, memory.proposal, kernel.conditionals
+def informed_swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    blocks, proposal = kernel.blocks, memory.proposal
     for _ in range(count):
         block = random_block(blocks, rng)
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
         load_members(proposal, blocks.member, first, size, values)
-        _weigh_flips(graph, prepared, memory, values, size)
+        _weigh_flips(prepared, memory, values, size)
         _weigh(memory, values, size, 1)
         pick_by_weights(rng, memory.weights, size, memory.first)
         _add_log_chance(memory, memory.first, size, -1.0)
@@ -84,8 +83,8 @@ def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         pick_by_weights(rng, memory.weights, size, memory.second)
         _add_log_chance(memory, memory.second, size, -1.0)
         exchange_picked(memory)
-        if apply_proposal(graph, prepared, proposal, values, size):
-            _weigh_flips(graph, prepared, memory, values, size)
+        if apply_proposal(prepared, proposal, values, size):
+            _weigh_flips(prepared, memory, values, size)
             _weigh(memory, values, size, 1)
             _cumulate(memory, size)
             _add_log_chance(memory, memory.second, size, 1.0)
@@ -99,13 +98,14 @@ def informed_swap_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _weigh_flips(graph, prepared, memory, values, size):
+def _weigh_flips(prepared, memory, values, size):
     """Weigh every member by about the square root of what flipping it alone would gain."""
     proposal, flips = memory.proposal, memory.flips
+    graph, conditionals = prepared.graph, prepared.conditionals
     for place in range(size):
         variable = proposal.target[place]
-        if prepared.affine[variable]:
-            local_field(prepared, proposal.scratch, values, variable)
+        if conditionals.affine[variable]:
+            local_field(conditionals, proposal.scratch, values, variable)
             for lane in range(lanes_of(proposal.scratch)):
                 field = np.float64(proposal.scratch.field[lane])
                 flips[place, lane] = _weight(-field if values[variable, lane] else field)
@@ -156,11 +156,9 @@ def _add_log_chance(memory, picked, size, sign):
             memory.proposal.change[lane] += sign * np.log(weight / total)
 
 
-def informed_swap(
-    graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks
-) -> InformedSwap:
+def informed_swap(graph: FactorGraph, blocks: ExchangeBlocks) -> InformedSwap:
     """Swap by gains within blocks of single binary variables."""
     require_single(graph, blocks)
     if (graph.cardinality[blocks.member] != 2).any():
         raise InputError("informed swaps need binary variables")
-    return InformedSwap(prepared, blocks)
+    return InformedSwap(blocks)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -43,7 +43,6 @@ class Orbital(NamedTuple):
     rejected and no potential is looked at (lifted MCMC).
     """
 
-    conditionals: Conditionals
     group: PermutationGroup
     inverse_map: Bytes
     symmetric: bool
@@ -52,16 +51,16 @@ class Orbital(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> OrbitalMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> OrbitalMemory:
         most = int(lengths(self.group.start).max(initial=0))
         return OrbitalMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
-            np.zeros(graph.variables, dtype=np.int64),
+            proposal_memory(prepared, lanes, most),
+            np.zeros(prepared.graph.variables, dtype=np.int64),
         )
 
 
 @implementation(steps, Orbital)
-def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+def orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
     group = kernel.group
     for _ in range(count):
         generator = integer(rng, len(group.start) - 1)
@@ -72,7 +71,7 @@ def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -107,7 +106,6 @@ def _propose(kernel, memory, values, first, last):
 
 def orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     group: PermutationGroup,
     *,
     symmetric: bool = False,
@@ -117,7 +115,7 @@ def orbital(
     Say `symmetric` only of a group that has been verified against the graph.
     """
     require_group(graph, group)
-    return Orbital(prepared, group, _inverse_map(group), symmetric)
+    return Orbital(group, _inverse_map(group), symmetric)
 
 
 def require_group(graph: FactorGraph, group: PermutationGroup) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Scratch, scratch
+from orbitmc.graph.conditionals.draws import Scratch, scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import factors_around
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
@@ -49,26 +50,26 @@ class Relabelling(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> RelabellingMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> RelabellingMemory:
         return RelabellingMemory(
             np.zeros(lanes),
             np.zeros(lanes, dtype=np.uint32),
             np.zeros(lanes, dtype=np.uint8),
-            scratch(graph, lanes),
+            scratch(prepared, lanes),
         )
 
 
 @implementation(steps, Relabelling)
-def relabelling_steps(graph, kernel, memory, values, outcomes, rng, count):
+def relabelling_steps(prepared, kernel, memory, values, outcomes, rng, count):
     for _ in range(count):
         number = integer(rng, len(kernel.start) - 1)
         for lane in range(lanes_of(memory.scratch)):
             memory.change[lane] = 0.0
             memory.moved[lane] = 0
             memory.accepted[lane] = 0
-        _add_factors(graph, kernel, memory, values, number, -1.0)
+        _add_factors(prepared.graph, kernel, memory, values, number, -1.0)
         _exchange_labels(kernel, memory, values, number)
-        _add_factors(graph, kernel, memory, values, number, 1.0)
+        _add_factors(prepared.graph, kernel, memory, values, number, 1.0)
         for lane in range(lanes_of(memory.scratch)):
             outcomes[NULL] += memory.moved[lane] == 0
             memory.moved[lane] = 0

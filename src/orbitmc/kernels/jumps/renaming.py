@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -31,7 +31,6 @@ class Renaming(NamedTuple):
     no potential is looked at (lifted MCMC).
     """
 
-    conditionals: Conditionals
     swaps: ConstantSwaps
     symmetric: bool
 
@@ -39,12 +38,12 @@ class Renaming(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
-        return proposal_memory(graph, self.conditionals, lanes, self.swaps.most_moved)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ProposalMemory:
+        return proposal_memory(prepared, lanes, self.swaps.most_moved)
 
 
 @implementation(steps, Renaming)
-def renaming_steps(graph, kernel, memory, values, outcomes, rng, count):
+def renaming_steps(prepared, kernel, memory, values, outcomes, rng, count):
     swaps = kernel.swaps
     for _ in range(count):
         place = np.int64(integer(rng, len(swaps.member)))
@@ -57,7 +56,7 @@ def renaming_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory, values, outcomes, moved)
         else:
-            settle(graph, kernel.conditionals, memory, values, outcomes, rng, moved)
+            settle(prepared, memory, values, outcomes, rng, moved)
 
 
 @shared
@@ -90,7 +89,6 @@ def _offer(memory, values, slot, source, target):
 
 def renaming(
     graph: FactorGraph,
-    prepared: Conditionals,
     swaps: ConstantSwaps,
     *,
     symmetric: bool = False,
@@ -103,4 +101,4 @@ def renaming(
         raise InputError("there are no two constants to swap")
     if len(swaps.code) != graph.variables:
         raise InputError(f"swaps of {len(swaps.code)} variables are for another graph")
-    return Renaming(prepared, swaps, symmetric)
+    return Renaming(swaps, symmetric)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.arrays import Bytes
 from orbitmc.machine.compiling import implementation, shared
@@ -50,7 +50,8 @@ class ReplicaExchange(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ReplicaMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ReplicaMemory:
+        graph = prepared.graph
         return ReplicaMemory(
             coins=np.zeros(lanes, dtype=np.uint8),
             rows=np.arange(lanes // self.columns),
@@ -63,7 +64,7 @@ class ReplicaExchange(NamedTuple):
 
 
 @implementation(steps, ReplicaExchange)
-def replica_steps(graph, kernel, memory, values, outcomes, rng, count):
+def replica_steps(prepared, kernel, memory, values, outcomes, rng, count):
     rows = memory.rows
     for _ in range(count):
         for place in range(len(rows) - 1, 0, -1):
@@ -73,7 +74,7 @@ def replica_steps(graph, kernel, memory, values, outcomes, rng, count):
             for column in range(kernel.columns):
                 one = rows[place] * kernel.columns + column
                 other = rows[place + 1] * kernel.columns + column
-                _exchange(graph, memory, values, outcomes, rng, one, other)
+                _exchange(prepared.graph, memory, values, outcomes, rng, one, other)
 
 
 @shared

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.jumps.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
@@ -47,7 +48,10 @@ class SwapMemory(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """Swap a uniformly chosen pair of differing members of a random block."""
+    """Swap a uniformly chosen pair of differing members of a random block.
+
+    `conditionals` lack what no swap can change.
+    """
 
     conditionals: Conditionals
     blocks: ExchangeBlocks
@@ -56,11 +60,11 @@ class Swap(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> SwapMemory:
-        most, each = self.blocks.largest, int(graph.cardinality.max(initial=1))
+    def memory(self, prepared: PreparedGraph, lanes: int) -> SwapMemory:
+        most, each = self.blocks.largest, int(prepared.graph.cardinality.max(initial=1))
         number = np.min_scalar_type(most)
         return SwapMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
+            proposal_memory(prepared, lanes, most),
             np.zeros((each, lanes)),
             np.zeros(lanes, dtype=np.uint8),
             np.zeros((each, lanes), dtype=number),
@@ -69,13 +73,14 @@ class Swap(NamedTuple):
 
 
 @implementation(steps, Swap)
-def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
+def swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
     blocks, proposal = kernel.blocks, memory.proposal
+    relative = PreparedGraph(prepared.graph, kernel.conditionals)
     for _ in range(count):
         block = random_block(blocks, rng)
         first = np.int64(blocks.start[block])
         size = np.int64(blocks.start[block + 1]) - first
-        values_each = np.int64(graph.cardinality[blocks.member[first]])
+        values_each = np.int64(prepared.graph.cardinality[blocks.member[first]])
         load_members(proposal, blocks.member, first, size, values)
         _weigh_values(memory, size, values_each)
         pick_by_weights(rng, memory.weights, values_each, memory.wanted)
@@ -84,7 +89,7 @@ def swap_steps(graph, kernel, memory, values, outcomes, rng, count):
         pick_below(rng, memory.others, memory.other_rank)
         _find_picked(memory, size)
         exchange_picked(memory)
-        settle(graph, kernel.conditionals, proposal, values, outcomes, rng, size)
+        settle(relative, proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -160,10 +165,10 @@ def exchange_picked(memory):
         proposed[second, lane] = value
 
 
-def swap(graph: FactorGraph, prepared: Conditionals, blocks: ExchangeBlocks) -> Swap:
+def swap(prepared: PreparedGraph, blocks: ExchangeBlocks) -> Swap:
     """Swap differing members within blocks of single variables."""
-    require_single(graph, blocks)
-    return Swap(relative_to_blocks(graph, prepared, blocks), blocks)
+    require_single(prepared.graph, blocks)
+    return Swap(relative_to_blocks(prepared, blocks), blocks)
 
 
 def require_single(graph: FactorGraph, blocks: ExchangeBlocks) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
 from orbitmc.machine.arrays import Bytes, sealed
@@ -30,7 +30,6 @@ class Windows(NamedTuple):
     `site[row, column]` lists the variables of each site; they move together.
     """
 
-    conditionals: Conditionals
     site: NDArray[np.uint32]
     height: int
     width: int
@@ -40,20 +39,20 @@ class Windows(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ProposalMemory:
         most = self.height * self.width * self.site.shape[2]
-        return proposal_memory(graph, self.conditionals, lanes, most)
+        return proposal_memory(prepared, lanes, most)
 
 
 @implementation(steps, Windows)
-def window_steps(graph, kernel, memory, values, outcomes, rng, count):
+def window_steps(prepared, kernel, memory, values, outcomes, rng, count):
     rows, columns, _ = kernel.site.shape
     for _ in range(count):
         turn = kernel.turns[integer(rng, len(kernel.turns))]
         top = integer(rng, rows - kernel.height + 1)
         left = integer(rng, columns - kernel.width + 1)
         size = _propose(kernel, memory, values, turn, top, left)
-        settle(graph, kernel.conditionals, memory, values, outcomes, rng, size)
+        settle(prepared, memory, values, outcomes, rng, size)
 
 
 @shared
@@ -93,7 +92,6 @@ def _image(kernel, turn, row, column):
 
 def windows(
     graph: FactorGraph,
-    prepared: Conditionals,
     sites: ArrayLike,
     *,
     size: int | tuple[int, int],
@@ -116,7 +114,7 @@ def windows(
     if not chosen:
         raise InputError("there are no turns to choose from")
     numbers = np.array([TURNS.index(turn) for turn in chosen], dtype=np.uint8)
-    return Windows(prepared, sealed(site.astype(np.uint32)), height, width, sealed(numbers))
+    return Windows(sealed(site.astype(np.uint32)), height, width, sealed(numbers))
 
 
 def _turns_of(height: int, width: int) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.estimate.tallies import RaoBlackwellTally
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes
@@ -70,8 +70,7 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + group,))
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
-    cold = at_beta(graph, COLD)
-    kernel = SystematicScan(conditionals(cold))
+    cold, kernel = prepare(at_beta(graph, COLD)), SystematicScan()
     pack = empty_pack(cold, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
     pack.values[...] = start_values(graph, lanes, source, wanted)
     pack = replace(pack, rng=generator(seed, PURPOSE + group, lanes))

@@ -24,7 +24,7 @@ def add_packs(run: Run, count: int) -> None:
 
 def _started(run: Run, number: int) -> Pack:
     return start_pack(
-        run.graph,
+        run.prepared,
         run.kernel,
         seed=run.seed,
         number=number,
@@ -45,7 +45,7 @@ def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
 
 
 def _catch_up(run: Run, pack: Pack) -> None:
-    todo = (run.graph, run.kernel, run.prepared, pack)
+    todo = (run.prepared, run.kernel, pack)
     if run.warm_up_steps:
         warm_up(*todo, samples=1, spacing=run.warm_up_steps)
     advance(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

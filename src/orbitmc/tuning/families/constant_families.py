@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import Kernel
@@ -38,9 +38,9 @@ def constant_families() -> dict[str, Family]:
     }
 
 
-def _build(model: Model, prepared: Conditionals, classes: int) -> Kernel | None:
+def _build(model: Model, prepared: PreparedGraph, classes: int) -> Kernel | None:
     swaps = _swaps(model, classes=classes)
-    return None if swaps is None else renaming(model.graph, prepared, swaps)
+    return None if swaps is None else renaming(model.graph, swaps)
 
 
 def _guess(model: Model, classes: int) -> Propose | None:

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.informed import informed_swap
@@ -57,38 +57,38 @@ def group_swap_family() -> Family:
     return _swap(words, lambda model: exchange_blocks(_groups(model)))
 
 
-def one_hot_groups(model: Model, prepared: Conditionals) -> Kernel | None:
+def one_hot_groups(model: Model, prepared: PreparedGraph) -> Kernel | None:
     groups = _groups(model)
-    return one_hot(model.graph, prepared, groups) if groups else None
+    return one_hot(prepared, groups) if groups else None
 
 
-def group_exchange(model: Model, prepared: Conditionals) -> Kernel | None:
+def group_exchange(model: Model, prepared: PreparedGraph) -> Kernel | None:
     rows = _rows(model)
-    return shuffle(model.graph, prepared, exchange_blocks(rows), rows=2) if rows else None
+    return shuffle(prepared, exchange_blocks(rows), rows=2) if rows else None
 
 
 def guessed_group_exchange(model: Model) -> Propose | None:
     return _guessed_shuffle(exchange_blocks(_rows(model)), 2)
 
 
-def informed(model: Model, prepared: Conditionals) -> Kernel | None:
+def informed(model: Model, prepared: PreparedGraph) -> Kernel | None:
     found = _alike(model, max_moved=MOST_MOVED)
     binary = found.blocks and (model.graph.cardinality[found.member] == 2).all()
-    return informed_swap(model.graph, prepared, found) if binary else None
+    return informed_swap(model.graph, found) if binary else None
 
 
 def _swap(words: str, find: Callable[[Model], ExchangeBlocks]) -> Family:
-    def build(model: Model, prepared: Conditionals) -> Kernel | None:
+    def build(model: Model, prepared: PreparedGraph) -> Kernel | None:
         found = find(model)
-        return swap(model.graph, prepared, found) if found.blocks else None
+        return swap(prepared, found) if found.blocks else None
 
     return Family(words, build, guess=lambda model: _guessed_swap(find(model)))
 
 
 def _shuffle(max_moved: int, rows: int) -> Family:
-    def build(model: Model, prepared: Conditionals) -> Kernel | None:
+    def build(model: Model, prepared: PreparedGraph) -> Kernel | None:
         found = _alike(model, max_moved=max_moved)
-        return shuffle(model.graph, prepared, found, rows=rows) if found.blocks else None
+        return shuffle(prepared, found, rows=rows) if found.blocks else None
 
     some = f"{rows} variables" if rows else "the variables"
     words = f"the values of {some} of a block are shuffled"

@@ -5,8 +5,8 @@ A family is rebuilt from its name, so a recorded choice can be used again withou
 
 from collections.abc import Mapping
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.replica import replica_exchange
 from orbitmc.kernels.kernel import Kernel
@@ -37,12 +37,13 @@ from orbitmc.tuning.families.window_families import reflection_family, window_fa
 from orbitmc.tuning.structure.generators import generator_family
 
 
-def _clusters(model: Model, prepared: Conditionals) -> Kernel | None:
-    pairwise = model.graph.variables and prepared.affine.all() and len(prepared.neighbour)
-    return clusters(model.graph, prepared) if pairwise else None
+def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    known = prepared.conditionals
+    pairwise = model.graph.variables and known.affine.all() and len(known.neighbour)
+    return clusters(prepared) if pairwise else None
 
 
-def _replica(model: Model, prepared: Conditionals) -> Kernel | None:
+def _replica(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return replica_exchange() if model.graph.variables else None
 
 

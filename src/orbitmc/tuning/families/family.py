@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
 
@@ -31,7 +31,7 @@ class Family:
     """
 
     words: str
-    build: Callable[[Model, Conditionals], Kernel | None]
+    build: Callable[[Model, PreparedGraph], Kernel | None]
     switches: bool = False
     guess: Callable[[Model], Propose | None] | None = None
     columns: int | None = None

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
@@ -43,13 +43,13 @@ def reflection_family() -> Family:
 
 
 def _build(
-    model: Model, prepared: Conditionals, size: tuple[int, int] | None = None
+    model: Model, prepared: PreparedGraph, size: tuple[int, int] | None = None
 ) -> Kernel | None:
     sites = _sites(model, size)
     if sites is None:
         return None
     height, width = size or sites.shape
-    return windows(model.graph, prepared, sites, size=(height, width))
+    return windows(model.graph, sites, size=(height, width))
 
 
 def _guess(model: Model, size: tuple[int, int] | None = None) -> Propose | None:

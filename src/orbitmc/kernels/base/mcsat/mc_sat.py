@@ -13,6 +13,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.slice_components import draw_by_counting, gather, pick_allowed
@@ -64,13 +65,13 @@ class MCSat(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> SliceMemory:
-        return slice_memory(graph)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> SliceMemory:
+        return slice_memory(prepared.graph)
 
 
 @implementation(steps, MCSat)
-def mc_sat_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def mc_sat_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    variables = len(values)
     memory.due[0] -= count
     while memory.due[0] < 0:
         memory.due[0] += max(variables, 1)
@@ -79,7 +80,7 @@ def mc_sat_steps(graph, kernel, memory, values, outcomes, rng, count):
             for variable in range(variables):
                 memory.state[variable] = values[variable, lane]
                 memory.place[variable] = 0
-            _draw_state(graph, kernel, memory, outcomes, rng)
+            _draw_state(prepared.graph, kernel, memory, outcomes, rng)
             for variable in range(variables):
                 values[variable, lane] = memory.state[variable]
 
