@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.draws import (
-    Scratch,
     add_limits,
     cumulative_probabilities,
     has_limits,
 )
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.arrays import Bytes, Floats, Indices, starts

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditionals import (
-    Conditionals,
     conditionals,
     rounded_limits,
     unrounded_conditionals,
 )
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import fill_fields
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats, sealed

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import generic, implementation, shared
 
 Body = TypeVar("Body", bound=Callable[..., None])
@@ -52,7 +52,15 @@ def step(kernel: type) -> Callable[[Body], Body]:
     def register(body: Body) -> Body:
         one = shared(body)
 
-        def repeated(prepared, kernel, memory, values, outcomes, rng, count):  # type: ignore[no-untyped-def]
+        def repeated(
+            prepared: PreparedGraph,
+            kernel: Any,
+            memory: Any,
+            values: Bytes,
+            outcomes: Numbers,
+            rng: Any,
+            count: int,
+        ) -> None:
             for _ in range(count):
                 one(prepared, kernel, memory, values, outcomes, rng)
 

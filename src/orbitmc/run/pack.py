@@ -20,12 +20,13 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals.draws import Scratch, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
@@ -197,24 +198,32 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
 
 
 @compiled
-def _walk(prepared, kernel, memory, values, outcomes, rng, count):
+def _walk(
+    prepared: PreparedGraph,
+    kernel: Any,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
 @compiled
 def _advance(
-    prepared,
-    kernel,
-    memory,
-    values,
-    outcomes,
-    rng,
-    scratch,
-    tally,
-    part,
-    samples,
-    spacing,
-):
+    prepared: PreparedGraph,
+    kernel: Any,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    scratch: Scratch,
+    tally: Any,
+    part: int,
+    samples: int,
+    spacing: int,
+) -> None:
     for _ in range(samples):
         steps(prepared, kernel, memory, values, outcomes, rng, spacing)
         if part >= 0:

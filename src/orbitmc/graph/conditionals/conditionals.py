@@ -13,50 +13,18 @@ A limit is a probability times 2^32. `unrounded` conditionals hold the probabili
 they exist for proofs.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditional_tables import fill_ladder, fill_limits
 from orbitmc.graph.conditionals.curves import curves
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_fields, fill_sextets
 from orbitmc.graph.conditionals.paths import classify
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.machine.arrays import Bytes, Floats, Indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
-
-
-class Conditionals(NamedTuple):
-    """How to draw each variable: its way, its neighbours, and their limits or couplings.
-
-    `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
-    that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
-    other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
-    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT
-    neighbour counts when it is 0, or the stride of a TABLE neighbour. `start` is where a
-    variable's limits begin. `sextet` sums the couplings of six neighbours at a time, by the
-    patterns of the first and the last three. `curve` has the numbers of `curves` for pairwise
-    variables that are not affine.
-    """
-
-    path: Bytes
-    affine: Bytes
-    pairwise: Bytes
-    neighbour_start: Indices
-    neighbour: Indices
-    role: Indices
-    coupling: NDArray[Any]
-    bias: NDArray[Any]
-    ladder: NDArray[Any]
-    start: Indices
-    limit: NDArray[Any]
-    sextet_start: Indices
-    sextet: NDArray[np.float32]
-    curve_start: Indices
-    curve: NDArray[Any]
 
 
 def conditionals(graph: FactorGraph) -> Conditionals:

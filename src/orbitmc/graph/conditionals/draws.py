@@ -1,11 +1,11 @@
 """Draw a variable given all others, or say how probable its values are; the same in all lanes."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import (
     bits_of_neighbours,
     count_agreeing,
@@ -28,17 +28,6 @@ from orbitmc.machine.lanes.random import (
     width_of,
 )
 from orbitmc.machine.lanes.vectors import add_by_eight, logistic
-
-
-class Scratch(NamedTuple):
-    """Arrays that one conditional overwrites, one entry per lane."""
-
-    pattern: Bytes
-    place: NDArray[np.uint32]
-    field: NDArray[Any]
-    bend: NDArray[Any]
-    log_weights: Floats
-    width: tuple[int, ...]
 
 
 def scratch(prepared: PreparedGraph, lanes: int) -> Scratch:
@@ -86,7 +75,7 @@ def draw(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int
 @shared
 def has_limits(prepared: PreparedGraph, variable: int) -> bool:
     """Whether `add_limits` serves this variable."""
-    return prepared.conditionals.path[variable] <= BITS
+    return bool(prepared.conditionals.path[variable] <= BITS)
 
 
 @shared

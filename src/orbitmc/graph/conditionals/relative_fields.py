@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_sextets
 from orbitmc.graph.conditionals.paths import FIELD
 from orbitmc.graph.prepared import PreparedGraph, fields_in_double

@@ -1,13 +1,15 @@
 """Gibbs: give one variable a new value, drawn given all the others."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.draws import Scratch, draw, scratch
+from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import integer
 
@@ -42,7 +44,15 @@ class SystematicScan(NamedTuple):
 
 
 @implementation(steps, RandomScan)
-def random_scan_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def random_scan_steps(
+    prepared: PreparedGraph,
+    kernel: RandomScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     variables = len(values)
     for _ in range(count):
         variable = integer(rng, variables)
@@ -51,7 +61,15 @@ def random_scan_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @implementation(steps, SystematicScan)
-def systematic_scan_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def systematic_scan_steps(
+    prepared: PreparedGraph,
+    kernel: SystematicScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     variables = len(values)
     variable = memory.turn[0]
     for _ in range(count):

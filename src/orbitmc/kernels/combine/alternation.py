@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 
 
@@ -46,7 +47,15 @@ class Alternation(NamedTuple):
 
 
 @implementation(steps, Alternation)
-def alternation_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def alternation_steps(
+    prepared: PreparedGraph,
+    kernel: Alternation,
+    memory: AlternationMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     before, after = outcomes[: kernel.split], outcomes[kernel.split :]
     while count > 0:
         now = min(count, memory.left[0])

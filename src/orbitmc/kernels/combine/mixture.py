@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import bernoulli
 
@@ -43,7 +44,15 @@ class Mixture(NamedTuple):
 
 
 @implementation(steps, Mixture)
-def mixture_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def mixture_steps(
+    prepared: PreparedGraph,
+    kernel: Mixture,
+    memory: MixtureMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         if bernoulli(rng, kernel.weight):
             before = outcomes[: kernel.split]

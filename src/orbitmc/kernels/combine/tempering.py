@@ -7,19 +7,20 @@ to the pack's memory, and only the true copy is recorded.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import Scratch, draw, scratch
+from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.copies import copies
 from orbitmc.graph.prepared import PreparedGraph, prepare_alike
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
-from orbitmc.machine.arrays import Bytes, Floats, floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers, floats
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 
@@ -70,7 +71,15 @@ class Tempering(NamedTuple):
 
 
 @implementation(steps, Tempering)
-def tempering_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def tempering_steps(
+    prepared: PreparedGraph,
+    kernel: Tempering,
+    memory: TemperingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     variables, rungs = len(values), len(kernel.betas)
     if memory.turn[STARTED] == 0:
         _start(memory, values)
@@ -88,7 +97,7 @@ def tempering_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _start(memory, values):
+def _start(memory: TemperingMemory, values: Bytes) -> None:
     """Let every hot copy start where its lane does, which is possible in all of them."""
     for row in range(len(memory.hot)):
         for lane in range(lanes_of(memory.scratch)):
@@ -97,7 +106,14 @@ def _start(memory, values):
 
 
 @shared
-def _exchange_rungs(prepared, kernel, memory, values, outcomes, rng):
+def _exchange_rungs(
+    prepared: PreparedGraph,
+    kernel: Tempering,
+    memory: TemperingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+) -> None:
     """Offer every second pair of neighbouring rungs to exchange their states."""
     variables, rungs = len(values), len(kernel.betas)
     _weigh(prepared, kernel, memory, values, 0)
@@ -122,7 +138,7 @@ def _exchange_rungs(prepared, kernel, memory, values, outcomes, rng):
 
 
 @shared
-def _exchange(memory, below, above):
+def _exchange(memory: TemperingMemory, below: Bytes, above: Bytes) -> None:
     for variable in range(len(below)):
         for lane in range(lanes_of(memory.scratch)):
             differing = (below[variable, lane] ^ above[variable, lane]) * memory.accepted[lane]
@@ -131,7 +147,9 @@ def _exchange(memory, below, above):
 
 
 @shared
-def _weigh(prepared, kernel, memory, states, rung):
+def _weigh(
+    prepared: PreparedGraph, kernel: Tempering, memory: TemperingMemory, states: Bytes, rung: Index
+) -> None:
     """Log-weights of one copy's states in the true model, up to a constant."""
     graph, conditionals = prepared.graph, prepared.conditionals
     for lane in range(lanes_of(memory.scratch)):

@@ -6,7 +6,7 @@ single step climbs. Whose turn it is follows a fixed order. Lanes that trade dep
 within a column only.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.combine.tempering import TURN, Tempering, TemperingMemory
 from orbitmc.kernels.jumps.replica import ReplicaExchange, ReplicaMemory, replica_exchange
 from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation, shared
 
 
@@ -47,7 +48,15 @@ class TradingTempering(NamedTuple):
 
 
 @implementation(steps, TradingTempering)
-def trading_tempering_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def trading_tempering_steps(
+    prepared: PreparedGraph,
+    kernel: TradingTempering,
+    memory: TradingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     variables = len(values)
     left = count
     while left > 0:
@@ -60,7 +69,14 @@ def trading_tempering_steps(prepared, kernel, memory, values, outcomes, rng, cou
 
 
 @shared
-def _trade(prepared, kernel, memory, values, outcomes, rng):
+def _trade(
+    prepared: PreparedGraph,
+    kernel: TradingTempering,
+    memory: TradingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+) -> None:
     """Let lanes trade on the rung whose turn it is."""
     variables, rung = len(values), memory.rung[0]
     if rung == 0:

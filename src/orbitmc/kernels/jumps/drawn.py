@@ -29,7 +29,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Indices, sealed
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, sealed
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import lanes_of, toss
 
@@ -86,12 +86,12 @@ def draw_element(source: Any, memory: ElementMemory, rng: Any) -> None:
 
 
 @implementation(draw_element, StabilizerChain)
-def _draw_uniform(source, memory, rng):
+def _draw_uniform(source: Any, memory: ElementMemory, rng: Any) -> None:
     uniform_element(source, rng, memory.forward, memory.backward)
 
 
 @implementation(draw_element, Bag)
-def _draw_by_replacement(source, memory, rng):
+def _draw_by_replacement(source: Any, memory: ElementMemory, rng: Any) -> None:
     product_replacement_step(memory.product_replacement, rng)
     for pair in range(len(memory.forward)):
         memory.forward[pair] = memory.product_replacement.forward[0, pair]
@@ -99,7 +99,15 @@ def _draw_by_replacement(source, memory, rng):
 
 
 @implementation(steps, DrawnOrbital)
-def drawn_orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def drawn_orbital_steps(
+    prepared: PreparedGraph,
+    kernel: DrawnOrbital,
+    memory: ElementMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         draw_element(kernel.source, memory, rng)
         toss(rng, memory.proposal.coins)
@@ -111,7 +119,7 @@ def drawn_orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _propose(pairs, memory, values):
+def _propose(pairs: Pairs, memory: ElementMemory, values: Bytes) -> Index:
     """Each moved point gets the value of its source, by the element where the coin is 0.
 
     Where it is 1, by the inverse, which moves the same points; gives how many move.
@@ -139,7 +147,7 @@ def _propose(pairs, memory, values):
 
 
 @shared
-def _keeps(pairs, row, k):
+def _keeps(pairs: Pairs, row: Indices, k: Index) -> bool:
     """Whether a point stays where it is, with all its values."""
     kept = True
     for pair in range(pairs.start[k], pairs.start[k + 1]):

@@ -5,7 +5,7 @@ proposal is symmetric for any sets: all variables, components, a gauge, sets tha
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, floats, indices, starts
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of, width_of
 
@@ -54,7 +54,15 @@ class Flips(NamedTuple):
 
 
 @implementation(steps, Flips)
-def flip_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def flip_steps(
+    prepared: PreparedGraph,
+    kernel: Flips,
+    memory: FlipMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         number = integer(rng, len(kernel.start) - 1)
         first, last = np.int64(kernel.start[number]), np.int64(kernel.start[number + 1])
@@ -67,7 +75,7 @@ def flip_steps(prepared, kernel, memory, values, outcomes, rng, count):
             variable = np.uint64(kernel.member[place])
             for lane in range(lanes_of(memory)):
                 values[variable, lane] ^= memory.accepted[lane]
-        accepted = 0
+        accepted = np.int64(0)
         for lane in range(lanes_of(memory)):
             accepted += np.int64(memory.accepted[lane])
         outcomes[PROPOSALS] += lanes_of(memory)
@@ -76,7 +84,7 @@ def flip_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _add_change(kernel, memory, values, place):
+def _add_change(kernel: Flips, memory: FlipMemory, values: Bytes, place: Index) -> None:
     """Add what one member's flip changes, all of its set flipping with it."""
     first, last = kernel.outside_start[place], kernel.outside_start[place + 1]
     own = kernel.field[place]

@@ -5,7 +5,7 @@ Zanella 2020); the same weights after the move give the reverse chance, and the 
 corrects for both. Any clip is right: it only shapes the proposal.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from orbitmc.kernels.metropolis.proposal import (
     finish,
     proposal_memory,
 )
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of, pick_by_weights
 
@@ -68,7 +68,15 @@ class InformedSwap(NamedTuple):
 
 
 @implementation(steps, InformedSwap)
-def informed_swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def informed_swap_steps(
+    prepared: PreparedGraph,
+    kernel: InformedSwap,
+    memory: InformedMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     blocks, proposal = kernel.blocks, memory.proposal
     for _ in range(count):
         block = random_block(blocks, rng)
@@ -98,7 +106,9 @@ def informed_swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _weigh_flips(prepared, memory, values, size):
+def _weigh_flips(
+    prepared: PreparedGraph, memory: InformedMemory, values: Bytes, size: Index
+) -> None:
     """Weigh every member by about the square root of what flipping it alone would gain."""
     proposal, flips = memory.proposal, memory.flips
     graph, conditionals = prepared.graph, prepared.conditionals
@@ -119,7 +129,7 @@ def _weigh_flips(prepared, memory, values, size):
 
 
 @shared
-def _weight(gain):
+def _weight(gain: float) -> float:
     """About exp(gain / 2), made of products so that it becomes vector code."""
     eighth = 0.125 * min(max(gain, -CLIP), CLIP)
     root = 1.0 + eighth + 0.5 * eighth * eighth
@@ -127,7 +137,7 @@ def _weight(gain):
 
 
 @shared
-def _weigh(memory, values, size, wanted):
+def _weigh(memory: InformedMemory, values: Bytes, size: Index, wanted: Index) -> None:
     """Keep the weights of the members with the wanted value, others get 0."""
     for place in range(size):
         variable = memory.proposal.target[place]
@@ -137,14 +147,14 @@ def _weigh(memory, values, size, wanted):
 
 
 @shared
-def _cumulate(memory, size):
+def _cumulate(memory: InformedMemory, size: Index) -> None:
     for place in range(1, size):
         for lane in range(lanes_of(memory.proposal.scratch)):
             memory.weights[place, lane] += memory.weights[place - 1, lane]
 
 
 @shared
-def _add_log_chance(memory, picked, size, sign):
+def _add_log_chance(memory: InformedMemory, picked: Indices, size: Index, sign: float) -> None:
     """Add the logarithm of the chance that the picked members had, from cumulated weights."""
     for lane in range(lanes_of(memory.proposal.scratch)):
         total = memory.weights[size - 1, lane]

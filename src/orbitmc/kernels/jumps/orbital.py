@@ -7,7 +7,7 @@ came from. The coins are not shared: given all that lanes share, each lane then 
 distribution, so lanes are uncorrelated and their spread is an honest error.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, lengths, sealed
+from orbitmc.machine.arrays import Bytes, Index, Numbers, lengths, sealed
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss
 
@@ -60,7 +60,15 @@ class Orbital(NamedTuple):
 
 
 @implementation(steps, Orbital)
-def orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def orbital_steps(
+    prepared: PreparedGraph,
+    kernel: Orbital,
+    memory: OrbitalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     group = kernel.group
     for _ in range(count):
         generator = integer(rng, len(group.start) - 1)
@@ -75,7 +83,9 @@ def orbital_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _propose(kernel, memory, values, first, last):
+def _propose(
+    kernel: Orbital, memory: OrbitalMemory, values: Bytes, first: Index, last: Index
+) -> None:
     """Each point proposes its value to its image where the coin is 0, else the image to it.
 
     Targets are the images; the inverse of a generator moves the same points.

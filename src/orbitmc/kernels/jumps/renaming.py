@@ -4,7 +4,7 @@ The two are drawn without looking at the state, the same for all lanes. A swap u
 the proposal is symmetric without a coin.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
+from orbitmc.machine.arrays import Bytes, Index, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of
 
@@ -43,7 +44,15 @@ class Renaming(NamedTuple):
 
 
 @implementation(steps, Renaming)
-def renaming_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def renaming_steps(
+    prepared: PreparedGraph,
+    kernel: Renaming,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     swaps = kernel.swaps
     for _ in range(count):
         place = np.int64(integer(rng, len(swaps.member)))
@@ -60,7 +69,9 @@ def renaming_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _propose(memory, swaps, one, other, values):
+def _propose(
+    memory: ProposalMemory, swaps: ConstantSwaps, one: Index, other: Index, values: Bytes
+) -> Index:
     """Offer the values of one constant's variables to the other's and back; gives how many.
 
     A variable that speaks of both constants meets its image on the list of the first as well.
@@ -81,7 +92,9 @@ def _propose(memory, swaps, one, other, values):
 
 
 @shared
-def _offer(memory, values, slot, source, target):
+def _offer(
+    memory: ProposalMemory, values: Bytes, slot: Index, source: Index, target: Index
+) -> None:
     memory.target[slot] = target
     for lane in range(lanes_of(memory.scratch)):
         memory.proposed[slot, lane] = values[source, lane]

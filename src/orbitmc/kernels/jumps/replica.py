@@ -9,14 +9,15 @@ Lanes that trade parts are no longer independent of each other. They are paired 
 lanes only, so that columns stay independent, and their spread an honest error.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Index, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, integer, lanes_of, toss, width_of
 
@@ -64,7 +65,15 @@ class ReplicaExchange(NamedTuple):
 
 
 @implementation(steps, ReplicaExchange)
-def replica_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def replica_steps(
+    prepared: PreparedGraph,
+    kernel: ReplicaExchange,
+    memory: ReplicaMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     rows = memory.rows
     for _ in range(count):
         for place in range(len(rows) - 1, 0, -1):
@@ -78,7 +87,15 @@ def replica_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _exchange(graph, memory, values, outcomes, rng, one, other):
+def _exchange(
+    graph: FactorGraph,
+    memory: ReplicaMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    one: Index,
+    other: Index,
+) -> None:
     """Toss a coin for each component of the variables in which two lanes differ."""
     _next_round(memory)
     for variable in range(len(values)):
@@ -105,7 +122,7 @@ def _exchange(graph, memory, values, outcomes, rng, one, other):
 
 
 @shared
-def _next_round(memory):
+def _next_round(memory: ReplicaMemory) -> None:
     memory.round[0] += np.uint32(1)
     if memory.round[0] == 0:  # after 2^32 rounds the numbers begin anew
         memory.seen[:] = 0
@@ -113,7 +130,7 @@ def _next_round(memory):
 
 
 @shared
-def _walk(graph, memory, start):
+def _walk(graph: FactorGraph, memory: ReplicaMemory, start: Index) -> Index:
     """List the component of a variable, breadth first, and mark it as done; gives its size."""
     memory.walk[0] = start
     memory.differs[start] = 0

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
@@ -19,7 +19,7 @@ from orbitmc.kernels.jumps.exchange import random_block, require_blocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import lanes_of, pick_below, pick_by_weights
 from orbitmc.machine.lanes.ranks import count_holders, find_picked
@@ -73,7 +73,15 @@ class Swap(NamedTuple):
 
 
 @implementation(steps, Swap)
-def swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def swap_steps(
+    prepared: PreparedGraph,
+    kernel: Swap,
+    memory: SwapMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     blocks, proposal = kernel.blocks, memory.proposal
     relative = PreparedGraph(prepared.graph, kernel.conditionals)
     for _ in range(count):
@@ -93,18 +101,20 @@ def swap_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def load_members(proposal, member, first, size, values):
+def load_members(
+    proposal: ProposalMemory, member: Indices, first: Index, size: Index, values: Bytes
+) -> None:
     """Start from a proposal that changes nothing."""
     for lane in range(lanes_of(proposal.scratch)):
         proposal.change[lane] = 0.0
     for place in range(size):
-        variable = member[first + place]
+        variable: Any = member[first + place]
         proposal.target[place] = variable
         copy_row(proposal.proposed, place, values, variable, proposal.scratch.width)
 
 
 @shared
-def _weigh_values(memory, size, values_each):
+def _weigh_values(memory: SwapMemory, size: Index, values_each: Index) -> None:
     """Weigh each value by how many ordered pairs begin with it and differ."""
     _count_holders(memory, size, values_each)
     for value in range(values_each):
@@ -114,7 +124,7 @@ def _weigh_values(memory, size, values_each):
 
 
 @shared
-def _count_holders(memory, size, values_each):
+def _count_holders(memory: SwapMemory, size: Index, values_each: Index) -> None:
     """Count who has each value; who has no other has value 0."""
     holders, wanted, width = memory.holders, memory.wanted, memory.proposal.scratch.width
     for lane in range(lanes_of(memory.proposal.scratch)):
@@ -129,7 +139,7 @@ def _count_holders(memory, size, values_each):
 
 
 @shared
-def _count_alike(memory, size, values_each):
+def _count_alike(memory: SwapMemory, size: Index, values_each: Index) -> None:
     """Count the members that have the picked value, and the others."""
     lanes = lanes_of(memory.proposal.scratch)
     for lane in range(lanes):
@@ -143,7 +153,7 @@ def _count_alike(memory, size, values_each):
 
 
 @shared
-def _find_picked(memory, size):
+def _find_picked(memory: SwapMemory, size: Index) -> None:
     """Find the two members by their ranks; a lane without a differing pair gets equal ones."""
     first, second, seen = memory.first, memory.second, memory.alike
     proposal, width = memory.proposal, memory.proposal.scratch.width
@@ -155,7 +165,7 @@ def _find_picked(memory, size):
 
 
 @shared
-def exchange_picked(memory):
+def exchange_picked(memory: Any) -> None:
     """Exchange the values proposed for the two picked members, lane by lane."""
     proposed = memory.proposal.proposed
     for lane in range(lanes_of(memory.proposal.scratch)):

@@ -6,7 +6,7 @@ lattice moves too much to be accepted when fields differ; a window moves little.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import OUTCOMES, ProposalMemory, proposal_memory, settle
-from orbitmc.machine.arrays import Bytes, sealed
+from orbitmc.machine.arrays import Bytes, Index, Numbers, sealed
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of
 
@@ -45,7 +45,15 @@ class Windows(NamedTuple):
 
 
 @implementation(steps, Windows)
-def window_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def window_steps(
+    prepared: PreparedGraph,
+    kernel: Windows,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     rows, columns, _ = kernel.site.shape
     for _ in range(count):
         turn = kernel.turns[integer(rng, len(kernel.turns))]
@@ -56,7 +64,9 @@ def window_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _propose(kernel, memory, values, turn, top, left):
+def _propose(
+    kernel: Windows, memory: ProposalMemory, values: Bytes, turn: Index, top: Index, left: Index
+) -> Index:
     """Offer each site the values of its image; gives how many variables may move."""
     for lane in range(lanes_of(memory.scratch)):
         memory.change[lane] = 0.0
@@ -76,7 +86,7 @@ def _propose(kernel, memory, values, turn, top, left):
 
 
 @shared
-def _image(kernel, turn, row, column):
+def _image(kernel: Windows, turn: Index, row: Index, column: Index) -> tuple[Index, Index]:
     """Where a turn takes a site of the window."""
     down, right = kernel.height - 1 - row, kernel.width - 1 - column
     if turn == LEFT_RIGHT:

@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.curves import local_curve
-from orbitmc.graph.conditionals.draws import Scratch, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.conditionals.local_fields import counted_field, local_field
 from orbitmc.graph.conditionals.paths import COUNT
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.metropolis.potential_sums import add_affected
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 from orbitmc.machine.lanes.rows import (
@@ -80,7 +82,14 @@ def proposal_memory(prepared: PreparedGraph, lanes: int, targets: int) -> Propos
 
 
 @shared
-def settle(prepared, memory, values, outcomes, rng, count):
+def settle(
+    prepared: PreparedGraph,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: Index,
+) -> None:
     """Accept or reject the proposal for the first `count` targets, lane by lane."""
     if apply_proposal(prepared, memory, values, count):
         accept_by_log_ratio(rng, memory.change, memory.accepted)
@@ -90,7 +99,7 @@ def settle(prepared, memory, values, outcomes, rng, count):
 
 
 @shared
-def settle_surely(memory, values, outcomes, count):
+def settle_surely(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
     """Accept the proposal in every lane, without looking at the model."""
     for place in range(count):
         _exchange(memory, values, place)
@@ -100,14 +109,16 @@ def settle_surely(memory, values, outcomes, count):
 
 
 @shared
-def count_null(memory, outcomes):
+def count_null(memory: ProposalMemory, outcomes: Numbers) -> None:
     """Count a proposal that changes nothing in any lane."""
     outcomes[PROPOSALS] += lanes_of(memory.scratch)
     outcomes[NULL] += lanes_of(memory.scratch)
 
 
 @shared
-def apply_proposal(prepared, memory, values, count):
+def apply_proposal(
+    prepared: PreparedGraph, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Exchange present and proposed values, adding the change of log-weight to `change`.
 
     Gives false, and does nothing, when no lane would change.
@@ -118,7 +129,7 @@ def apply_proposal(prepared, memory, values, count):
 
 
 @shared
-def _all_pairwise(conditionals, memory, count):
+def _all_pairwise(conditionals: Conditionals, memory: ProposalMemory, count: Index) -> bool:
     if len(memory.affected) == 0:
         return True
     found = 0
@@ -128,7 +139,7 @@ def _all_pairwise(conditionals, memory, count):
 
 
 @shared
-def finish(memory, values, outcomes, count):
+def finish(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
     """Take back the values of rejected lanes and count what happened."""
     accepted, changed, width = memory.accepted, memory.changed, memory.scratch.width
     for lane in range(lanes_of(memory.scratch)):
@@ -145,19 +156,21 @@ def finish(memory, values, outcomes, count):
 
 
 @shared
-def _differs(memory, values, place):
+def _differs(memory: ProposalMemory, values: Bytes, place: Index) -> bool:
     """Whether the proposal changes a target in any lane."""
     variable = memory.target[place]
     return rows_differ(values, variable, memory.proposed, place, memory.scratch.width)
 
 
 @shared
-def _exchange(memory, values, place):
+def _exchange(memory: ProposalMemory, values: Bytes, place: Index) -> None:
     exchange_rows(values, memory.target[place], memory.proposed, place, memory.scratch.width)
 
 
 @shared
-def _change_one_by_one(conditionals, memory, values, count):
+def _change_one_by_one(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Change pairwise variables in turn; each sees the earlier ones changed, so the sum is right.
 
     Intermediate states need not be possible in general, so all factors must be finite.
@@ -180,7 +193,7 @@ def _change_one_by_one(conditionals, memory, values, count):
 
 
 @shared
-def _add_gains(memory):
+def _add_gains(memory: ProposalMemory) -> None:
     """Add what has been gained to the change, and begin anew."""
     for lane in range(lanes_of(memory.scratch)):
         memory.change[lane] += memory.gain[lane]
@@ -188,7 +201,9 @@ def _add_gains(memory):
 
 
 @shared
-def _add_counted_rise(conditionals, memory, values, place):
+def _add_counted_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one variable changes whose neighbours count alike."""
     variable, width = memory.target[place], memory.scratch.width
     counted, low, step = counted_field(conditionals, variable)
@@ -197,7 +212,9 @@ def _add_counted_rise(conditionals, memory, values, place):
 
 
 @shared
-def _add_rise(conditionals, memory, values, place):
+def _add_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
     local_field(conditionals, scratch, values, variable)
@@ -205,7 +222,9 @@ def _add_rise(conditionals, memory, values, place):
 
 
 @shared
-def _add_curved_rise(conditionals, memory, values, place):
+def _add_curved_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one variable with a curve changes."""
     variable, scratch, proposed = memory.target[place], memory.scratch, memory.proposed
     field, bend, width = scratch.field, scratch.bend, scratch.width
@@ -214,7 +233,9 @@ def _add_curved_rise(conditionals, memory, values, place):
 
 
 @shared
-def _change_together(graph, memory, values, count):
+def _change_together(
+    graph: FactorGraph, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Change all targets at once, between two sums over the factors around them."""
     moving = _list_affected(graph, memory, values, count)
     if moving:
@@ -226,7 +247,7 @@ def _change_together(graph, memory, values, count):
 
 
 @shared
-def _list_affected(graph, memory, values, count):
+def _list_affected(graph: FactorGraph, memory: ProposalMemory, values: Bytes, count: Index) -> bool:
     """List the factors around the targets that change, each once; gives whether any does."""
     moving = False
     memory.listed[ROUND] += np.uint32(1)

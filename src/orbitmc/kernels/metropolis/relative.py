@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks

@@ -5,17 +5,17 @@ from typing import Any
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import INNER
 from orbitmc.machine.lanes.rank_vectors import count_holders_vectors, find_picked_vectors
 
 
 def count_holders(
     holders: NDArray[Any],
-    number: int,
+    number: Index,
     wanted: Bytes,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: tuple[int, ...],
 ) -> None:
     """Add 1 to `holders[number]` where a member has the wanted value."""
@@ -30,7 +30,7 @@ def find_picked(
     other_rank: NDArray[Any],
     wanted: Bytes,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: tuple[int, ...],
 ) -> None:
     """Note a member as the first or the second of the pair where it has the right rank.

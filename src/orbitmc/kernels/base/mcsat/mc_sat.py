@@ -7,7 +7,7 @@ walk within the slice, which is exact too, or by SampleSAT, which is not.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from orbitmc.kernels.base.mcsat.slices import (
 )
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice, draw_large
 from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import lane_integer, lanes_of
 
@@ -70,7 +71,15 @@ class MCSat(NamedTuple):
 
 
 @implementation(steps, MCSat)
-def mc_sat_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def mc_sat_steps(
+    prepared: PreparedGraph,
+    kernel: MCSat,
+    memory: SliceMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     variables = len(values)
     memory.due[0] -= count
     while memory.due[0] < 0:
@@ -86,7 +95,9 @@ def mc_sat_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _draw_state(graph, kernel, memory, outcomes, rng):
+def _draw_state(
+    graph: FactorGraph, kernel: MCSat, memory: SliceMemory, outcomes: Numbers, rng: Any
+) -> None:
     ranks = kernel.ranks
     draw_levels(graph, ranks, memory, rng)
     prune(graph, ranks, memory)

@@ -12,7 +12,7 @@ from orbitmc.graph.possible.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.slice_components import gather, search
-from orbitmc.kernels.base.mcsat.slices import slice_memory
+from orbitmc.kernels.base.mcsat.slices import SliceMemory, slice_memory
 from orbitmc.machine.compiling import compiled
 
 
@@ -26,7 +26,9 @@ def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
 
 
 @compiled
-def _mark_uncounted(graph, kernel, memory, reached):
+def _mark_uncounted(
+    graph: FactorGraph, kernel: MCSat, memory: SliceMemory, reached: NDArray[np.bool_]
+) -> None:
     prune(graph, kernel.ranks, memory)
     for variable in range(len(memory.left)):
         if memory.left[variable] > 1 and memory.place[variable] == 0:

@@ -5,13 +5,14 @@ one 1 in the group, and those are the same from each of them; any other state is
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import Scratch, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, limits_alike
@@ -24,7 +25,17 @@ from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
 )
 from orbitmc.kernels.jumps.relabelling import checked_set
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    indices,
+    lengths,
+    sealed,
+    starts,
+)
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import choose_by_log_weights, choose_by_table, integer, lanes_of
 
@@ -87,7 +98,15 @@ class OneHot(NamedTuple):
 
 
 @implementation(steps, OneHot)
-def one_hot_steps(prepared, kernel, memory, values, outcomes, rng, count):
+def one_hot_steps(
+    prepared: PreparedGraph,
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         group = integer(rng, len(kernel.start) - 1)
         first = np.int64(kernel.start[group])
@@ -107,7 +126,7 @@ def one_hot_steps(prepared, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _find_rows(kernel, scratch, values, group):
+def _find_rows(kernel: OneHot, scratch: Scratch, values: Bytes, group: Index) -> None:
     """Where the limits for the joint value of a group's surroundings begin, per lane."""
     for lane in range(lanes_of(scratch)):
         scratch.place[lane] = kernel.limit_start[group]
@@ -118,7 +137,7 @@ def _find_rows(kernel, scratch, values, group):
 
 
 @shared
-def _weigh_left_alone(memory, size):
+def _weigh_left_alone(memory: OneHotMemory, size: Index) -> None:
     """Give harmless weights to lanes that stay as they are, whatever is drawn."""
     for candidate in range(size + 1):
         for lane in range(lanes_of(memory.scratch)):
@@ -127,7 +146,9 @@ def _weigh_left_alone(memory, size):
 
 
 @shared
-def _clear_group(kernel, memory, values, first, size):
+def _clear_group(
+    kernel: OneHot, memory: OneHotMemory, values: Bytes, first: Index, size: Index
+) -> None:
     """Remember the members' values, count their 1s up to 2, and set them all to 0."""
     for lane in range(lanes_of(memory.scratch)):
         memory.ones[lane] = 0
@@ -141,21 +162,35 @@ def _clear_group(kernel, memory, values, first, size):
 
 
 @shared
-def _weigh_by_fields(prepared, kernel, memory, values, first, size):
+def _weigh_by_fields(
+    prepared: PreparedGraph,
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    first: Index,
+    size: Index,
+) -> None:
     """With all members at 0, the log-odds of each is the log-weight of being the only 1."""
     for lane in range(lanes_of(memory.scratch)):
         memory.log_weights[0, lane] = 0.0
     for place in range(size):
-        variable = kernel.member[first + place]
+        variable: Any = kernel.member[first + place]
         local_field(prepared.conditionals, memory.scratch, values, variable)
         for lane in range(lanes_of(memory.scratch)):
             memory.log_weights[place + 1, lane] = np.float64(memory.scratch.field[lane])
 
 
 @shared
-def _fill_group(kernel, memory, values, outcomes, first, size):
+def _fill_group(
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    first: Index,
+    size: Index,
+) -> None:
     """Give the members their new values, or in lanes left alone their old ones."""
-    moved, alone = 0, 0
+    moved, alone = np.int64(0), np.int64(0)
     for place in range(size):
         variable = np.uint64(kernel.member[first + place])
         wanted = np.uint8(place + 1)
