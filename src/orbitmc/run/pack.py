@@ -60,8 +60,7 @@ def start_pack(
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else."""
-    named = kind.__name__
-    pack = empty_pack(prepared, kernel, lanes=lanes, kind=named, group=group, part_of=part_of)
+    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     pack.values[...] = start_values(prepared.graph, lanes, start)
     return replace(pack, rng=generator(seed, number, lanes))
@@ -72,7 +71,7 @@ def empty_pack(
     kernel: Kernel,
     *,
     lanes: int,
-    kind: str,
+    kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
@@ -94,13 +93,13 @@ def empty_pack(
 
 
 def _tally(
-    graph: FactorGraph, lanes: int, kind: str, group: PermutationGroup | None
+    graph: FactorGraph, lanes: int, kind: type, group: PermutationGroup | None
 ) -> Tally | OrbitTally:
-    if kind == OrbitTally.__name__:
+    if kind is OrbitTally:
         if group is None:
             raise InputError("averages over orbits need generators of a group")
         return orbit_tally(graph, lanes, group)
-    return tally(graph, lanes, kind=KINDS[kind])
+    return tally(graph, lanes, kind=kind)
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

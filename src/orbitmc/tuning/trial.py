@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, replace
 
-from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
@@ -118,7 +117,7 @@ def _pack(prepared: PreparedGraph, kernel: Kernel, values: Bytes | None) -> Pack
     lanes = lanes_for(prepared.graph)
     if values is None:
         return start_pack(prepared, kernel, seed=SEED, number=0, lanes=lanes)
-    pack = empty_pack(prepared, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
+    pack = empty_pack(prepared, kernel, lanes=lanes)
     pack.values[...] = values
     return replace(pack, rng=generator(SEED, 0, lanes))
 

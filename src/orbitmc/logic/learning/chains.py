@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
@@ -59,7 +58,7 @@ class Chains:
             return start_pack(
                 prepared, kernel, seed=self.seed, number=self.number, lanes=self.lanes
             )
-        pack = empty_pack(prepared, kernel, lanes=self.lanes, kind=RaoBlackwellTally.__name__)
+        pack = empty_pack(prepared, kernel, lanes=self.lanes)
         for name, array in _arrays(pack).items():
             array[...] = self.kept[name]
         return pack

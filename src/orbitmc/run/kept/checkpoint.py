@@ -138,7 +138,7 @@ class Checkpoint:
             raise self._error(f"this run counts in a way we do not know: {quoted(kind)}")
         for number in range(self.header["packs"]):
             pack = empty_pack(
-                prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of
+                prepared, kernel, lanes=lanes, kind=KINDS[kind], group=group, part_of=part_of
             )
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)

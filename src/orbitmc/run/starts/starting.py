@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.pack import Pack, advance, start_pack, warm_up
 from orbitmc.run.run import Run
-from orbitmc.run.starts.annealing import heaviest, occupy_modes
+from orbitmc.run.starts.annealing import heaviest, search_modes
 
 
 def add_packs(run: Run, count: int) -> None:
@@ -38,7 +38,7 @@ def _started(run: Run, number: int) -> Pack:
 def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
     if run.skips_modes:
         return
-    found = occupy_modes(run.graph, started, run.part_of, seed=run.seed)
+    found = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
     if run.heaviest is not None:
         found = heaviest(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
     run.heaviest = found
