@@ -20,7 +20,6 @@ from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
 from orbitmc.run.pack import Pack, start_pack, warm_up
@@ -69,7 +68,6 @@ def jumps(prepared: PreparedGraph) -> dict[str, tuple[float, Kernel]]:
     }
     for title, size in (("four members", 4), ("two members", 2)):
         found[title] = (float(size), shuffle(prepared, exchanged, rows=size))
-    found["differing pair"] = (members, swap(prepared, exchanged))
     return found
 
 

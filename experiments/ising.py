@@ -4,7 +4,7 @@ Neither coupling nor fields are known from the paper, so this goes over a grid o
 from disordered to ordered (critical is 0.4407), fields uniform within plus or minus h. The
 symmetries are those of the lattice without fields: eight rotations and reflections. Every fifth
 sweep is a jump: a symmetry of the whole lattice moves as many spins as a sweep does. Beside it: the
-flip of all spins, turns of small windows, clusters, and raced jumps. The truth comes from two
+flip of all spins, clusters, and raced jumps. The truth comes from two
 samplers that agree; where coupling from the past is quick, its samples must agree with them too.
 """
 
@@ -35,7 +35,6 @@ from orbitmc.compare import (
     perfect_marginals,
     perfect_samples,
     reference_of,
-    windows,
     without_fields,
 )
 
@@ -44,7 +43,6 @@ SHOWN = ((0.2, 0.2), (0.4407, 0.05), (0.5, 0.005))  # coupling, field: the figur
 COUPLINGS = (0.1, 0.2, 0.3, 0.4, 0.5)
 FIELDS = (0.05, 0.2, 0.5, 1.0)
 SWEEPS = 4  # before each jump of the whole lattice
-WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
 PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
 CRITICAL = 0.43  # from about here on single updates are too slow for the truth
@@ -75,12 +73,6 @@ def lattice_symmetries(model: Model, prepared: PreparedGraph) -> Kernel:
     return kernel
 
 
-def turned_windows(model: Model, prepared: PreparedGraph) -> Kernel:
-    side = int(np.sqrt(model.graph.variables))
-    sites = np.arange(side * side).reshape(side, side)
-    return windows(model.graph, sites, size=WINDOW)
-
-
 def flipped(model: Model, prepared: PreparedGraph) -> Kernel:
     return flips(prepared)
 
@@ -95,7 +87,6 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
         gibbs(model),
         now_and_then("LMH, lattice symmetries", model, lattice_symmetries, lattice),
         now_and_then("LMH, flip", model, flipped, lattice),
-        now_and_then("LMH, windows", model, turned_windows, WINDOW_PERIOD),
         now_and_then("clusters", model, clustered, lattice),
         tuned_lmh(model, seconds),
     ]

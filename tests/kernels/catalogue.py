@@ -19,14 +19,11 @@ from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.drawn import drawn_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot import one_hot as one_hot_module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.jumps.swap import swap
-from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.arrays import indices, sealed, starts
 
@@ -75,12 +72,11 @@ def _orbital(prepared):
     blocks = exchange_blocks(alike)
     group = wrong_group(graph)
     base = RandomScan()
-    swaps = swap(prepared, blocks)
+    swaps = shuffle(prepared, blocks, rows=2)
     jumps = orbital(graph, group)
     kernels = {
         "shuffle": shuffle(prepared, blocks),
-        "shuffle of two": shuffle(prepared, blocks, rows=2),
-        "swap": swaps,
+        "shuffle of two": swaps,
         "orbital": jumps,
         "drawn": drawn_orbital(graph, stabilizer_chain(group), group),
         "renaming": renaming(graph, swaps_on(graph)),
@@ -89,9 +85,6 @@ def _orbital(prepared):
     if len(alike[0]) >= 4:
         wide = exchange_blocks([alike[0][:4].reshape(2, 2)])
         kernels["swap of rows"] = shuffle(prepared, wide)
-    if graph.cardinality[alike[0][0]] == 2:
-        binary = exchange_blocks([alike[0]])
-        kernels["informed swap"] = informed_swap(graph, binary)
     return kernels
 
 
@@ -142,7 +135,6 @@ def _moves_of_binary(prepared):
     return {
         "flip of all": flips(prepared),
         "flips of sets": flips(prepared, [binary[:1], binary[1:], binary[::2]]),
-        "windows": windows(graph, binary[None, :], size=(1, 2)),
         "one-hot group": one_hot(prepared, [binary]),
         "one-hot groups": one_hot(prepared, [binary[:1], binary[:0:-1]]),
         "one-hot without tables": without_tables(prepared, [binary[1:], binary[:1]]),

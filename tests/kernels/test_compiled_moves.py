@@ -9,12 +9,8 @@ from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import Flips, flips
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.relabelling import Relabelling, relabelling
-from orbitmc.kernels.jumps.replica import replica_exchange
-from orbitmc.kernels.jumps.swap import swap
-from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.lanes.random import generator
 from orbitmc.models.potts import potts_grid
@@ -63,10 +59,6 @@ def groups_by_factors():
     return MIXED, without_tables(prepare(MIXED), [binary])
 
 
-def trades():
-    return MIXED, replica_exchange()
-
-
 def rungs_of_spins():
     return GLASS, tempering(prepare(GLASS), [1.0, 0.7, 0.3])
 
@@ -77,10 +69,6 @@ def rungs_of_labels():
 
 def clusters_of_spins():
     return GLASS, clusters(prepare(GLASS))
-
-
-def turned_windows():
-    return GLASS, windows(GLASS, np.arange(12).reshape(3, 4), size=2)
 
 
 def shuffled(graph, rows):
@@ -101,36 +89,10 @@ def shuffled_by_curves():
     return shuffled(LABELS, rows=2)
 
 
-def swapped(graph, *blocks):
-    return graph, swap(prepare(graph), exchange_blocks(blocks))
-
-
-def swapped_bits():
-    return swapped(GLASS, range(5), range(5, 12))
-
-
-def swapped_labels():
-    return swapped(LABELS, range(4), range(4, 12))
-
-
-def swapped_in_large_blocks():
-    return swapped(LARGE, range(300))
-
-
-def informed_swaps():
-    blocks = exchange_blocks([range(5), range(5, 12)])
-    return GLASS, informed_swap(GLASS, blocks)
-
-
 CASES = [
     shuffled_by_counts,
     shuffled_by_fields,
     shuffled_by_curves,
-    swapped_bits,
-    swapped_labels,
-    swapped_in_large_blocks,
-    informed_swaps,
-    turned_windows,
     clusters_of_spins,
     flips_of_spins,
     flips_of_bits,
@@ -138,7 +100,6 @@ CASES = [
     groups_by_tables,
     groups_by_fields,
     groups_by_factors,
-    trades,
     rungs_of_spins,
     rungs_of_labels,
 ]

@@ -14,7 +14,6 @@ from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from tests.kernels.test_mistakes import WRONG
@@ -102,7 +101,7 @@ def test_a_lifted_chain_is_the_mixture_of_its_parts():
     prepared = prepare_unrounded(graph)
     base = RandomScan()
     jumps = orbital(graph, permutation_group(4, [from_row([1, 2, 0, 3])]))
-    swaps = swap(prepared, exchange_blocks([[0, 1, 2, 3]]))
+    swaps = shuffle(prepared, exchange_blocks([[0, 1, 2, 3]]), rows=2)
     parts = [transition_matrix(graph, one_step(prepared, k)) for k in (base, jumps, swaps)]
     whole = lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3])
     matrix = transition_matrix(graph, one_step(prepared, whole))

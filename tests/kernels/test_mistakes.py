@@ -7,9 +7,7 @@ from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.jumps import informed
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.orbital import _propose, orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
@@ -67,24 +65,6 @@ def test_differing_pairs_of_a_list_need_the_ratio_of_their_numbers(model):
 
     assert residuals(graph, lambda v, r: run(v, r, True))[0] <= EXACT
     assert residuals(graph, lambda v, r: run(v, r, False))[0] > WRONG
-
-
-def test_informed_swaps_need_the_reverse_chance(model, monkeypatch):
-    graph, prepared = model
-    kernel = informed_swap(graph, exchange_blocks([[0, 1, 2, 3]]))
-    assert residuals(graph, one_step(prepared, kernel))[0] <= EXACT
-    usual = informed._add_log_chance
-    monkeypatch.setattr(
-        informed, "_add_log_chance", lambda m, p, s, sign: sign < 0 and usual(m, p, s, sign)
-    )
-    assert residuals(graph, one_step(prepared, kernel))[0] > WRONG
-
-
-def test_any_weights_of_informed_swaps_are_right(model, monkeypatch):
-    graph, prepared = model
-    kernel = informed_swap(graph, exchange_blocks([[0, 1, 2, 3]]))
-    monkeypatch.setattr(informed, "_weight", lambda gain: 1.0 + 0.1 * max(-2.0, min(2.0, gain)))
-    assert residuals(graph, one_step(prepared, kernel))[0] <= EXACT
 
 
 def test_trying_again_after_a_rejection_is_wrong(model):

@@ -8,7 +8,6 @@ from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
 from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals
@@ -106,7 +105,7 @@ def test_kernels_that_look_at_less_keep_the_distribution(seed):
     prepared = prepare_unrounded(graph)
     blocks = exchange_blocks([[0, 1, 2, 3]])
     wide = exchange_blocks([[[0, 1], [2, 3]]])
-    kernels = [shuffle(prepared, blocks), swap(prepared, blocks)]
+    kernels = [shuffle(prepared, blocks), shuffle(prepared, blocks, rows=2)]
     assert all(
         len(one.conditionals.neighbour) < len(prepared.conditionals.neighbour) for one in kernels
     )

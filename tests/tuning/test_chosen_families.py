@@ -41,7 +41,6 @@ def islands():
         (islands, "gauge flips"),
         (lattice_gas, "reflections"),
         (cubic_gas, "generators"),
-        pytest.param(leaders, "constants of one type", marks=pytest.mark.slow),  # compiles much
     ],
 )
 def test_a_family_is_chosen_where_it_frees_the_chain(model, family):

@@ -90,16 +90,16 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
 
 @pytest.mark.parametrize("build", [ordered_grid, asymmetric_grid])
 def test_the_race_keeps_to_its_time(counted, monkeypatch, build):
-    only(monkeypatch, "flip", "replica")
+    only(monkeypatch, "flip", "clusters")
     model = build()
     race(model, prepare(model.graph), seconds=0.5)
     assert 0.02 < counted.now <= 0.5
 
 
 def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):
-    only(monkeypatch, "flip", "replica")
+    only(monkeypatch, "flip", "clusters")
     model = asymmetric_grid()
     found = race(model, prepare(model.graph), seconds=0.5)
     assert found.recipe.alpha == 1.0
-    assert [one.family for one in found.prices] == ["flip", "replica"]
+    assert [one.family for one in found.prices] == ["flip", "clusters"]
     assert found.prices[0].verdict == "hardly ever accepted"

@@ -12,7 +12,6 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.kernels.combine.mixture import Mixture
 from orbitmc.kernels.combine.tempering import Tempering
-from orbitmc.kernels.combine.trading_tempering import TradingTempering
 from orbitmc.kernels.jumps.flips import Flips
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.recipe import Recipe, recipe_from
@@ -22,10 +21,9 @@ from tests.tuning.models import ordered_grid
 RECIPES = [
     Recipe(),
     Recipe(("flip",), 20),
-    Recipe(("flip", "replica", "swap"), 7),
+    Recipe(("flip", "clusters", "reflections"), 7),
     Recipe(("flip",), 64, (1.0, 0.6, 0.3)),
     Recipe((), 1, (1.0, 0.5)),
-    Recipe((), 1, (1.0, 0.7, 0.5), trades=True),
 ]
 
 
@@ -43,7 +41,7 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
 def test_recipes_mean_what_they_say():
     model = ordered_grid(4)
     prepared = prepare(model.graph)
-    plain, flipped, mixed, hot, tempered, trading = (one.kernel(model, prepared) for one in RECIPES)
+    plain, flipped, mixed, hot, tempered = (one.kernel(model, prepared) for one in RECIPES)
     assert isinstance(plain, SystematicScan)
     assert isinstance(flipped, Alternation)
     assert (type(flipped.base), type(flipped.jump)) == (SystematicScan, Flips)
@@ -52,8 +50,7 @@ def test_recipes_mean_what_they_say():
     assert (mixed.jump.weight, mixed.jump.second.weight) == (pytest.approx(1 / 3), 0.5)
     assert isinstance(hot.base, Tempering)
     assert isinstance(tempered, Tempering)
-    assert isinstance(trading, TradingTempering)
-    assert trading.tempering.betas.tolist() == [1.0, 0.7, 0.5]
+    assert tempered.betas.tolist() == [1.0, 0.5]
 
 
 def test_alpha_is_the_share_of_base_steps():
@@ -75,7 +72,6 @@ def tempered(betas):
         ({"families": ["flip"], "period": 2.5}, "above 0, not 2.5"),
         ({"families": ["flop"], "period": 3}, "no family of moves 'flop'.*flip"),
         ({"families": [], "period": 1, "base": "metropolis"}, "no base 'metropolis'"),
-        ({"families": [], "period": 1, "base": "tempering with trades"}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
         ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering", "betas": "hot"}, '"betas" belongs'),

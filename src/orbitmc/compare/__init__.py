@@ -70,7 +70,6 @@ __getattr__, __dir__ = lazily(
         "training_worlds": "logic.learning.worlds",
         "walk": "run.pack",
         "webkb_program": "models.webkb",
-        "windows": "kernels.jumps.windows",
         "without_fields": "symmetry.approximation.equalize",
     },
 )

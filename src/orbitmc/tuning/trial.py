@@ -41,19 +41,15 @@ class Trial:
 
 
 class Track:
-    """A kernel on its way through the warm-up: states of one pack, and how long a step takes.
-
-    Where lanes trade parts of their states, only `columns` of them are independent.
-    """
+    """A kernel on its way through the warm-up: states of one pack, and how long a step takes."""
 
     def __init__(
         self,
         prepared: PreparedGraph,
         kernel: Kernel,
         values: Bytes | None = None,
-        columns: int | None = None,
     ) -> None:
-        self.prepared, self.kernel, self.columns = prepared, kernel, columns
+        self.prepared, self.kernel = prepared, kernel
         self.sample = SWEEPS_PER_SAMPLE * prepared.graph.variables
         self.pack = _pack(prepared, kernel, values)
         self._take(0)  # compiles
@@ -76,7 +72,7 @@ class Track:
             self._take(spacing)
             if number >= SETTLING * SNAPSHOTS:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
-        found = worth(effective_samples(seen, self.columns))
+        found = worth(effective_samples(seen))
         return Trial(
             rate=found / (len(seen) * spacing * step),
             spacing=spacing / max(1, self.prepared.graph.variables),
