@@ -16,6 +16,7 @@ from orbitmc.tuning.arm import guessed_acceptance
 from orbitmc.tuning.families import exchange_families
 from orbitmc.tuning.families.exchange_families import shuffle_families
 from orbitmc.tuning.families.families import FAMILIES
+from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.sizes import OFTEN, chosen_size
 from orbitmc.tuning.structure.groups import exclusive_groups
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
@@ -142,49 +143,53 @@ def test_guesses_are_jumps_of_their_family(name, model):
         assert (after.reshape(3, 3, -1)[moved] == rows[moved[::-1]]).all()
 
 
-def fields_alone(spread, side=9):
+def flip_of(count):
+    """A family that flips so many variables, drawn anew each time."""
+
+    def propose(values, rng):
+        chosen = rng.choice(len(values), count, replace=False)
+        after = values.copy()
+        after[chosen] = 1 - after[chosen]
+        return after
+
+    return Family(f"{count} change", lambda *_: None, guess=lambda model: propose)
+
+
+SIZES = {f"flip of {count}": flip_of(count) for count in (1, 4, 16, 64)}
+
+
+def fields_alone(strength):
     """A grid whose couplings hardly matter, and states as its fields want them."""
-    rng = np.random.default_rng(side)
-    fields = rng.normal(0.0, spread, (side, side))
-    chances = 1.0 / (1.0 + np.exp(-2.0 * fields.reshape(-1, 1)))
-    model = om.ising_grid(side, side, 0.001, fields)
-    return model, (rng.random((side * side, 64)) < chances).astype(np.uint8)
+    model = om.ising_grid(9, 9, 0.001, strength)
+    chance = 1.0 / (1.0 + np.exp(-2.0 * strength))
+    return model, (np.random.default_rng(9).random((81, 64)) < chance).astype(np.uint8)
 
 
-def accepted(model, sizes, values):
-    guesses = {name: family.guess(model) for name, family in sizes.items()}
-    return {
-        name: guessed_acceptance(model, propose, values)
-        for name, propose in guesses.items()
-        if propose is not None
-    }
+def accepted(model, values):
+    guesses = {name: family.guess(model) for name, family in SIZES.items()}
+    return {name: guessed_acceptance(model, one, values) for name, one in guesses.items()}
 
 
 @pytest.mark.parametrize(
-    ("spread", "side", "wanted"),
-    [
-        (0.01, 9, {"shuffle of large blocks"}),
-        (0.6, 9, {"shuffle of 4", "shuffle of 8", "shuffle"}),
-    ],
+    ("strength", "wanted"), [(0.01, "flip of 64"), (0.2, "flip of 16"), (0.7, "flip of 1")]
 )
-def test_the_boldest_size_that_is_often_accepted_takes_part(spread, side, wanted):
-    model, values = fields_alone(spread, side)
-    chosen = chosen_size(model, shuffle_families(), values)
-    assert chosen in wanted
-    found = accepted(model, shuffle_families(), values)
-    assert found[chosen] >= OFTEN
-    larger = list(found)[list(found).index(chosen) + 1 :]
+def test_the_boldest_size_that_is_often_accepted_takes_part(strength, wanted):
+    model, values = fields_alone(strength)
+    assert chosen_size(model, SIZES, values) == wanted
+    found = accepted(model, values)
+    assert found[wanted] >= OFTEN
+    larger = list(found)[list(found).index(wanted) + 1 :]
     assert all(found[name] < OFTEN for name in larger)
 
 
 def test_if_no_size_is_often_accepted_the_likeliest_one_takes_part():
-    model, values = fields_alone(9.0)
-    found = accepted(model, shuffle_families(), values)
+    model, values = fields_alone(3.0)
+    found = accepted(model, values)
     assert max(found.values()) < OFTEN
-    assert chosen_size(model, shuffle_families(), values) == max(found, key=found.get)
+    assert chosen_size(model, SIZES, values) == max(found, key=found.get)
 
 
 def test_sizes_are_no_question_where_a_jump_makes_no_sense():
-    model = two_chains()
-    name = chosen_size(model, shuffle_families(), np.zeros((6, 64), dtype=np.uint8))
-    assert FAMILIES[name].build(model, prepare(model.graph)) is None
+    nowhere = {name: Family("", family.build) for name, family in SIZES.items()}
+    values = np.zeros((6, 64), dtype=np.uint8)
+    assert chosen_size(two_chains(), nowhere, values) in nowhere
