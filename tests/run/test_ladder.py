@@ -38,7 +38,7 @@ def test_a_run_leaves_the_ladder_frozen_and_is_repeated_by_it(prepared):
     assert runs[0].outcomes["accepted with rung 1"] > 0
 
 
-def test_impossible_wishes_are_refused(model):
+def test_impossible_wishes_are_refused(prepared):
     for wrong in ({"hottest": 0.0}, {"hottest": 1.0}, {"acceptance": 1.0}, {"sweeps": 0}):
         with pytest.raises(InputError):
-            choose_ladder(*model, **wrong)
+            choose_ladder(prepared, **wrong)
