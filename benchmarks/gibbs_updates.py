@@ -24,7 +24,7 @@ from measuring import (
 from workloads import Workload, speed_workloads
 from yardstick import Yardstick, compiled_yardstick
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE
@@ -103,15 +103,15 @@ def ours(workload: Workload, seconds: float) -> dict[str, NamedSampler]:
 
 def _our_turn(workload: Workload, scan: str, seconds: float) -> Callable[[], float]:
     graph = workload.model.graph
-    prepared = conditionals(graph)
-    kernel = SCANS[scan](prepared)
-    pack = start_pack(graph, kernel, seed=1, number=0, lanes=LANES)
+    prepared = prepare(graph)
+    kernel = SCANS[scan]()
+    pack = start_pack(prepared, kernel, seed=1, number=0, lanes=LANES)
     spacing = SWEEPS_PER_SAMPLE * graph.variables
     recorded = 0
 
     def record(samples: int) -> float:
         nonlocal recorded
-        advance(graph, kernel, prepared, pack, recorded=recorded, samples=samples, spacing=spacing)
+        advance(prepared, kernel, pack, recorded=recorded, samples=samples, spacing=spacing)
         recorded += samples
         return samples * spacing * LANES
 

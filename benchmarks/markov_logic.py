@@ -15,8 +15,8 @@ import measuring
 import numpy as np
 import peers
 
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.kernel import Kernel
@@ -72,13 +72,14 @@ def ground_once(people: int, open_world: bool) -> tuple[FactorGraph, int, float]
 
 def updates_per_second(graph: FactorGraph, kernel: Kernel, seconds: float, lanes: int) -> float:
     """Single-variable steps of all lanes, per second of CPU time."""
-    pack = start_pack(graph, kernel, seed=1, number=0, lanes=lanes)
-    walk(graph, kernel, pack, graph.variables)  # compiles
+    prepared = prepare(graph)
+    pack = start_pack(prepared, kernel, seed=1, number=0, lanes=lanes)
+    walk(prepared, kernel, pack, graph.variables)  # compiles
 
     def work() -> float:
         begun, done = time.thread_time(), 0
         while time.thread_time() - begun < seconds:
-            walk(graph, kernel, pack, graph.variables)
+            walk(prepared, kernel, pack, graph.variables)
             done += graph.variables * lanes
         return float(done)
 
@@ -128,7 +129,7 @@ def measure(name: str, asked: Any) -> list[Any]:
         (ground_once(size, kind == "open") for _ in range(repetitions(asked))),
         key=lambda found: found[2],
     )
-    gibbs = updates_per_second(graph, SystematicScan(conditionals(graph)), seconds, LANES)
+    gibbs = updates_per_second(graph, SystematicScan(), seconds, LANES)
     slices = updates_per_second(graph, mc_sat(graph), seconds, 32) / max(graph.variables, 1)
     theirs = None
     if not asked.no_peers and graph.factors < 100_000:

@@ -56,7 +56,7 @@ def _stages(side: int) -> Iterator[str]:
     import numpy as np
 
     yield "start"
-    from orbitmc.graph.conditionals.conditionals import conditionals
+    from orbitmc.graph.prepared import prepare
     from orbitmc.kernels.base.gibbs import SystematicScan
     from orbitmc.models.ising_models import ising_grid
     from orbitmc.run.sampler import sample
@@ -66,23 +66,22 @@ def _stages(side: int) -> Iterator[str]:
     fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))
     model = ising_grid(side, side, 0.3, fields)
     yield "model"
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     yield "conditionals"
-    run = _sample(sample, model.graph, SystematicScan(prepared), prepared, Schedule)
+    run = _sample(sample, prepared, SystematicScan(), Schedule)
     yield "sampling"
     run.statistics()
     yield "statistics"
 
 
-def _sample(sample: Any, graph: Any, kernel: Any, prepared: Any, schedule: Any) -> Any:
+def _sample(sample: Any, prepared: Any, kernel: Any, schedule: Any) -> Any:
     return sample(
-        graph,
+        prepared,
         kernel,
         schedule(samples=SAMPLES),
         packs=PACKS,
         lanes=LANES,
         threads=1,
-        prepared=prepared,
     )
 
 

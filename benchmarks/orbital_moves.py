@@ -15,12 +15,11 @@ import measuring
 import numpy as np
 import workloads
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
 from orbitmc.run.pack import Pack, start_pack, warm_up
@@ -37,48 +36,47 @@ def blocks_of(graph: FactorGraph) -> ExchangeBlocks:
     return blocks(graph, orbit, max_moved=int(MEMBERS * degree))
 
 
-def started(graph: FactorGraph, kernel: Kernel, prepared: Conditionals) -> Pack:
+def started(prepared: PreparedGraph, kernel: Kernel) -> Pack:
     """A pack near its distribution, its counts at zero."""
-    pack = start_pack(graph, kernel, seed=1, number=0, lanes=LANES)
-    calm = SystematicScan(prepared)
-    memory = start_pack(graph, calm, seed=1, number=0, lanes=LANES)
-    warm_up(graph, calm, prepared, memory, samples=20, spacing=graph.variables)
+    pack = start_pack(prepared, kernel, seed=1, number=0, lanes=LANES)
+    calm = SystematicScan()
+    memory = start_pack(prepared, calm, seed=1, number=0, lanes=LANES)
+    warm_up(prepared, calm, memory, samples=20, spacing=prepared.graph.variables)
     np.copyto(pack.values, memory.values)
     return pack
 
 
 def seconds_per_step(
-    graph: FactorGraph, kernel: Kernel, prepared: Conditionals, steps: int, turns: int
+    prepared: PreparedGraph, kernel: Kernel, steps: int, turns: int
 ) -> tuple[float, Pack]:
-    pack = started(graph, kernel, prepared)
+    pack = started(prepared, kernel)
 
     def work() -> float:
-        warm_up(graph, kernel, prepared, pack, samples=1, spacing=steps)
+        warm_up(prepared, kernel, pack, samples=1, spacing=steps)
         return float(steps)
 
     _, best = measuring.first_and_best(work, turns)
     return 1.0 / best, pack
 
 
-def jumps(graph: FactorGraph, prepared: Conditionals) -> dict[str, tuple[float, Kernel]]:
+def jumps(prepared: PreparedGraph) -> dict[str, tuple[float, Kernel]]:
     """Jumps by title: how many variables each looks at, and its kernel."""
-    exchanged = blocks_of(graph)
+    exchanged = blocks_of(prepared.graph)
     members = len(exchanged.member) / exchanged.blocks
     found: dict[str, tuple[float, Kernel]] = {
-        "whole block": (members, shuffle(graph, prepared, exchanged)),
+        "whole block": (members, shuffle(prepared, exchanged)),
     }
     for title, size in (("four members", 4), ("two members", 2)):
-        found[title] = (float(size), shuffle(graph, prepared, exchanged, rows=size))
-    found["differing pair"] = (members, swap(graph, prepared, exchanged))
+        found[title] = (float(size), shuffle(prepared, exchanged, rows=size))
     return found
 
 
 def cost_rows(name: str, graph: FactorGraph, steps: int, turns: int) -> list[list[Any]]:
-    prepared = conditionals(graph)
-    update, _ = seconds_per_step(graph, RandomScan(prepared), prepared, steps, turns)
+    prepared = prepare(graph)
+    update, _ = seconds_per_step(prepared, RandomScan(), steps, turns)
     rows = []
-    for title, (size, kernel) in jumps(graph, prepared).items():
-        jump, pack = seconds_per_step(graph, kernel, prepared, int(steps / size) + 1, turns)
+    for title, (size, kernel) in jumps(prepared).items():
+        jump, pack = seconds_per_step(prepared, kernel, int(steps / size) + 1, turns)
         tried = pack.outcomes[PROPOSALS] - pack.outcomes[NULL]
         moved = pack.outcomes[MOVED] / pack.outcomes[PROPOSALS] * LANES / jump
         rows.append(

@@ -18,9 +18,9 @@ from orbitmc.ask.decisions import RACE_SHARE
 from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.exact.elimination import marginals
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Floats
@@ -58,8 +58,8 @@ class Measured:
 class NamedSampler:
     """A kernel on a graph, and the fewest CPU seconds that one of its samples has taken."""
 
-    def __init__(self, graph: FactorGraph, kernel: Kernel, prepared: Conditionals) -> None:
-        self.graph, self.kernel, self.prepared = graph, kernel, prepared
+    def __init__(self, prepared: PreparedGraph, kernel: Kernel) -> None:
+        self.prepared, self.kernel = prepared, kernel
         self.seconds = np.inf
         self._sampled(0, 1)  # compiles
 
@@ -81,9 +81,9 @@ class NamedSampler:
         return float(((columns - truth[:, None]) ** 2).mean()) * samples
 
     def _sampled(self, seed: int, samples: int) -> Pack:
-        pack = start_pack(self.graph, self.kernel, seed=seed, number=0, lanes=LANES)
-        spacing = SWEEPS * self.graph.variables
-        todo = (self.graph, self.kernel, self.prepared, pack)
+        pack = start_pack(self.prepared, self.kernel, seed=seed, number=0, lanes=LANES)
+        spacing = SWEEPS * self.prepared.graph.variables
+        todo = (self.prepared, self.kernel, pack)
         warm_up(*todo, samples=int(WARM_UP * samples), spacing=spacing)
         advance(*todo, recorded=0, samples=samples, spacing=spacing)
         return pack
@@ -91,15 +91,15 @@ class NamedSampler:
 
 def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     """Let a model be raced for and sampled with several seeds, in runs of so many seconds."""
-    graph, prepared = model.graph, conditionals(model.graph)
+    graph, prepared = model.graph, prepare(model.graph)
     truth = rows(graph, marginals(graph).marginals)
     race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)  # compiles
     gibbs, lmh, shares, moves, errors = [], [], [], [], []
     for seed in range(seeds):
         choice, share = raced(model, prepared)
-        both = [NamedSampler(graph, SystematicScan(prepared), prepared)]
+        both = [NamedSampler(prepared, SystematicScan())]
         if choice.recipe != Recipe():
-            both.append(NamedSampler(graph, choice.recipe.kernel(model, prepared), prepared))
+            both.append(NamedSampler(prepared, choice.recipe.kernel(model, prepared)))
         for _ in range(TURNS):
             for one in both:
                 one.turn(0.1 * seconds)
@@ -124,7 +124,7 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     )
 
 
-def raced(model: Model, prepared: Conditionals) -> tuple[Choice, float]:
+def raced(model: Model, prepared: PreparedGraph) -> tuple[Choice, float]:
     """What a race chooses, and its CPU seconds as a share of a run of usual length."""
     begun = time.thread_time()
     choice = race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)

@@ -16,7 +16,7 @@ import measuring
 import numpy as np
 from scipy.stats import rankdata
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.language.syntax import Program, atoms_of
@@ -69,8 +69,8 @@ def program_for(folds: Sequence[WebKB], *, links: bool) -> Program:
 def probabilities(world: TrainingWorld, weights: Any, samples: int) -> Any:
     """How probable each label is, given words and links."""
     graph = graph_of(world.ground, weights)
-    kernel = SystematicScan(conditionals(graph))
-    run = sample(graph, kernel, Schedule(samples=samples), seed=1)
+    kernel = SystematicScan()
+    run = sample(prepare(graph), kernel, Schedule(samples=samples), seed=1)
     found = run.statistics().probability.reshape(graph.variables, -1)[:, -1]
     return np.clip(found, SURE, 1 - SURE)
 

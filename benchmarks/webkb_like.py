@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from orbitmc.ask.lifting import approximate_blocks
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import lifted
@@ -127,20 +127,17 @@ class Trial:
     accepted: float | None
 
 
-def trial(
-    model: Model, kernel: Kernel, prepared: Conditionals, truth: Floats, iterations: int
-) -> Trial:
+def trial(prepared: PreparedGraph, kernel: Kernel, truth: Floats, iterations: int) -> Trial:
     """Let every lane take so many iterations and count its values; time is the steps' alone."""
-    graph = model.graph
-    pack = start_pack(graph, kernel, seed=1, number=0, lanes=LANES)
-    warm_up(graph, kernel, prepared, pack, samples=0, spacing=0)  # compiles
-    warm_up(graph, kernel, prepared, pack, samples=1, spacing=max(iterations // 4, 1))
+    pack = start_pack(prepared, kernel, seed=1, number=0, lanes=LANES)
+    warm_up(prepared, kernel, pack, samples=0, spacing=0)  # compiles
+    warm_up(prepared, kernel, pack, samples=1, spacing=max(iterations // 4, 1))
     pack.outcomes[:] = 0
     counts = np.zeros(pack.values.shape)
     seconds = 0.0
     for _ in range(RECORDS):
         begun = time.thread_time()
-        warm_up(graph, kernel, prepared, pack, samples=1, spacing=max(iterations // RECORDS, 1))
+        warm_up(prepared, kernel, pack, samples=1, spacing=max(iterations // RECORDS, 1))
         seconds += time.thread_time() - begun
         counts += pack.values
     errors = [divergence(truth, lane) for lane in counts.T / RECORDS]
@@ -156,13 +153,11 @@ def divergence(truth: Floats, found: Floats) -> float:
     return float((p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).mean())
 
 
-def truth_of(
-    model: Model, prepared: Conditionals, jumps: Kernel, seconds: float
-) -> tuple[Floats, float]:
+def truth_of(prepared: PreparedGraph, jumps: Kernel, seconds: float) -> tuple[Floats, float]:
     """Marginals of two long runs together, and half of what they disagree by."""
     long = [
-        sample(model.graph, kernel, Schedule(seconds=seconds), prepared=prepared, seed=99 + number)
-        for number, kernel in enumerate((SystematicScan(prepared), jumps))
+        sample(prepared, kernel, Schedule(seconds=seconds), seed=99 + number)
+        for number, kernel in enumerate((SystematicScan(), jumps))
     ]
     one, two = (run.statistics().probability for run in long)
     return (one + two) / 2, divergence(one, two) / 2
@@ -171,21 +166,18 @@ def truth_of(
 def measure(name: str, pages: int, iterations: int, seconds: float) -> list[list[Any]]:
     """One row for each kind of blocks."""
     model = webkb_like(pages, *ROWS[name])
-    prepared = conditionals(model.graph)
-    base = RandomScan(prepared)
+    prepared = prepare(model.graph)
+    base = RandomScan()
     kinds = {"the paper's": approximate_blocks(model), "pages": pages_of(model)}
     kernels = {
-        kind: lifted(base, [shuffle(model.graph, prepared, exchanged)])
-        for kind, exchanged in kinds.items()
+        kind: lifted(base, [shuffle(prepared, exchanged)]) for kind, exchanged in kinds.items()
     }
-    truth, noise = truth_of(model, prepared, kernels["pages"], seconds)
-    gibbs = trial(model, base, prepared, truth, iterations)
+    truth, noise = truth_of(prepared, kernels["pages"], seconds)
+    gibbs = trial(prepared, base, truth, iterations)
     rows = []
     for kind, kernel in kernels.items():
-        lmh = trial(model, kernel, prepared, truth, iterations)
-        patient = trial(
-            model, base, prepared, truth, round(iterations * lmh.seconds / gibbs.seconds)
-        )
+        lmh = trial(prepared, kernel, truth, iterations)
+        patient = trial(prepared, base, truth, round(iterations * lmh.seconds / gibbs.seconds))
         figures = [gibbs.error, lmh.error, gibbs.error / lmh.error, patient.error / lmh.error]
         size = size_of_jump(kinds[kind])
         rows.append([f"{name}; {kind}", size, lmh.accepted, noise, *figures])

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 
 SOURCE = Path(__file__).with_suffix(".c")
@@ -65,14 +66,14 @@ class Yardstick:
 
     def __init__(self, library: ctypes.CDLL, graph: FactorGraph, *, seed: int = 0) -> None:
         self.library, self.graph = library, graph
-        self.prepared = conditionals(graph)
+        self.known = conditionals(graph)
         self.steps = np.array(graph.cardinality, dtype=np.int64) - 1
         self.row = np.concatenate([[0], np.cumsum(self.steps)]).astype(np.uint32)
         self.sums = np.zeros(int(self.row[-1]))
         rng = np.random.default_rng(seed)
         self.values = rng.integers(0, 2, (graph.variables, LANES), dtype=np.uint8)
         self.samples = 0
-        self._model = _model(graph, self.prepared, self.row)
+        self._model = _model(graph, self.known, self.row)
         self._chains = _Chains(
             values=self.values.ctypes.data,
             sums=self.sums.ctypes.data,
@@ -82,7 +83,7 @@ class Yardstick:
 
     def loops(self) -> list[str]:
         """The C loops that serve this model: a plain one, and by hand where there is one."""
-        kinds = np.unique(self.prepared.path)
+        kinds = np.unique(self.known.path)
         if len(kinds) != 1 or int(kinds[0]) not in LOOPS:
             return []
         plain = LOOPS[int(kinds[0])]
@@ -112,9 +113,9 @@ class Yardstick:
         return updates * LANES
 
 
-def _model(graph: FactorGraph, prepared: Conditionals, row: Any) -> _Model:
+def _model(graph: FactorGraph, known: Conditionals, row: Any) -> _Model:
     fields = ("neighbour_start", "neighbour", "role", "coupling", "bias", "start", "limit")
-    addresses = {name: getattr(prepared, name).ctypes.data for name in fields}
+    addresses = {name: getattr(known, name).ctypes.data for name in fields}
     return _Model(
         variables=graph.variables,
         cardinality=graph.cardinality.ctypes.data,

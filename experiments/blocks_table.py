@@ -21,13 +21,13 @@ from orbitmc.compare import (
     SystematicScan,
     automorphisms,
     blocks,
-    conditionals,
     links,
     manifest_text,
     moved,
     one_coupling,
     orbit_cells,
     over_symmetric,
+    prepare,
     shuffle,
     start_pack,
     walk,
@@ -71,14 +71,14 @@ def models(asked: Asked) -> Iterator[tuple[str, Model, str, Callable[[Model], Mo
 
 def acceptance(model: Model, exchanged: ExchangeBlocks) -> float | None:
     """The share of shuffles that would change something and are accepted."""
-    prepared = conditionals(model.graph)
-    scan = SystematicScan(prepared)
-    visited = start_pack(model.graph, scan, seed=1, number=0, lanes=LANES)
-    walk(model.graph, scan, visited, SWEEPS * model.graph.variables)
-    kernel = shuffle(model.graph, prepared, exchanged)
-    pack = start_pack(model.graph, kernel, seed=1, number=1, lanes=LANES)
+    prepared = prepare(model.graph)
+    scan = SystematicScan()
+    visited = start_pack(prepared, scan, seed=1, number=0, lanes=LANES)
+    walk(prepared, scan, visited, SWEEPS * model.graph.variables)
+    kernel = shuffle(prepared, exchanged)
+    pack = start_pack(prepared, kernel, seed=1, number=1, lanes=LANES)
     pack.values[...] = visited.values
-    walk(model.graph, kernel, pack, JUMPS)
+    walk(prepared, kernel, pack, JUMPS)
     seen = dict(zip(kernel.outcomes, pack.outcomes.tolist(), strict=True))
     real = seen["proposals"] - seen["null proposals"]
     return seen["accepted"] / real if real else None

@@ -15,9 +15,9 @@ from samplers import gibbs, lifted_mcmc, tuned_lmh, with_jumps, with_symmetries_
 
 from orbitmc import Model, random_chimera
 from orbitmc.compare import (
-    Conditionals,
     FigureFiles,
     Kernel,
+    PreparedGraph,
     Sampler,
     automorphisms,
     blocks,
@@ -42,14 +42,14 @@ def equal_couplings(model: Model) -> Model:
     return one_coupling(without_fields(model))
 
 
-def heuristic_blocks(model: Model, prepared: Conditionals) -> Sequence[Kernel]:
+def heuristic_blocks(model: Model, prepared: PreparedGraph) -> Sequence[Kernel]:
     """Blocks of the subgroup heuristic inside the orbits of the model with equal couplings."""
     orbits = orbit_cells(automorphisms(equal_couplings(model).graph).group)
-    return [shuffle(model.graph, prepared, blocks(model.graph, orbits, max_moved=MAX_MOVED))]
+    return [shuffle(prepared, blocks(model.graph, orbits, max_moved=MAX_MOVED))]
 
 
-def all_flipped(model: Model, prepared: Conditionals) -> Sequence[Kernel]:
-    return [flips(model.graph, prepared)]
+def all_flipped(model: Model, prepared: PreparedGraph) -> Sequence[Kernel]:
+    return [flips(prepared)]
 
 
 def samplers_for(model: Model, seconds: float) -> list[Sampler]:

@@ -120,12 +120,12 @@ def measure(
 def cost(one: PreparedSampler) -> float:
     """Processor time of a step of one chain, the best of a few turns; load does not change it."""
     graph = one.model.graph
-    pack = start_pack(graph, one.kernel, seed=1, number=0, lanes=LANES)
-    walk(graph, one.kernel, pack, 2 * graph.variables)
+    pack = start_pack(one.prepared, one.kernel, seed=1, number=0, lanes=LANES)
+    walk(one.prepared, one.kernel, pack, 2 * graph.variables)
     steps, found = 4 * graph.variables, []
     for _ in range(TURNS):
         begun = time.thread_time()
-        walk(graph, one.kernel, pack, steps)
+        walk(one.prepared, one.kernel, pack, steps)
         found.append((time.thread_time() - begun) / (steps * LANES))
     return 1e9 * min(found)
 

@@ -4,7 +4,7 @@ Neither coupling nor fields are known from the paper, so this goes over a grid o
 from disordered to ordered (critical is 0.4407), fields uniform within plus or minus h. The
 symmetries are those of the lattice without fields: eight rotations and reflections. Every fifth
 sweep is a jump: a symmetry of the whole lattice moves as many spins as a sweep does. Beside it: the
-flip of all spins, turns of small windows, clusters, and raced jumps. The truth comes from two
+flip of all spins, clusters, and raced jumps. The truth comes from two
 samplers that agree; where coupling from the past is quick, its samples must agree with them too.
 """
 
@@ -19,8 +19,8 @@ from samplers import gibbs, tuned_lmh
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare import (
     ChosenKernel,
-    Conditionals,
     Kernel,
+    PreparedGraph,
     RandomScan,
     Reference,
     Sampler,
@@ -35,7 +35,6 @@ from orbitmc.compare import (
     perfect_marginals,
     perfect_samples,
     reference_of,
-    windows,
     without_fields,
 )
 
@@ -44,12 +43,11 @@ SHOWN = ((0.2, 0.2), (0.4407, 0.05), (0.5, 0.005))  # coupling, field: the figur
 COUPLINGS = (0.1, 0.2, 0.3, 0.4, 0.5)
 FIELDS = (0.05, 0.2, 0.5, 1.0)
 SWEEPS = 4  # before each jump of the whole lattice
-WINDOW, WINDOW_PERIOD = 4, 64  # its side, and the single updates before each turn
 PERFECT = 256  # samples by coupling from the past, where that is quick
 COLD = 0.35
 CRITICAL = 0.43  # from about here on single updates are too slow for the truth
 
-Make = Callable[[Model, Conditionals], Kernel]
+Make = Callable[[Model, PreparedGraph], Kernel]
 
 
 def field_grid(side: int, coupling: float, field: float) -> Model:
@@ -60,33 +58,27 @@ def field_grid(side: int, coupling: float, field: float) -> Model:
 def now_and_then(name: str, model: Model, jump: Make, period: int) -> Sampler:
     """Gibbs with a jump after so many single updates."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
-        kernel = alternation(RandomScan(prepared), jump(asked, prepared), period=period)
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        kernel = alternation(RandomScan(), jump(asked, prepared), period=period)
         return ChosenKernel(kernel, f"a jump after every {period} updates")
 
     return Sampler(name, model, make)
 
 
-def lattice_symmetries(model: Model, prepared: Conditionals) -> Kernel:
+def lattice_symmetries(model: Model, prepared: PreparedGraph) -> Kernel:
     """Rotations and reflections, found on the lattice without fields."""
     found = automorphisms(without_fields(model).graph)
     assert found.order == 8
-    (kernel,) = orbital_kernels(model.graph, prepared, found.group)
+    (kernel,) = orbital_kernels(prepared, found.group)
     return kernel
 
 
-def turned_windows(model: Model, prepared: Conditionals) -> Kernel:
-    side = int(np.sqrt(model.graph.variables))
-    sites = np.arange(side * side).reshape(side, side)
-    return windows(model.graph, prepared, sites, size=WINDOW)
+def flipped(model: Model, prepared: PreparedGraph) -> Kernel:
+    return flips(prepared)
 
 
-def flipped(model: Model, prepared: Conditionals) -> Kernel:
-    return flips(model.graph, prepared)
-
-
-def clustered(model: Model, prepared: Conditionals) -> Kernel:
-    return clusters(model.graph, prepared)
+def clustered(model: Model, prepared: PreparedGraph) -> Kernel:
+    return clusters(prepared)
 
 
 def samplers_for(model: Model, seconds: float) -> list[Sampler]:
@@ -95,7 +87,6 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
         gibbs(model),
         now_and_then("LMH, lattice symmetries", model, lattice_symmetries, lattice),
         now_and_then("LMH, flip", model, flipped, lattice),
-        now_and_then("LMH, windows", model, turned_windows, WINDOW_PERIOD),
         now_and_then("clusters", model, clustered, lattice),
         tuned_lmh(model, seconds),
     ]
@@ -104,9 +95,9 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
 def seldom_clusters(name: str, model: Model, period: int) -> Sampler:
     """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
-        jumps = [clusters(asked.graph, prepared)]
-        return ChosenKernel(lifted(SystematicScan(prepared), jumps, alpha=1 - 1 / period), "")
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        jumps = [clusters(prepared)]
+        return ChosenKernel(lifted(SystematicScan(), jumps, alpha=1 - 1 / period), "")
 
     return Sampler(name, model, make)
 

@@ -47,8 +47,8 @@ def pair_course(
 ) -> ErrorCurve:
     """Run one sampler, counting how often pairs agree; counting is not charged for."""
     graph = one.model.graph
-    pack = start_pack(graph, one.kernel, seed=seed, number=0, lanes=lanes)
-    walk(graph, one.kernel, pack, 0)  # compiles
+    pack = start_pack(one.prepared, one.kernel, seed=seed, number=0, lanes=lanes)
+    walk(one.prepared, one.kernel, pack, 0)  # compiles
     spacing = SWEEPS_PER_SAMPLE * graph.variables
     start = np.arange(0, 2 * len(edges) + 1, 2, dtype=np.uint32)
     agreeing = np.zeros(len(edges))
@@ -81,5 +81,5 @@ def _outcomes(one: PreparedSampler, pack: Pack) -> dict[str, int]:
 
 def _walked(one: PreparedSampler, pack: Pack, steps: int) -> float:
     begun = time.perf_counter()
-    walk(one.model.graph, one.kernel, pack, steps)
+    walk(one.prepared, one.kernel, pack, steps)
     return time.perf_counter() - begun

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from orbitmc import Model
 from orbitmc.compare import (
     ChosenKernel,
-    Conditionals,
     Kernel,
     PermutationGroup,
+    PreparedGraph,
     RandomScan,
     Sampler,
     automorphisms,
@@ -21,14 +21,12 @@ from orbitmc.compare import (
 
 ALPHA = 0.8  # the share of Gibbs steps in the paper
 
-Jumps = Callable[[Model, Conditionals], Sequence[Kernel]]
+Jumps = Callable[[Model, PreparedGraph], Sequence[Kernel]]
 
 
 def gibbs(model: Model) -> Sampler:
     """Gibbs with a random scan, the base of all mixtures."""
-    return Sampler(
-        "Gibbs", model, lambda _, prepared: ChosenKernel(RandomScan(prepared), "random scan")
-    )
+    return Sampler("Gibbs", model, lambda *_: ChosenKernel(RandomScan(), "random scan"))
 
 
 def lifted_mcmc(model: Model) -> Sampler:
@@ -39,7 +37,7 @@ def lifted_mcmc(model: Model) -> Sampler:
 def paper_lmh(model: Model, *, alpha: float = ALPHA) -> Sampler:
     """The paper's chain: few weights, links of low rank, blocks by the subgroup heuristic."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
         return by_approximate_symmetries(asked, prepared, alpha=alpha, clusters=6, rank=5)
 
     return Sampler("LMH", model, make)
@@ -57,7 +55,7 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
     def approximation() -> Model:
         return over_symmetric(model, clusters=clusters, rank=rank)
 
-    def make(found: Model, prepared: Conditionals) -> ChosenKernel:
+    def make(found: Model, prepared: PreparedGraph) -> ChosenKernel:
         approximation()  # once more, because finding it is part of the price
         return by_exact_symmetries(found, prepared)
 
@@ -67,8 +65,8 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
 def with_jumps(name: str, model: Model, jumps: Jumps, *, alpha: float = ALPHA) -> Sampler:
     """Gibbs mixed with any jumps."""
 
-    def make(asked: Model, prepared: Conditionals) -> ChosenKernel:
-        return ChosenKernel(lifted(RandomScan(prepared), jumps(asked, prepared), alpha=alpha), name)
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        return ChosenKernel(lifted(RandomScan(), jumps(asked, prepared), alpha=alpha), name)
 
     return Sampler(name, model, make)
 
@@ -76,8 +74,8 @@ def with_jumps(name: str, model: Model, jumps: Jumps, *, alpha: float = ALPHA) -
 def with_symmetries_of(name: str, model: Model, approximation: Callable[[Model], Model]) -> Sampler:
     """Gibbs mixed with jumps along the symmetries of an approximation."""
 
-    def jumps(asked: Model, prepared: Conditionals) -> Sequence[Kernel]:
+    def jumps(asked: Model, prepared: PreparedGraph) -> Sequence[Kernel]:
         group: PermutationGroup = automorphisms(approximation(asked).graph).group
-        return orbital_kernels(asked.graph, prepared, group)
+        return orbital_kernels(prepared, group)
 
     return with_jumps(name, model, jumps)

@@ -7,7 +7,7 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.estimate.statistics import part_lengths, statistics
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 
@@ -51,13 +51,12 @@ def columns_of(model: om.Model) -> tuple[np.ndarray, float]:
 
     The chains start at random: annealed starts would give the heavy state away.
     """
-    graph, prepared = model.graph, conditionals(model.graph)
-    kernel = SystematicScan(prepared)
+    prepared, kernel = prepare(model.graph), SystematicScan()
     packs = [
-        start_pack(graph, kernel, seed=1, number=number, lanes=LANES) for number in range(PACKS)
+        start_pack(prepared, kernel, seed=1, number=number, lanes=LANES) for number in range(PACKS)
     ]
     for pack in packs:
-        advance(graph, kernel, prepared, pack, recorded=0, samples=SAMPLES, spacing=4 * ATOMS)
+        advance(prepared, kernel, pack, recorded=0, samples=SAMPLES, spacing=4 * ATOMS)
     lengths = part_lengths(SAMPLES)
     sums = np.concatenate([pack.tally.sums[: len(lengths), 0] for pack in packs], axis=1)
     known = statistics([pack.tally for pack in packs], SAMPLES, LANES)

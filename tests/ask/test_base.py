@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.ask.decisions import decide
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels import integer
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
@@ -40,7 +40,7 @@ class Draw(NamedTuple):
 
 
 @om.kernels.step(Draw)
-def draw(graph, kernel, memory, values, outcomes, rng):
+def draw(prepared, kernel, memory, values, outcomes, rng):
     variable = integer(rng, len(values))
     for lane in range(values.shape[1]):
         values[variable, lane] = 1 - values[variable, lane]
@@ -58,13 +58,13 @@ def alike(tilt=0.0):
 
 
 def chosen(model, **settings):
-    return kernel_for(model, unrounded_conditionals(model.graph), Settings(**settings)).kernel
+    return kernel_for(model, prepare_unrounded(model.graph), Settings(**settings)).kernel
 
 
 def off_by(model, kernel):
     """How far a kernel is from keeping the distribution."""
     chances = brute_force.distribution(model.graph)
-    matrix = transition_matrix(model.graph, one_step(model.graph, kernel))
+    matrix = transition_matrix(model.graph, one_step(prepare_unrounded(model.graph), kernel))
     return np.abs(chances @ matrix - chances).max()
 
 

@@ -7,7 +7,7 @@ from orbitmc.ask.lifting import approximate_blocks, by_approximate_symmetries, b
 from orbitmc.ask.marginals import marginals
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
@@ -26,12 +26,12 @@ FEW = Schedule(samples=300)
 
 def test_an_exact_group_is_never_rejected():
     model = ising_grid(4, 4, 0.4)
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     group = automorphisms(model.graph).group
     for symmetric in (False, True):
-        kernels = orbital_kernels(model.graph, prepared, group, symmetric=symmetric)
-        kernel = lifted(RandomScan(prepared), kernels, alpha=0.5)
-        found = sample(model.graph, kernel, FEW, prepared=prepared, packs=1).outcomes
+        kernels = orbital_kernels(prepared, group, symmetric=symmetric)
+        kernel = lifted(RandomScan(), kernels, alpha=0.5)
+        found = sample(prepared, kernel, FEW, packs=1).outcomes
         assert found["accepted"] == found["proposals"] - found["null proposals"] > 10_000
 
 
@@ -39,10 +39,10 @@ def test_a_wrong_group_never_biases():
     inside, compared = 0, 0
     for seed in range(50):
         graph = random_graph([seed, 3], variables=(12, 13), cardinalities=(2,), clauses=False)
-        prepared = conditionals(graph)
-        jumps = shuffle(graph, prepared, exchange_blocks([np.arange(6), np.arange(6, 12)]))
-        kernel = lifted(RandomScan(prepared), [jumps], alpha=0.5)
-        run = sample(graph, kernel, Schedule(samples=500), seed=seed, prepared=prepared)
+        prepared = prepare(graph)
+        jumps = shuffle(prepared, exchange_blocks([np.arange(6), np.arange(6, 12)]))
+        kernel = lifted(RandomScan(), [jumps], alpha=0.5)
+        run = sample(prepared, kernel, Schedule(samples=500), seed=seed)
         known = run.statistics()
         if known.r_hat.max() > 1.01:
             continue
@@ -85,7 +85,7 @@ def test_orbits_of_exact_symmetries_share_their_estimate():
 def test_without_symmetry_lifted_is_gibbs():
     graph = random_ising(7, variables=9, degree=2, equal=False)
     model = ising_grid(3, 3, 0.3, np.random.default_rng(1).normal(size=(3, 3)))
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     lifting = by_exact_symmetries(model, prepared)
     assert isinstance(lifting.kernel, RandomScan)
     assert lifting.pools is None
@@ -110,7 +110,7 @@ def test_a_model_too_large_for_a_boolean_rank_keeps_its_links_and_says_so(monkey
 def test_approximate_symmetries_give_blocks_and_the_right_answer():
     fields = np.random.default_rng(6).uniform(-0.3, 0.3, (5, 5))
     model = ising_grid(5, 5, 0.2, fields)
-    lifting = by_approximate_symmetries(model, conditionals(model.graph), clusters=1, rank=0)
+    lifting = by_approximate_symmetries(model, prepare(model.graph), clusters=1, rank=0)
     assert "blocks" in lifting.about
     found = marginals(model, method="lmh", clusters=1, rank=None, samples=400, seed=3)
     exact = dict(zip(model.names, eliminate(model.graph).marginals, strict=True))

@@ -10,7 +10,7 @@ from orbitmc.ask.relational_lifting import (
 )
 from orbitmc.errors import InputError
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
 from orbitmc.logic.constants.approximate_databases import low_rank_database, voted_database
@@ -31,7 +31,7 @@ SAMPLES = Schedule(samples=500)
 def prepared_on(*question):
     found = ground(*question)
     model = model_of(found)
-    return found, model, conditionals(model.graph)
+    return found, model, prepare(model.graph)
 
 
 def chances(graph):
@@ -48,7 +48,7 @@ def acquaintances():
 def test_exact_renamings_are_never_rejected_and_pool_what_is_equal():
     found, model, prepared = prepared_on(*friends(4, smokers=0.4, seed=2))
     lifting = by_renaming(found, model, prepared, alpha=0.5)
-    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared, packs=1)
+    run = sample(prepared, lifting.kernel, SAMPLES, packs=1)
     assert run.outcomes["accepted"] == run.outcomes["proposals"] - run.outcomes["null proposals"]
     assert run.outcomes["moved variables"] > 10_000
     exact = chances(model.graph)
@@ -93,7 +93,7 @@ def test_wrong_classes_never_bias(name, acquaintances):
     _, found, model, prepared = acquaintances
     classes = APPROXIMATIONS[name](found, model)
     lifting = by_approximate_renaming(found, model, prepared, classes, alpha=0.5)
-    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared)
+    run = sample(prepared, lifting.kernel, SAMPLES)
     refused = run.outcomes["proposals"] - run.outcomes["null proposals"] - run.outcomes["accepted"]
     assert refused > 100
     known = run.statistics()
@@ -105,7 +105,7 @@ def test_wrong_classes_never_bias(name, acquaintances):
 def test_atoms_that_look_alike_may_move_alone(acquaintances):
     _, found, model, prepared = acquaintances
     lifting = by_approximate_atoms(found, model, prepared, by_evidence(found, 2), alpha=0.5)
-    run = sample(model.graph, lifting.kernel, SAMPLES, prepared=prepared)
+    run = sample(prepared, lifting.kernel, SAMPLES)
     assert run.outcomes["accepted"] > 100
     known = run.statistics()
     errors = np.abs(known.probability - chances(model.graph)) / (known.standard_error + 1e-7)

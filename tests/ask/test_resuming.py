@@ -27,7 +27,7 @@ class Swap(NamedTuple):
 
 
 @om.kernels.step(Swap)
-def swap(graph, kernel, memory, values, outcomes, rng):
+def swap(prepared, kernel, memory, values, outcomes, rng):
     if integer(rng, 2):
         for lane in range(values.shape[1]):
             value = values[kernel.first, lane]
@@ -41,8 +41,8 @@ def spins():
     return om.ising_grid(2, 2, 0.3, 0.1)
 
 
-def mixed(model, second=3):
-    return om.kernels.lifted(om.kernels.gibbs(model), [Swap(0, second)], alpha=0.8)
+def mixed(second=3):
+    return om.kernels.lifted(om.kernels.gibbs(), [Swap(0, second)], alpha=0.8)
 
 
 def stop_soon(run):
@@ -61,13 +61,13 @@ def numbers(found):
 
 @pytest.mark.parametrize("watcher", [stop_soon, stop])
 def test_a_run_with_a_kernel_of_ones_own_goes_on_as_if_never_stopped(spins, tmp_path, watcher):
-    whole = om.marginals(spins, kernel=mixed(spins), **FEW)
+    whole = om.marginals(spins, kernel=mixed(), **FEW)
     part = om.marginals(
-        spins, kernel=mixed(spins), checkpoint=tmp_path / "x.run", watchers=[watcher], **FEW
+        spins, kernel=mixed(), checkpoint=tmp_path / "x.run", watchers=[watcher], **FEW
     )
     assert part.about.interrupted
     assert numbers(part) != numbers(whole)
-    going = om.resume(tmp_path / "x.run", spins, kernel=mixed(spins))
+    going = om.resume(tmp_path / "x.run", spins, kernel=mixed())
     assert (going.about.samples, going.about.method) == (400, "Mixture")
     assert numbers(going) == numbers(whole)
     assert going.about.outcomes == whole.about.outcomes
@@ -83,7 +83,7 @@ def test_other_runs_go_on_too_and_remember_their_query(spins, tmp_path, settings
 
 
 def test_a_base_of_ones_own_is_given_again(spins, tmp_path):
-    kept, base = tmp_path / "x.run", mixed(spins)
+    kept, base = tmp_path / "x.run", mixed()
     whole = om.marginals(spins, method="lifted", base=base, checkpoint=kept, **FEW)
     assert numbers(om.resume(kept, spins, base=base)) == numbers(whole)
     with pytest.raises(om.InputError, match="its base 'Mixture' is none of ours"):
@@ -99,7 +99,7 @@ def test_a_program_is_resumed_in_its_atoms(tmp_path):
 @pytest.fixture(scope="module")
 def own_run(spins, tmp_path_factory):
     kept = tmp_path_factory.mktemp("kept") / "own.run"
-    om.marginals(spins, kernel=mixed(spins), checkpoint=kept, **FEW)
+    om.marginals(spins, kernel=mixed(), checkpoint=kept, **FEW)
     return kept
 
 
@@ -107,18 +107,18 @@ def test_an_own_kernel_must_be_given_again_and_be_the_same(spins, own_run):
     with pytest.raises(om.InputError, match="its kernel 'Mixture' is none of ours"):
         om.resume(own_run, spins)
     with pytest.raises(om.InputError, match="other jumps"):
-        om.resume(own_run, spins, kernel=mixed(spins, second=1))
+        om.resume(own_run, spins, kernel=mixed(second=1))
     with pytest.raises(om.InputError, match="another model"):
-        om.resume(own_run, om.ising_grid(2, 2, 0.4, 0.1), kernel=mixed(spins))
+        om.resume(own_run, om.ising_grid(2, 2, 0.4, 0.1), kernel=mixed())
 
 
 def test_a_kernel_that_the_run_did_not_have_is_refused(spins, tmp_path):
     kept = tmp_path / "x.run"
     om.marginals(spins, method="gibbs", checkpoint=kept, **FEW)
     with pytest.raises(om.InputError, match="leave out the kernel"):
-        om.resume(kept, spins, kernel=mixed(spins))
+        om.resume(kept, spins, kernel=mixed())
     with pytest.raises(om.InputError, match="leave out the base"):
-        om.resume(kept, spins, base=mixed(spins))
+        om.resume(kept, spins, base=mixed())
 
 
 def test_the_command_line_refuses_a_kernel_it_does_not_know(spins, own_run, tmp_path):

@@ -8,7 +8,8 @@ from orbitmc.estimate import orbit_tally as module
 from orbitmc.estimate.orbit_tally import orbit_tally, rows_of_orbits
 from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
-from orbitmc.graph.conditionals.conditionals import conditionals, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.prepared import prepare
 from orbitmc.groups.permutation import from_images, from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
@@ -17,20 +18,21 @@ from tests.oracle.random_models import random_graph, random_ising
 
 
 @compiled
-def record_once(tally, graph, prepared, memory, values):
-    record(tally, graph, prepared, memory, values, 0)
+def record_once(tally, prepared, memory, values):
+    record(tally, prepared, memory, values, 0)
 
 
 def expected_record(graph, group, recording):
     """The mean of what one sample adds, over the distribution of the graph."""
     expected = 0.0
     states, chances = brute_force.states(graph), brute_force.distribution(graph)
-    prepared, memory = conditionals(graph), scratch(graph, 32)
+    prepared = prepare(graph)
+    memory = scratch(prepared, 32)
     for state, chance in zip(states, chances, strict=True):
         if chance > 0:
             found = orbit_tally(graph, 32, group)
             values = np.repeat(np.array(state, dtype=np.uint8)[:, None], 32, axis=1)
-            recording(found, graph, prepared, memory, values)
+            recording(found, prepared, memory, values)
             expected = expected + chance * found.sums[0].sum(axis=1) / 32
     return expected
 
@@ -65,8 +67,8 @@ def test_averages_without_weights_are_biased(monkeypatch):
 
     monkeypatch.setattr(module, "_normalise", unweighed)
 
-    def interpreted(tally, graph, prepared, memory, values):
-        record(tally, graph, prepared, memory, values, 0)
+    def interpreted(tally, prepared, memory, values):
+        record(tally, prepared, memory, values, 0)
 
     found = expected_record(graph, cycle(graph), interpreted)
     assert np.abs(found - truth(graph)).max() > 0.01

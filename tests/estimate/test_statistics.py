@@ -14,7 +14,7 @@ from orbitmc.estimate.statistics import (
     values_of,
 )
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.sampler import sample
@@ -190,15 +190,14 @@ def covered(kind, scan, models):
     inside, seen = [], []
     for seed in models:
         graph = random_graph([seed, 9], variables=(10, 17), cardinalities=(2,), clauses=False)
-        prepared = conditionals(graph)
+        prepared = prepare(graph)
         run = sample(
-            graph,
-            scan(prepared),
+            prepared,
+            scan(),
             Schedule(samples=40, warm_up=40),
             seed=seed,
             threads=1,
             kind=kind,
-            prepared=prepared,
         )
         found = run.statistics()
         exact = _exact(graph)

@@ -13,7 +13,8 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals.conditionals import conditionals, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.machine.compiling import compiled
 from orbitmc.run.pack import advance, start_pack
@@ -22,15 +23,16 @@ from tests.oracle.random_models import random_graph
 
 
 @compiled
-def record_once(tally, graph, prepared, memory, values):
-    record(tally, graph, prepared, memory, values, 0)
+def record_once(tally, prepared, memory, values):
+    record(tally, prepared, memory, values, 0)
 
 
 def recorded(graph, kind, state):
     """What one sample adds when every lane is in the same state, per lane."""
     found = tally(graph, 64, kind=kind)
     values = np.repeat(np.array(state, dtype=np.uint8)[:, None], 64, axis=1)
-    record_once(found, graph, conditionals(graph), scratch(graph, 64), values)
+    prepared = prepare(graph)
+    record_once(found, prepared, scratch(prepared, 64), values)
     assert (found.sums[1:] == 0).all()
     return found.sums[0].sum(axis=1) / 64, found
 
@@ -81,15 +83,13 @@ def test_merging_keeps_sums_and_order():
 @pytest.mark.parametrize("kind", [RaoBlackwellTally, ValueTally])
 def test_the_way_a_run_is_cut_does_not_change_its_record(kind):
     graph = random_graph(8, variables=(4, 5))
-    kernel = RandomScan(conditionals(graph))
+    prepared, kernel = prepare(graph), RandomScan()
 
     def run(pieces):
-        pack = start_pack(graph, kernel, seed=1, number=0, lanes=32, kind=kind)
+        pack = start_pack(prepared, kernel, seed=1, number=0, lanes=32, kind=kind)
         done = 0
         for piece in pieces:
-            advance(
-                graph, kernel, kernel.conditionals, pack, recorded=done, samples=piece, spacing=3
-            )
+            advance(prepared, kernel, pack, recorded=done, samples=piece, spacing=3)
             done += piece
         return pack.tally.sums
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import (
+from orbitmc.graph.conditionals.draws import (
     add_limits,
-    conditionals,
     cumulative_probabilities,
     has_limits,
     scratch,
 )
 from orbitmc.graph.conditionals.paths import BITS, COUNT, FACTORS, FIELD, TABLE
+from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.vectors import exponential, logistic
 from tests.kernels.catalogue import on_path
@@ -23,8 +23,8 @@ FIELD_ERROR = 1e-6
 
 
 @compiled
-def chances_of(graph, prepared, memory, values, variable):
-    cumulative_probabilities(graph, prepared, memory, values, variable)
+def chances_of(prepared, memory, values, variable):
+    cumulative_probabilities(prepared, memory, values, variable)
 
 
 @compiled
@@ -37,23 +37,23 @@ def has_limits_of(prepared, variable):
     return has_limits(prepared, variable)
 
 
-def stored(graph, prepared, variable, states):
+def stored(prepared, variable, states):
     """Chances of all values but the last, or less, for each of 64 states."""
-    memory = scratch(graph, 64)
+    memory = scratch(prepared, 64)
     values = np.ascontiguousarray(np.array(states, dtype=np.uint8).T)
-    chances_of(graph, prepared, memory, values, variable)
-    return memory.log_weights[: graph.cardinality[variable] - 1].copy()
+    chances_of(prepared, memory, values, variable)
+    return memory.log_weights[: prepared.graph.cardinality[variable] - 1].copy()
 
 
-def largest_error(graph, prepared, seed):
+def largest_error(prepared, seed):
     """Worst disagreement with brute force over possible states."""
-    rng = np.random.default_rng(seed)
+    graph, rng = prepared.graph, np.random.default_rng(seed)
     possible = np.flatnonzero(brute_force.distribution(graph) > 0)
     every = brute_force.states(graph)
     states = [every[k] for k in rng.choice(possible, 64)]
     worst = 0.0
     for variable in range(graph.variables):
-        found = stored(graph, prepared, variable, states)
+        found = stored(prepared, variable, states)
         for lane, state in enumerate(states):
             exact = np.cumsum(brute_force.conditional(graph, state, variable))[:-1]
             worst = max(worst, np.abs(found[:, lane] - exact).max(initial=0.0))
@@ -64,40 +64,42 @@ def largest_error(graph, prepared, seed):
 def test_limits_are_within_their_rounding(zeros):
     for seed in range(20):
         graph = random_graph(seed, variables=(3, 6), zeros=zeros)
-        prepared = conditionals(graph)
-        assert set(prepared.path) <= {COUNT, BITS, TABLE}
-        assert largest_error(graph, prepared, seed) <= LIMIT_ERROR
+        prepared = prepare(graph)
+        assert set(prepared.conditionals.path) <= {COUNT, BITS, TABLE}
+        assert largest_error(prepared, seed) <= LIMIT_ERROR
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 def test_sums_over_factors_are_within_their_rounding(zeros):
     for seed in range(20):
         graph = random_graph(seed, variables=(3, 6), zeros=zeros)
-        prepared = conditionals(graph)
-        prepared = on_path(prepared, prepared.path >= 0, FACTORS)
-        assert largest_error(graph, prepared, seed) <= FIELD_ERROR
+        prepared = prepare(graph)
+        prepared = on_path(prepared, prepared.conditionals.path >= 0, FACTORS)
+        assert largest_error(prepared, seed) <= FIELD_ERROR
 
 
 def test_fields_are_within_their_rounding():
     for seed in range(5):
         graph = random_ising(seed, variables=12, degree=10, equal=False)
-        prepared = conditionals(graph)
-        assert (prepared.path == FIELD).any()
-        assert largest_error(graph, prepared, seed) <= FIELD_ERROR
+        prepared = prepare(graph)
+        assert (prepared.conditionals.path == FIELD).any()
+        assert largest_error(prepared, seed) <= FIELD_ERROR
 
 
 def test_counts_serve_couplings_of_one_size_and_any_sign():
     graph = random_ising(4, variables=8, degree=2, equal=True)
-    prepared = conditionals(graph)
-    assert (prepared.path == COUNT).all()
-    assert largest_error(graph, prepared, 1) <= LIMIT_ERROR
+    prepared = prepare(graph)
+    assert (prepared.conditionals.path == COUNT).all()
+    assert largest_error(prepared, 1) <= LIMIT_ERROR
 
 
 def test_a_wrong_table_is_noticed():
     graph = random_graph(2, variables=(4, 5))
-    prepared = conditionals(graph)
-    wrong = prepared._replace(limit=prepared.limit[::-1].copy())
-    assert largest_error(graph, wrong, 0) > 1e-3
+    prepared = prepare(graph)
+    reversed_limits = prepared.conditionals.limit[::-1].copy()
+    known = prepared.conditionals._replace(limit=reversed_limits)
+    wrong = prepared._replace(conditionals=known)
+    assert largest_error(wrong, 0) > 1e-3
 
 
 def test_sums_of_limits_are_sums_of_chances():
@@ -105,23 +107,24 @@ def test_sums_of_limits_are_sums_of_chances():
         random_ising(4, variables=8, degree=2, equal=True),
         random_ising(5, variables=8, degree=2, equal=False),
     ):
-        prepared, memory = conditionals(graph), scratch(graph, 64)
+        prepared = prepare(graph)
+        memory = scratch(prepared, 64)
         rng = np.random.default_rng(0)
         values = rng.integers(0, 2, (8, 64)).astype(np.uint8)
         for variable in range(8):
             assert has_limits_of(prepared, variable)
             sums = np.zeros(8)
             sums_of(prepared, memory, values, variable, sums)
-            chances = 1 - stored(graph, prepared, variable, values.T)[0]
+            chances = 1 - stored(prepared, variable, values.T)[0]
             np.testing.assert_allclose(sums, chances.reshape(8, 8).sum(axis=0), atol=1e-12)
 
 
 def test_long_clauses_are_not_expanded():
     builder = Builder(np.full(300, 2))
     builder.add_clause(list(range(300)), [1] * 300, 2.0)
-    prepared = conditionals(builder.build())
-    assert (prepared.path == FACTORS).all()
-    assert len(prepared.limit) == 0
+    prepared = prepare(builder.build())
+    assert (prepared.conditionals.path == FACTORS).all()
+    assert len(prepared.conditionals.limit) == 0
 
 
 def test_large_couplings_that_cancel_are_summed_in_double_precision():
@@ -130,10 +133,10 @@ def test_large_couplings_that_cancel_are_summed_in_double_precision():
         size = 5e3 if other % 2 else -5e3
         builder.add_factor([0, other], [size, -size, -size, size + 0.25])
     graph = builder.build()
-    prepared = conditionals(graph)
-    assert prepared.path[0] == FACTORS
+    prepared = prepare(graph)
+    assert prepared.conditionals.path[0] == FACTORS
     state = [0, *([1] * 20)]
-    found = stored(graph, prepared, 0, [state] * 64)
+    found = stored(prepared, 0, [state] * 64)
     assert np.abs(found[0] - brute_force.conditional(graph, state, 0)[0]).max() <= FIELD_ERROR
 
 
@@ -178,9 +181,9 @@ def test_fields_of_many_neighbours_are_within_their_rounding():
         builder.add_tables(np.outer(couplings, [1, -1, -1, 1])),
     )
     graph = builder.build()
-    prepared = conditionals(graph)
-    assert prepared.path[0] == FIELD
+    prepared = prepare(graph)
+    assert prepared.conditionals.path[0] == FIELD
     states = rng.integers(0, 2, (64, count + 1))
-    found = stored(graph, prepared, 0, states)[0]
+    found = stored(prepared, 0, states)[0]
     fields = 2 * (2 * states[:, 1:] - 1) @ couplings
     assert np.abs(found - 1 / (1 + np.exp(fields))).max() <= FIELD_ERROR

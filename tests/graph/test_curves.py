@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals, scratch, unrounded_conditionals
+from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.conditionals.curves import local_curve
+from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.paths import FIELD_ERROR
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from tests.oracle import brute_force
 
 
@@ -23,15 +25,16 @@ def pairwise_graph(seed, scale=1.0):
     return builder.build()
 
 
-def errors_of(graph, prepared):
+def errors_of(prepared):
     """Between curves and the differences of log-weights, over all states and curves."""
-    curved = np.flatnonzero(prepared.pairwise > prepared.affine)
-    memory = scratch(graph, 1, prepared.curve.dtype.type)
+    graph, known = prepared
+    curved = np.flatnonzero(known.pairwise > known.affine)
+    memory = scratch(prepared, 1)
     errors = []
     for state in brute_force.states(graph):
         values = np.array(state, dtype=np.uint8).reshape(-1, 1)
         for variable in curved:
-            local_curve(prepared, memory, values, variable)
+            local_curve(known, memory, values, variable)
             base = list(state)
             base[variable] = 0
             slope, bend = float(memory.field[0]), float(memory.bend[0])
@@ -46,24 +49,24 @@ def errors_of(graph, prepared):
 @pytest.mark.parametrize("seed", range(6))
 def test_curves_are_differences_of_log_weights(seed):
     graph = pairwise_graph(seed)
-    exact = unrounded_conditionals(graph)
-    assert exact.pairwise.all()
-    assert errors_of(graph, exact).max() <= 1e-12
-    assert np.sqrt(np.mean(errors_of(graph, conditionals(graph)) ** 2)) <= FIELD_ERROR
+    exact = prepare_unrounded(graph)
+    assert exact.conditionals.pairwise.all()
+    assert errors_of(exact).max() <= 1e-12
+    assert np.sqrt(np.mean(errors_of(prepare(graph)) ** 2)) <= FIELD_ERROR
 
 
 def test_tables_too_large_for_float32_have_no_curve():
     graph = pairwise_graph(0, scale=100.0)
-    prepared = conditionals(graph)
-    assert not prepared.pairwise[0]
+    known = conditionals(graph)
+    assert not known.pairwise[0]
     assert conditionals(pairwise_graph(0)).pairwise[0]
-    assert len(prepared.curve) < len(conditionals(pairwise_graph(0)).curve)
+    assert len(known.curve) < len(conditionals(pairwise_graph(0)).curve)
 
 
 def test_variables_without_a_curve_take_no_room():
     builder = Builder([2, 2, 4])
     builder.add_factor([0, 1], [0.0, 1.0, 2.0, 0.5])
     builder.add_factor([1, 2], np.arange(8.0))
-    prepared = conditionals(builder.build())
-    assert prepared.pairwise.tolist() == [1, 0, 0]
-    assert len(prepared.curve) == 0
+    known = conditionals(builder.build())
+    assert known.pairwise.tolist() == [1, 0, 0]
+    assert len(known.curve) == 0

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
@@ -19,86 +19,83 @@ from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.drawn import drawn_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot import one_hot as one_hot_module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.jumps.swap import swap
-from orbitmc.kernels.jumps.windows import windows
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.arrays import indices, sealed, starts
 
 LARGEST_CLUSTER = 3  # bonds branch too much beyond
 
 
 def prepared_on(graph):
-    """The conditionals of a graph, stored in every way that suits all its variables."""
-    usual = unrounded_conditionals(graph)
-    ways = {"usual": usual, "factors": on_path(usual, usual.path >= 0, FACTORS)}
-    if usual.affine.any():
-        ways["fields"] = on_path(usual, usual.affine != 0, FIELD)
+    """A graph with its conditionals stored in every way that suits all its variables."""
+    usual = prepare_unrounded(graph)
+    ways = {"usual": usual, "factors": on_path(usual, usual.conditionals.path >= 0, FACTORS)}
+    if usual.conditionals.affine.any():
+        ways["fields"] = on_path(usual, usual.conditionals.affine != 0, FIELD)
     return ways
 
 
 def on_path(prepared, chosen, path):
-    return prepared._replace(path=sealed(np.where(chosen, path, prepared.path).astype(np.uint8)))
+    paths = np.where(chosen, path, prepared.conditionals.path).astype(np.uint8)
+    return prepared._replace(conditionals=prepared.conditionals._replace(path=sealed(paths)))
 
 
 def kernels_on(graph):
-    """Kernels that leave the distribution of the graph unchanged, by name."""
-    return {
-        f"{kernel.__name__} with {way}": kernel(prepared)
-        for way, prepared in prepared_on(graph).items()
-        for kernel in (RandomScan, SystematicScan)
-    }
+    """One step of each kernel that leaves the distribution of the graph unchanged, by name."""
+    kernels = {kernel.__name__: kernel() for kernel in (RandomScan, SystematicScan)}
+    return _in_every_way(graph, lambda prepared: kernels)
 
 
 def orbital_kernels_on(graph):
-    """Orbital kernels along groups that have nothing to do with the graph."""
-    found = {}
-    for way, prepared in prepared_on(graph).items():
-        found |= {f"{name} with {way}": one for name, one in _orbital(graph, prepared).items()}
-    return found
+    """One step of orbital kernels along groups that have nothing to do with the graph."""
+    return _in_every_way(graph, _orbital)
 
 
-def _orbital(graph, prepared):
+def _in_every_way(graph, kernels_of):
+    return {
+        f"{name} with {way}": one_step(prepared, kernel)
+        for way, prepared in prepared_on(graph).items()
+        for name, kernel in kernels_of(prepared).items()
+    }
+
+
+def _orbital(prepared):
+    graph = prepared.graph
     alike = [np.flatnonzero(graph.cardinality == size) for size in np.unique(graph.cardinality)]
     alike = [members for members in alike if len(members) >= 2]
     if not alike:
         return {}
     blocks = exchange_blocks(alike)
     group = wrong_group(graph)
-    base = RandomScan(prepared)
-    swaps = swap(graph, prepared, blocks)
-    jumps = orbital(graph, prepared, group)
+    base = RandomScan()
+    swaps = shuffle(prepared, blocks, rows=2)
+    jumps = orbital(graph, group)
     kernels = {
-        "shuffle": shuffle(graph, prepared, blocks),
-        "shuffle of two": shuffle(graph, prepared, blocks, rows=2),
-        "swap": swaps,
+        "shuffle": shuffle(prepared, blocks),
+        "shuffle of two": swaps,
         "orbital": jumps,
-        "drawn": drawn_orbital(graph, prepared, stabilizer_chain(group), group),
-        "renaming": renaming(graph, prepared, swaps_on(graph)),
+        "drawn": drawn_orbital(graph, stabilizer_chain(group), group),
+        "renaming": renaming(graph, swaps_on(graph)),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }
     if len(alike[0]) >= 4:
         wide = exchange_blocks([alike[0][:4].reshape(2, 2)])
-        kernels["swap of rows"] = shuffle(graph, prepared, wide)
-    if graph.cardinality[alike[0][0]] == 2:
-        binary = exchange_blocks([alike[0]])
-        kernels["informed swap"] = informed_swap(graph, prepared, binary)
+        kernels["swap of rows"] = shuffle(prepared, wide)
     return kernels
 
 
 def slice_kernels_on(graph):
     """MC-SAT with either exact way to draw a slice, and as base of lifted chains."""
-    prepared = unrounded_conditionals(graph)
     counting = mc_sat(graph)
     return {
         "counting": counting,
         "walking": mc_sat(graph, most_nodes=0, large=WithinSlice(1)),
         "counting a little": mc_sat(graph, most_nodes=7, large=WithinSlice(1)),
-        "lifted": lifted(counting, [orbital(graph, prepared, wrong_group(graph))], alpha=0.6),
+        "lifted": lifted(counting, [orbital(graph, wrong_group(graph))], alpha=0.6),
     }
 
 
@@ -118,42 +115,43 @@ def wrong_group(graph):
 
 
 def moves_on(graph):
-    """Kernels that move many variables at once, chosen without regard to the graph."""
-    found = {}
-    for way, prepared in prepared_on(graph).items():
-        moves = _moves_of_binary(graph, prepared) | _moves_of_any(graph)
-        if prepared.affine.all() and graph.variables <= LARGEST_CLUSTER:
-            moves["clusters"] = clusters(graph, prepared)
-        found |= {f"{name} with {way}": kernel for name, kernel in moves.items()}
+    """One step of kernels that move many variables at once, chosen without regard to the graph."""
+    return _in_every_way(graph, _moves)
+
+
+def _moves(prepared):
+    graph = prepared.graph
+    found = _moves_of_binary(prepared) | _moves_of_any(graph)
+    if prepared.conditionals.affine.all() and graph.variables <= LARGEST_CLUSTER:
+        found["clusters"] = clusters(prepared)
     return found
 
 
-def _moves_of_binary(graph, prepared):
+def _moves_of_binary(prepared):
+    graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)
     if len(binary) < 2:
         return {}
     return {
-        "flip of all": flips(graph, prepared),
-        "flips of sets": flips(graph, prepared, [binary[:1], binary[1:], binary[::2]]),
-        "windows": windows(graph, prepared, binary[None, :], size=(1, 2)),
-        "one-hot group": one_hot(graph, prepared, [binary]),
-        "one-hot groups": one_hot(graph, prepared, [binary[:1], binary[:0:-1]]),
-        "one-hot without tables": without_tables(graph, prepared, [binary[1:], binary[:1]]),
+        "flip of all": flips(prepared),
+        "flips of sets": flips(prepared, [binary[:1], binary[1:], binary[::2]]),
+        "one-hot group": one_hot(prepared, [binary]),
+        "one-hot groups": one_hot(prepared, [binary[:1], binary[:0:-1]]),
+        "one-hot without tables": without_tables(prepared, [binary[1:], binary[:1]]),
     }
 
 
 def alternation_on(graph, *, period):
     """A base chain and a jump, and the two in turns."""
-    prepared = unrounded_conditionals(graph)
-    base, jump = RandomScan(prepared), relabelling(graph, [np.arange(graph.variables)], [(0, 1)])
+    base, jump = RandomScan(), relabelling(graph, [np.arange(graph.variables)], [(0, 1)])
     return base, jump, alternation(base, jump, period=period)
 
 
-def without_tables(graph, prepared, groups):
+def without_tables(prepared, groups):
     """One-hot groups as if too many variables surrounded each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(one_hot_module, "fits", lambda *arguments: False)
-        return one_hot(graph, prepared, groups)
+        return one_hot(prepared, groups)
 
 
 def _moves_of_any(graph):

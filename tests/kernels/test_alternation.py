@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels.testing.matrices import transition_matrix
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals
 from tests.oracle import brute_force
@@ -20,12 +21,13 @@ def small(seed, flavour):
 
 def taking(graph, kernel, count, calls=1):
     """So many steps, in one call or in several that share their memory."""
+    prepared = prepare_unrounded(graph)
 
     def run(values, rng):
-        memory = kernel.memory(graph, 1)
+        memory = kernel.memory(prepared, 1)
         counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
         for _ in range(calls):
-            steps(graph, kernel, memory, values, counts, rng, count)
+            steps(prepared, kernel, memory, values, counts, rng, count)
 
     return run
 
@@ -35,7 +37,7 @@ def test_turns_are_the_product_of_base_steps_and_jumps(flavour):
     for seed in range(3):
         graph = small(seed, flavour)
         base, jump, both = alternation_on(graph, period=2)
-        one, other = (transition_matrix(graph, one_step(graph, part)) for part in (base, jump))
+        one, other = (transition_matrix(graph, taking(graph, part, 1)) for part in (base, jump))
         found = transition_matrix(graph, taking(graph, both, 3))
         assert np.abs(found - one @ one @ other @ one).max() <= EXACT
         chances = brute_force.distribution(graph)

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps import clusters as module
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.testing.matrices import one_step
@@ -23,33 +23,33 @@ def grid():
 
 
 def test_a_grid_with_couplings_of_both_signs_and_fields(grid):
-    kernel = clusters(grid, unrounded_conditionals(grid))
-    assert max(residuals(grid, one_step(grid, kernel))) <= EXACT
+    kernel = clusters(prepare_unrounded(grid))
+    assert max(residuals(grid, one_step(prepare_unrounded(grid), kernel))) <= EXACT
 
 
 def test_random_models_with_factors_that_are_no_spin_factors():
     for seed in range(3):
         graph = random_ising(seed, variables=3, degree=1, equal=False)
-        assert max(residuals(graph, one_step(graph, kernel_of(graph)))) <= EXACT
+        assert max(residuals(graph, one_step(prepare_unrounded(graph), kernel_of(graph)))) <= EXACT
     builder = Builder([2, 2, 2])
     builder.add_factor([0, 1], [[0.3, -0.2], [1.0, 0.4]])
     builder.add_factor([2, 1], [[0.3, 0.1], [0.0, -0.7]])
     builder.add_clause([0, 2], [1, 0], 0.8)
     builder.add_clause([1], [0], -0.6)
     graph = builder.build()
-    assert max(residuals(graph, one_step(graph, kernel_of(graph)))) <= EXACT
+    assert max(residuals(graph, one_step(prepare_unrounded(graph), kernel_of(graph)))) <= EXACT
 
 
 def kernel_of(graph):
-    return clusters(graph, unrounded_conditionals(graph))
+    return clusters(prepare_unrounded(graph))
 
 
 def test_forgetting_fields_is_wrong(monkeypatch):
     graph = ising_grid(1, 3, [0.5, -0.8], [[0.4, -0.3, 0.2]]).graph
     kernel = kernel_of(graph)
-    assert residuals(graph, one_step(graph, kernel))[0] <= EXACT
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] <= EXACT
     monkeypatch.setattr(module, "flip_by_field", _fair)
-    assert residuals(graph, one_step(graph, kernel))[0] > 1e-3
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] > 1e-3
 
 
 def _fair(rng, odds, flipped, variable):
@@ -60,7 +60,7 @@ def test_bonds_on_unsatisfied_edges_are_wrong():
     graph = ising_grid(1, 3, [0.5, -0.8], [[0.4, -0.3, 0.2]]).graph
     kernel = kernel_of(graph)
     wrong = kernel._replace(equal=1 - kernel.equal)
-    assert residuals(graph, one_step(graph, wrong))[0] > 1e-3
+    assert residuals(graph, one_step(prepare_unrounded(graph), wrong))[0] > 1e-3
 
 
 def test_hard_and_large_factors_are_refused():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.compiling import compiled
@@ -19,8 +19,8 @@ FALSE_ALARM = 1e-7  # per test; there are fewer than ten
 
 
 @compiled
-def compiled_steps(graph, kernel, memory, values, outcomes, rng, count):
-    steps(graph, kernel, memory, values, outcomes, rng, count)
+def compiled_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
 MODELS = {
@@ -33,8 +33,8 @@ MODELS = {
 
 def ways(graph):
     for name, unrounded in prepared_on(graph).items():
-        rounded = conditionals(graph)
-        yield name, on_path(rounded, rounded.path >= 0, 0)._replace(path=unrounded.path)
+        rounded = prepare(graph)
+        yield name, on_path(rounded, True, unrounded.conditionals.path)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -43,13 +43,13 @@ def test_the_same_stream_gives_the_same_trajectory(name, scan):
     graph, lanes, count = MODELS[name], 32, 60
     start = start_values(graph, lanes, np.random.SeedSequence(7))
     for way, prepared in ways(graph):
-        kernel = scan(prepared)
+        kernel = scan()
         fast, slow = start.copy(), start.copy()
         outcomes = np.zeros(1, dtype=np.int64)
-        memory = kernel.memory(graph, lanes)
-        compiled_steps(graph, kernel, memory, fast, outcomes, generator(5, 1, lanes), count)
-        memory = kernel.memory(graph, lanes)
-        steps(graph, kernel, memory, slow, outcomes, SlowGenerator(5, 1, lanes), count)
+        memory = kernel.memory(prepared, lanes)
+        compiled_steps(prepared, kernel, memory, fast, outcomes, generator(5, 1, lanes), count)
+        memory = kernel.memory(prepared, lanes)
+        steps(prepared, kernel, memory, slow, outcomes, SlowGenerator(5, 1, lanes), count)
         assert np.array_equal(fast, slow), (name, way)
         assert outcomes[0] == 2 * count
         assert not np.array_equal(fast, start)
@@ -64,12 +64,12 @@ def test_one_compiled_step_from_the_distribution_stays_in_it(seed):
     rng = np.random.default_rng(seed)
     counts = np.zeros(len(every))
     place = np.cumprod([1, *graph.cardinality[:0:-1].astype(int)])[::-1]
-    kernel = RandomScan(conditionals(graph))
-    memory, generated = kernel.memory(graph, lanes), generator(seed, 0, lanes)
+    prepared, kernel = prepare(graph), RandomScan()
+    memory, generated = kernel.memory(prepared, lanes), generator(seed, 0, lanes)
     outcomes = np.zeros(1, dtype=np.int64)
     for _ in range(packs):
         values = np.ascontiguousarray(every[rng.choice(len(every), lanes, p=chances)].T)
-        compiled_steps(graph, kernel, memory, values, outcomes, generated, 1)
+        compiled_steps(prepared, kernel, memory, values, outcomes, generated, 1)
         np.add.at(counts, place @ values.astype(int), 1)
     assert not counts[chances == 0].any()
     assert chi_square(counts, chances) < chi2.isf(FALSE_ALARM, (chances > 0).sum() - 1)

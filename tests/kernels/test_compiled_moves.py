@@ -3,18 +3,14 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import Flips, flips
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.relabelling import Relabelling, relabelling
-from orbitmc.kernels.jumps.replica import replica_exchange
-from orbitmc.kernels.jumps.swap import swap
-from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.lanes.random import generator
 from orbitmc.models.potts import potts_grid
@@ -34,14 +30,14 @@ MIXED = random_graph(6, variables=(6, 7), zeros=0.1)
 
 
 def flips_of_spins():
-    kernel = flips(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 5], range(12), [7]])
+    kernel = flips(prepare(GLASS), [[0, 1, 2], [3, 5], range(12), [7]])
     assert isinstance(kernel, Flips)
     return GLASS, kernel
 
 
 def flips_of_bits():
     binary = np.flatnonzero(MIXED.cardinality == 2)
-    kernel = flips(MIXED, conditionals(MIXED), [binary[:1], binary])
+    kernel = flips(prepare(MIXED), [binary[:1], binary])
     assert isinstance(kernel, Relabelling)
     return MIXED, kernel
 
@@ -51,41 +47,33 @@ def labels():
 
 
 def groups_by_tables():
-    return GLASS, one_hot(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
+    return GLASS, one_hot(prepare(GLASS), [[0, 1, 2], [3, 4], [11]])
 
 
 def groups_by_fields():
-    return GLASS, without_tables(GLASS, conditionals(GLASS), [[0, 1, 2], [3, 4], [11]])
+    return GLASS, without_tables(prepare(GLASS), [[0, 1, 2], [3, 4], [11]])
 
 
 def groups_by_factors():
     binary = np.flatnonzero(MIXED.cardinality == 2)
-    return MIXED, without_tables(MIXED, conditionals(MIXED), [binary])
-
-
-def trades():
-    return MIXED, replica_exchange()
+    return MIXED, without_tables(prepare(MIXED), [binary])
 
 
 def rungs_of_spins():
-    return GLASS, tempering(GLASS, conditionals(GLASS), [1.0, 0.7, 0.3])
+    return GLASS, tempering(prepare(GLASS), [1.0, 0.7, 0.3])
 
 
 def rungs_of_labels():
-    return MIXED, tempering(MIXED, conditionals(MIXED), [1.0, 0.5])
+    return MIXED, tempering(prepare(MIXED), [1.0, 0.5])
 
 
 def clusters_of_spins():
-    return GLASS, clusters(GLASS, conditionals(GLASS))
-
-
-def turned_windows():
-    return GLASS, windows(GLASS, conditionals(GLASS), np.arange(12).reshape(3, 4), size=2)
+    return GLASS, clusters(prepare(GLASS))
 
 
 def shuffled(graph, rows):
     blocks = exchange_blocks([range(5), range(5, 12)])
-    return graph, shuffle(graph, conditionals(graph), blocks, rows=rows)
+    return graph, shuffle(prepare(graph), blocks, rows=rows)
 
 
 def shuffled_by_counts():
@@ -97,40 +85,14 @@ def shuffled_by_fields():
 
 
 def shuffled_by_curves():
-    assert conditionals(LABELS).pairwise.all()
+    assert prepare(LABELS).conditionals.pairwise.all()
     return shuffled(LABELS, rows=2)
-
-
-def swapped(graph, *blocks):
-    return graph, swap(graph, conditionals(graph), exchange_blocks(blocks))
-
-
-def swapped_bits():
-    return swapped(GLASS, range(5), range(5, 12))
-
-
-def swapped_labels():
-    return swapped(LABELS, range(4), range(4, 12))
-
-
-def swapped_in_large_blocks():
-    return swapped(LARGE, range(300))
-
-
-def informed_swaps():
-    blocks = exchange_blocks([range(5), range(5, 12)])
-    return GLASS, informed_swap(GLASS, conditionals(GLASS), blocks)
 
 
 CASES = [
     shuffled_by_counts,
     shuffled_by_fields,
     shuffled_by_curves,
-    swapped_bits,
-    swapped_labels,
-    swapped_in_large_blocks,
-    informed_swaps,
-    turned_windows,
     clusters_of_spins,
     flips_of_spins,
     flips_of_bits,
@@ -138,7 +100,6 @@ CASES = [
     groups_by_tables,
     groups_by_fields,
     groups_by_factors,
-    trades,
     rungs_of_spins,
     rungs_of_labels,
 ]
@@ -147,13 +108,14 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_the_same_stream_gives_the_same_trajectory(case):
     graph, kernel = case()
+    prepared = prepare(graph)
     start = start_values(graph, LANES, np.random.SeedSequence(7))
     fast, slow = start.copy(), start.copy()
     counts = np.zeros((2, len(kernel.outcomes)), dtype=np.int64)
-    memory = kernel.memory(graph, LANES)
-    compiled_steps(graph, kernel, memory, fast, counts[0], generator(5, 1, LANES), COUNT)
-    memory = kernel.memory(graph, LANES)
-    steps(graph, kernel, memory, slow, counts[1], SlowGenerator(5, 1, LANES), COUNT)
+    memory = kernel.memory(prepared, LANES)
+    compiled_steps(prepared, kernel, memory, fast, counts[0], generator(5, 1, LANES), COUNT)
+    memory = kernel.memory(prepared, LANES)
+    steps(prepared, kernel, memory, slow, counts[1], SlowGenerator(5, 1, LANES), COUNT)
     assert np.array_equal(fast, slow)
     assert np.array_equal(counts[0], counts[1])
     assert not np.array_equal(fast, start)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.permutation import from_row
@@ -14,7 +14,6 @@ from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from tests.kernels.test_mistakes import WRONG
@@ -50,9 +49,9 @@ def test_exact_groups_keep_the_distribution_without_looking(values, zeros):
     for seed in SEEDS:
         graph = patterned(seed, most=4, zeros=zeros, clauses=seed % 2 == 0)
         group = automorphisms(graph, values=values, bliss=False).group
-        prepared = unrounded_conditionals(graph)
-        for kernel in orbital_kernels(graph, prepared, group, symmetric=True):
-            assert max(residuals(graph, one_step(graph, kernel))) <= EXACT, seed
+        prepared = prepare_unrounded(graph)
+        for kernel in orbital_kernels(prepared, group, symmetric=True):
+            assert max(residuals(graph, one_step(prepared, kernel))) <= EXACT, seed
             seen += 1
     assert seen
 
@@ -66,9 +65,9 @@ def uniform_on_orbits(graph, group):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_uniform_elements_land_anywhere_in_an_orbit_with_equal_chances(seed):
     graph = patterned(seed, most=4)
-    group, prepared = automorphisms(graph, bliss=False).group, unrounded_conditionals(graph)
-    kernel = drawn_orbital(graph, prepared, stabilizer_chain(group), group, symmetric=True)
-    matrix = transition_matrix(graph, one_step(graph, kernel))
+    group, prepared = automorphisms(graph, bliss=False).group, prepare_unrounded(graph)
+    kernel = drawn_orbital(graph, stabilizer_chain(group), group, symmetric=True)
+    matrix = transition_matrix(graph, one_step(prepared, kernel))
     np.testing.assert_allclose(matrix, uniform_on_orbits(graph, group), atol=EXACT)
 
 
@@ -76,9 +75,9 @@ def test_uniform_elements_land_anywhere_in_an_orbit_with_equal_chances(seed):
 def test_small_groups_waste_no_jump_on_the_identity(seed, idle):
     """Shuffles draw from the whole group, lists from all but the identity."""
     graph = patterned(seed, most=4)
-    report, prepared = automorphisms(graph, bliss=False), unrounded_conditionals(graph)
-    [kernel] = orbital_kernels(graph, prepared, report.group, symmetric=True)
-    matrix = transition_matrix(graph, one_step(graph, kernel))
+    report, prepared = automorphisms(graph, bliss=False), prepare_unrounded(graph)
+    [kernel] = orbital_kernels(prepared, report.group, symmetric=True)
+    matrix = transition_matrix(graph, one_step(prepared, kernel))
     uniform = report.order * uniform_on_orbits(graph, report.group)
     expected = (uniform - idle * np.eye(len(uniform))) / (report.order - idle)
     np.testing.assert_allclose(matrix, expected, atol=EXACT)
@@ -86,25 +85,25 @@ def test_small_groups_waste_no_jump_on_the_identity(seed, idle):
 
 def test_the_promise_of_symmetry_must_be_true():
     graph = random_ising(5, variables=4, degree=2, equal=False)
-    prepared = unrounded_conditionals(graph)
+    prepared = prepare_unrounded(graph)
     group = permutation_group(4, [from_row([1, 2, 0, 3])])
     wrong = [
-        orbital(graph, prepared, group, symmetric=True),
-        replaced_orbital(graph, prepared, group, slots=2, burn=0, symmetric=True),
-        shuffle(graph, prepared, exchange_blocks([[0, 1, 2, 3]]), symmetric=True),
+        orbital(graph, group, symmetric=True),
+        replaced_orbital(graph, group, slots=2, burn=0, symmetric=True),
+        shuffle(prepared, exchange_blocks([[0, 1, 2, 3]]), symmetric=True),
     ]
     for kernel in wrong:
-        assert residuals(graph, one_step(graph, kernel))[0] > WRONG
+        assert residuals(graph, one_step(prepared, kernel))[0] > WRONG
 
 
 def test_a_lifted_chain_is_the_mixture_of_its_parts():
     graph = random_ising(5, variables=4, degree=2, equal=False)
-    prepared = unrounded_conditionals(graph)
-    base = RandomScan(prepared)
-    jumps = orbital(graph, prepared, permutation_group(4, [from_row([1, 2, 0, 3])]))
-    swaps = swap(graph, prepared, exchange_blocks([[0, 1, 2, 3]]))
-    parts = [transition_matrix(graph, one_step(graph, k)) for k in (base, jumps, swaps)]
+    prepared = prepare_unrounded(graph)
+    base = RandomScan()
+    jumps = orbital(graph, permutation_group(4, [from_row([1, 2, 0, 3])]))
+    swaps = shuffle(prepared, exchange_blocks([[0, 1, 2, 3]]), rows=2)
+    parts = [transition_matrix(graph, one_step(prepared, k)) for k in (base, jumps, swaps)]
     whole = lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3])
-    matrix = transition_matrix(graph, one_step(graph, whole))
+    matrix = transition_matrix(graph, one_step(prepared, whole))
     expected = 0.7 * parts[0] + 0.3 * (0.25 * parts[1] + 0.75 * parts[2])
     np.testing.assert_allclose(matrix, expected, atol=EXACT)

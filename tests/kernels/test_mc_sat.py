@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.mcsat.mc_sat import (
     BY_SAMPLE_SAT,
     COUNTED,
@@ -43,8 +44,8 @@ FLAVOURS = {
 
 
 @compiled
-def compiled_steps(graph, kernel, memory, values, outcomes, rng, count):
-    steps(graph, kernel, memory, values, outcomes, rng, count)
+def compiled_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -52,7 +53,7 @@ def compiled_steps(graph, kernel, memory, values, outcomes, rng, count):
 def test_every_exact_way_keeps_the_distribution_in_detailed_balance(flavour, seed):
     graph = random_clauses([seed, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
     for name, kernel in slice_kernels_on(graph).items():
-        stationary, balance = residuals(graph, one_step(graph, kernel))
+        stationary, balance = residuals(graph, one_step(prepare_unrounded(graph), kernel))
         assert stationary <= EXACT, name
         assert balance <= EXACT, name
 
@@ -61,7 +62,7 @@ def test_the_walk_may_take_any_number_of_steps():
     graph = random_clauses(4, cardinalities=(2,))
     for sweeps in (0, 2):
         kernel = mc_sat(graph, most_nodes=0, large=WithinSlice(sweeps))
-        assert max(residuals(graph, one_step(graph, kernel))) <= EXACT
+        assert max(residuals(graph, one_step(prepare_unrounded(graph), kernel))) <= EXACT
 
 
 def either_or(weight):
@@ -73,27 +74,30 @@ def either_or(weight):
 
 def test_a_metropolis_ratio_on_top_of_a_slice_is_wrong():
     graph = either_or(1.5)
-    kernel = mc_sat(graph)
+    step = one_step(prepare_unrounded(graph), mc_sat(graph))
 
     def corrected(values, rng):
         before = values.copy()
-        one_step(graph, kernel)(values, rng)
+        step(values, rng)
         logs = [brute_force.log_weight(graph, state[:, 0]) for state in (before, values)]
         accepted = np.zeros(1, dtype=np.uint8)
         accept_by_log_ratio(rng, np.array([logs[1] - logs[0]]), accepted)
         if not accepted[0]:
             values[...] = before
 
-    assert residuals(graph, one_step(graph, kernel))[0] <= EXACT
+    assert residuals(graph, step)[0] <= EXACT
     assert residuals(graph, corrected)[0] > WRONG
 
 
 def test_choosing_by_the_state_how_to_draw_a_slice_is_wrong():
     graph = either_or(1.5)
-    ways = [mc_sat(graph), mc_sat(graph, most_nodes=0, large=WithinSlice(1))]
+    ways = [
+        one_step(prepare_unrounded(graph), kernel)
+        for kernel in (mc_sat(graph), mc_sat(graph, most_nodes=0, large=WithinSlice(1)))
+    ]
 
     def by_state(values, rng):
-        one_step(graph, ways[int(values[0, 0])])(values, rng)
+        ways[int(values[0, 0])](values, rng)
 
     assert residuals(graph, by_state)[0] > WRONG
 
@@ -102,20 +106,20 @@ def test_choosing_by_the_state_how_to_draw_a_slice_is_wrong():
 def test_sample_sat_is_not_uniform(weight):
     graph = either_or(weight)
     kernel = mc_sat(graph, most_nodes=0, large=SampleSAT(moves=2))
-    assert residuals(graph, one_step(graph, kernel))[0] > WRONG
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] > WRONG
 
 
 def slow_and_fast(graph, kernel, samples, lanes=32):
     """The same chains by the interpreter and by the compiler: states and outcomes of both."""
-    found = []
+    prepared, found = prepare(graph), []
     for run, rng in (
         (steps, SlowGenerator(5, 1, lanes)),
         (compiled_steps, generator(5, 1, lanes)),
     ):
         values = start_values(graph, lanes, np.random.SeedSequence(7))
         outcomes = np.zeros(len(kernel.outcomes), dtype=np.int64)
-        memory = kernel.memory(graph, lanes)
-        run(graph, kernel, memory, values, outcomes, rng, samples * graph.variables)
+        memory = kernel.memory(prepared, lanes)
+        run(prepared, kernel, memory, values, outcomes, rng, samples * graph.variables)
         found.append((values, outcomes))
     return found
 
@@ -143,11 +147,12 @@ def test_one_compiled_step_from_the_distribution_stays_in_it(nodes):
     rng = np.random.default_rng(3)
     place = np.cumprod([1, *graph.cardinality[:0:-1].astype(int)])[::-1]
     kernel = mc_sat(graph, most_nodes=nodes)
-    memory, generated = kernel.memory(graph, lanes), generator(3, 0, lanes)
+    prepared = prepare(graph)
+    memory, generated = kernel.memory(prepared, lanes), generator(3, 0, lanes)
     outcomes, counts = np.zeros(7, dtype=np.int64), np.zeros(len(every))
     for _ in range(packs):
         values = np.ascontiguousarray(every[rng.choice(len(every), lanes, p=chances)].T)
-        compiled_steps(graph, kernel, memory, values, outcomes, generated, graph.variables)
+        compiled_steps(prepared, kernel, memory, values, outcomes, generated, graph.variables)
         np.add.at(counts, place @ values.astype(int), 1)
     possible = chances > 0
     assert not counts[~possible].any()
@@ -161,7 +166,7 @@ def test_pruning_loses_no_state_of_the_slice_and_adds_none():
     for seed in range(30):
         graph = random_graph([seed, 8], variables=(3, 5), zeros=0.2)
         kernel = mc_sat(graph)
-        memory, ranks = kernel.memory(graph, 32), kernel.ranks
+        memory, ranks = kernel.memory(prepare(graph), 32), kernel.ranks
         every = brute_force.states(graph)
         rng = np.random.default_rng(seed)
         possible = np.flatnonzero(brute_force.distribution(graph) > 0)
@@ -214,11 +219,12 @@ def test_tight_clusters_of_any_size_are_counted():
 def test_a_sample_is_worth_a_step_for_every_variable():
     graph = random_graph(4, variables=(6, 7))
     kernel = mc_sat(graph)
-    memory, rng = kernel.memory(graph, 32), generator(1, 0, 32)
+    prepared = prepare(graph)
+    memory, rng = kernel.memory(prepared, 32), generator(1, 0, 32)
     values = start_values(graph, 32, np.random.SeedSequence(7))
     outcomes = np.zeros(7, dtype=np.int64)
     for count in (1, 2, 3, 0, 1, 4, 1, 6):
-        compiled_steps(graph, kernel, memory, values, outcomes, rng, count)
+        compiled_steps(prepared, kernel, memory, values, outcomes, rng, count)
     assert outcomes[UPDATES] == 18
     assert outcomes[SLICES] == 3 * 32
 

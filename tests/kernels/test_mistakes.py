@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.jumps import informed
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.orbital import _propose, orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
@@ -24,7 +22,7 @@ WRONG = 1e-5  # ten million times what exact kernels are allowed
 @pytest.fixture(scope="module")
 def model():
     graph = random_ising(5, variables=4, degree=2, equal=False)
-    return graph, unrounded_conditionals(graph)
+    return graph, prepare_unrounded(graph)
 
 
 def counts():
@@ -33,13 +31,13 @@ def counts():
 
 def test_a_cycle_of_three_needs_the_coin(model):
     graph, prepared = model
-    kernel = orbital(graph, prepared, permutation_group(4, [from_row([1, 2, 0, 3])]))
-    assert max(residuals(graph, one_step(graph, kernel))) <= EXACT
+    kernel = orbital(graph, permutation_group(4, [from_row([1, 2, 0, 3])]))
+    assert max(residuals(graph, one_step(prepared, kernel))) <= EXACT
 
     def without_coin(values, rng):
-        memory = kernel.memory(graph, 1)
+        memory = kernel.memory(prepared, 1)
         _propose(kernel, memory, values, 0, 3)
-        settle(graph, prepared, memory.proposal, values, counts(), rng, 3)
+        settle(prepared, memory.proposal, values, counts(), rng, 3)
 
     assert residuals(graph, without_coin)[0] > WRONG
 
@@ -56,45 +54,27 @@ def test_differing_pairs_of_a_list_need_the_ratio_of_their_numbers(model):
         if not found:
             return
         first, second = found[integer(rng, len(found))]
-        memory = proposal_memory(graph, prepared, 1, 2)
+        memory = proposal_memory(prepared, 1, 2)
         memory.target[:] = first, second
         memory.proposed[:, 0] = values[second, 0], values[first, 0]
         after = values.copy()
         after[[first, second]] = values[[second, first]]
         if corrected:
             memory.change[0] = np.log(len(found) / len(differing(after)))
-        settle(graph, prepared, memory, values, counts(), rng, 2)
+        settle(prepared, memory, values, counts(), rng, 2)
 
     assert residuals(graph, lambda v, r: run(v, r, True))[0] <= EXACT
     assert residuals(graph, lambda v, r: run(v, r, False))[0] > WRONG
 
 
-def test_informed_swaps_need_the_reverse_chance(model, monkeypatch):
-    graph, prepared = model
-    kernel = informed_swap(graph, prepared, exchange_blocks([[0, 1, 2, 3]]))
-    assert residuals(graph, one_step(graph, kernel))[0] <= EXACT
-    usual = informed._add_log_chance
-    monkeypatch.setattr(
-        informed, "_add_log_chance", lambda m, p, s, sign: sign < 0 and usual(m, p, s, sign)
-    )
-    assert residuals(graph, one_step(graph, kernel))[0] > WRONG
-
-
-def test_any_weights_of_informed_swaps_are_right(model, monkeypatch):
-    graph, prepared = model
-    kernel = informed_swap(graph, prepared, exchange_blocks([[0, 1, 2, 3]]))
-    monkeypatch.setattr(informed, "_weight", lambda gain: 1.0 + 0.1 * max(-2.0, min(2.0, gain)))
-    assert residuals(graph, one_step(graph, kernel))[0] <= EXACT
-
-
 def test_trying_again_after_a_rejection_is_wrong(model):
     graph, prepared = model
-    kernel = shuffle(graph, prepared, exchange_blocks([[0, 1, 2, 3]]), rows=2)
+    kernel = shuffle(prepared, exchange_blocks([[0, 1, 2, 3]]), rows=2)
 
     def persistent(values, rng):
         for _ in range(2):
             found = counts()
-            steps(graph, kernel, kernel.memory(graph, 1), values, found, rng, 1)
+            steps(prepared, kernel, kernel.memory(prepared, 1), values, found, rng, 1)
             if found[ACCEPTED] or found[NULL]:
                 return
 
@@ -103,12 +83,12 @@ def test_trying_again_after_a_rejection_is_wrong(model):
 
 def test_choosing_the_block_by_the_state_is_wrong():
     graph = random_graph(9, variables=(4, 5), cardinalities=(2,), clauses=False)
-    prepared = unrounded_conditionals(graph)
+    prepared = prepare_unrounded(graph)
     blocks = [exchange_blocks([[0, 1]]), exchange_blocks([[1, 2, 3]])]
-    kernels = [shuffle(graph, prepared, block) for block in blocks]
+    kernels = [shuffle(prepared, block) for block in blocks]
 
     def run(values, rng):
         kernel = kernels[int(values[1, 0])]
-        steps(graph, kernel, kernel.memory(graph, 1), values, counts(), rng, 1)
+        steps(prepared, kernel, kernel.memory(prepared, 1), values, counts(), rng, 1)
 
     assert residuals(graph, run)[0] > WRONG

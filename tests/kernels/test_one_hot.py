@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps.one_hot import one_hot as module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.testing.choices import outcomes
@@ -32,8 +32,8 @@ def exactly_one(weights, *, others=0):
 def test_a_hard_group_is_drawn_from_its_distribution_in_one_step(build):
     weights = np.array([0.3, -1.0, 0.8])
     graph = exactly_one(weights)
-    kernel = build(graph, unrounded_conditionals(graph), [[0, 1, 2]])
-    found = outcomes(one_step(graph, kernel), (0, 1, 0))
+    kernel = build(prepare_unrounded(graph), [[0, 1, 2]])
+    found = outcomes(one_step(prepare_unrounded(graph), kernel), (0, 1, 0))
     expected = np.exp(weights) / np.exp(weights).sum()
     assert set(found) == {(1, 0, 0), (0, 1, 0), (0, 0, 1)}
     for place in range(3):
@@ -45,16 +45,16 @@ def test_a_hard_group_is_drawn_from_its_distribution_in_one_step(build):
 @pytest.mark.parametrize("build", [one_hot, without_tables])
 def test_part_of_a_hard_group_is_left_as_hard_as_it_is(build):
     graph = exactly_one([0.3, -1.0, 0.8], others=2)
-    kernel = build(graph, unrounded_conditionals(graph), [[0, 1], [2]])
-    assert max(residuals(graph, one_step(graph, kernel))) <= EXACT
+    kernel = build(prepare_unrounded(graph), [[0, 1], [2]])
+    assert max(residuals(graph, one_step(prepare_unrounded(graph), kernel))) <= EXACT
 
 
 def test_drawing_states_with_two_ones_anew_is_wrong(monkeypatch):
     builder = Builder([2, 2])
     builder.add_factor([0, 1], [[0.1, 0.9], [-0.4, 0.5]])
     graph = builder.build()
-    kernel = one_hot(graph, unrounded_conditionals(graph), [[0, 1]])
-    assert residuals(graph, one_step(graph, kernel))[0] <= EXACT
+    kernel = one_hot(prepare_unrounded(graph), [[0, 1]])
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] <= EXACT
     usual = module._clear_group
 
     def forget(kernel, memory, values, first, size):
@@ -62,14 +62,14 @@ def test_drawing_states_with_two_ones_anew_is_wrong(monkeypatch):
         memory.ones[:] = 0
 
     monkeypatch.setattr(module, "_clear_group", forget)
-    assert residuals(graph, one_step(graph, kernel))[0] > 1e-3
+    assert residuals(graph, one_step(prepare_unrounded(graph), kernel))[0] > 1e-3
 
 
 def test_unsuitable_groups_are_refused():
     builder = Builder([2, 2, 3])
     builder.add_factor([0, 2], np.zeros((2, 3)))
     graph = builder.build()
-    prepared = unrounded_conditionals(graph)
+    prepared = prepare_unrounded(graph)
     for groups in ([], [[]], [[0, 0]], [[0], [0, 1]], [[0, 2]], [[3]]):
         with pytest.raises(InputError):
-            one_hot(graph, prepared, groups)
+            one_hot(prepared, groups)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
@@ -14,10 +14,8 @@ from tests.oracle import brute_force
 from tests.oracle.random_models import random_ising
 
 GRAPH = random_ising(5, variables=3, degree=2, equal=False)
-PREPARED = unrounded_conditionals(GRAPH)
-KERNEL = replaced_orbital(
-    GRAPH, PREPARED, permutation_group(3, [from_row([1, 2, 0])]), slots=2, burn=0
-)
+PREPARED = prepare_unrounded(GRAPH)
+KERNEL = replaced_orbital(GRAPH, permutation_group(3, [from_row([1, 2, 0])]), slots=2, burn=0)
 
 
 def key(rattle):
@@ -32,19 +30,19 @@ def unpacked(packed):
 
 
 def with_coin(values, rng, packed):
-    memory = KERNEL.memory(GRAPH, 1)._replace(product_replacement=unpacked(packed))
-    steps(GRAPH, KERNEL, memory, values, np.zeros(4, np.int64), rng, 1)
+    memory = KERNEL.memory(PREPARED, 1)._replace(product_replacement=unpacked(packed))
+    steps(PREPARED, KERNEL, memory, values, np.zeros(4, np.int64), rng, 1)
     return key(memory.product_replacement)
 
 
 def without_coin(values, rng, packed):
     rattle = unpacked(packed)
     product_replacement_step(rattle, rng)
-    memory = KERNEL.memory(GRAPH, 1)._replace(
+    memory = KERNEL.memory(PREPARED, 1)._replace(
         forward=rattle.forward[0], backward=rattle.backward[0]
     )
     size = _propose(KERNEL.source.pairs, memory, values)
-    settle(GRAPH, PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
+    settle(PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
     return key(rattle)
 
 

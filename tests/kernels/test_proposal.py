@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.metropolis.proposal import apply_proposal, proposal_memory
 from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
@@ -20,7 +20,7 @@ FLAVOURS = {
 
 @compiled
 def applied(graph, prepared, memory, values, count):
-    return apply_proposal(graph, prepared, memory, values, count)
+    return apply_proposal(prepared, memory, values, count)
 
 
 def recomputed(graph, before, after):
@@ -35,8 +35,8 @@ def test_changes_equal_full_recomputation(flavour):
     impossible = 0
     for seed in range(8):
         graph = random_graph([seed, 7], variables=(4, 7), **FLAVOURS[flavour])
-        rng, prepared = np.random.default_rng(seed), conditionals(graph)
-        memory = proposal_memory(graph, prepared, LANES, graph.variables)
+        rng, prepared = np.random.default_rng(seed), prepare(graph)
+        memory = proposal_memory(prepared, LANES, graph.variables)
         possible = [
             state
             for state in brute_force.states(graph)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
 from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals
@@ -32,13 +31,13 @@ def mostly_alike(seed, variables=8):
     return coupled(variables, pairs, rng.choice([0.5] * 5 + [-0.3], len(pairs)), seed)
 
 
-def change_by_fields(prepared, before, after):
+def change_by_fields(known, before, after):
     """Change variables one after the other, adding each one's field to the log-weight."""
     values, total = np.array(before), 0.0
     for variable in np.flatnonzero(values != after):
-        edges = slice(prepared.neighbour_start[variable], prepared.neighbour_start[variable + 1])
-        field = prepared.bias[variable]
-        field += prepared.coupling[edges] @ values[prepared.neighbour[edges]]
+        edges = slice(known.neighbour_start[variable], known.neighbour_start[variable + 1])
+        field = known.bias[variable]
+        field += known.coupling[edges] @ values[known.neighbour[edges]]
         total += (int(after[variable]) - int(values[variable])) * field
         values[variable] = after[variable]
     return total
@@ -59,9 +58,9 @@ def test_permutations_change_the_weight_by_relative_fields(matrices):
     for seed in range(20):
         graph, rng = mostly_alike(seed), np.random.default_rng(seed)
         blocks = exchange_blocks(matrices)
-        prepared = unrounded_conditionals(graph)
-        relative = relative_to_blocks(graph, prepared, blocks)
-        fewer += len(relative.neighbour) < len(prepared.neighbour)
+        prepared = prepare_unrounded(graph)
+        relative = relative_to_blocks(prepared, blocks)
+        fewer += len(relative.neighbour) < len(prepared.conditionals.neighbour)
         for _ in range(10):
             before = rng.integers(0, 2, graph.variables)
             after = permuted(blocks.rows(int(rng.integers(2))).astype(np.int64), before, rng)
@@ -75,7 +74,7 @@ def test_a_neighbour_that_changes_too_must_not_be_taken_for_an_outside_one():
     for seed in range(20):
         graph, rng = mostly_alike(seed), np.random.default_rng(seed)
         set_of = np.array([0, 1, 0, 1, 0, 1, -1, -1])
-        mistaken = relative_fields(graph, unrounded_conditionals(graph), set_of, set_of)
+        mistaken = relative_fields(prepare_unrounded(graph), set_of, set_of)
         before = rng.integers(0, 2, graph.variables)
         after = permuted(np.arange(6).reshape(3, 2), before, rng)
         gain = brute_force.log_weight(graph, after) - brute_force.log_weight(graph, before)
@@ -87,7 +86,7 @@ def test_what_all_members_share_is_not_looked_at():
     """Members 0-3 exclude each other and get the same from 4, all but one the same from 5."""
     pairs = [(i, j) for i in range(4) for j in range(i)] + [(4, i) for i in range(4)]
     graph = coupled(6, [*pairs, (5, 0), (5, 1), (5, 2)], [-2.0] * 6 + [0.7] * 4 + [0.4] * 3)
-    relative = relative_to_blocks(graph, conditionals(graph), exchange_blocks([[0, 1, 2, 3]]))
+    relative = relative_to_blocks(prepare(graph), exchange_blocks([[0, 1, 2, 3]]))
     starts = relative.neighbour_start[:5].tolist()
     assert starts == [0, 0, 0, 0, 1]
     assert relative.neighbour[0] == 5
@@ -96,19 +95,21 @@ def test_what_all_members_share_is_not_looked_at():
 
 def test_a_model_without_common_couplings_is_left_alone():
     graph = coupled(5, [(0, 1), (1, 2), (2, 3), (3, 4)], [0.1, 0.2, 0.3, 0.4])
-    prepared = conditionals(graph)
-    assert relative_to_blocks(graph, prepared, exchange_blocks([[0, 2, 4]])) is prepared
+    prepared = prepare(graph)
+    assert relative_to_blocks(prepared, exchange_blocks([[0, 2, 4]])) is prepared.conditionals
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_kernels_that_look_at_less_keep_the_distribution(seed):
     graph = mostly_alike(seed, variables=5)
-    prepared = unrounded_conditionals(graph)
+    prepared = prepare_unrounded(graph)
     blocks = exchange_blocks([[0, 1, 2, 3]])
     wide = exchange_blocks([[[0, 1], [2, 3]]])
-    kernels = [shuffle(graph, prepared, blocks), swap(graph, prepared, blocks)]
-    assert all(len(one.conditionals.neighbour) < len(prepared.neighbour) for one in kernels)
-    for kernel in (*kernels, shuffle(graph, prepared, wide)):
-        stationary, balance = residuals(graph, one_step(graph, kernel))
+    kernels = [shuffle(prepared, blocks), shuffle(prepared, blocks, rows=2)]
+    assert all(
+        len(one.conditionals.neighbour) < len(prepared.conditionals.neighbour) for one in kernels
+    )
+    for kernel in (*kernels, shuffle(prepared, wide)):
+        stationary, balance = residuals(graph, one_step(prepared, kernel))
         assert stationary <= EXACT
         assert balance <= EXACT

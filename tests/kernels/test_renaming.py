@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.groups.elements.constant_swaps import NOBODY, swapped
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.logic.constants.constant_classes import constant_swaps
@@ -95,6 +94,6 @@ def test_values_and_strangers_stay():
     assert swaps.classes == 0
     graph = model_of(found).graph
     with pytest.raises(InputError, match="no two constants"):
-        renaming(graph, conditionals(graph), swaps)
+        renaming(graph, swaps)
     with pytest.raises(InputError, match="need a class each"):
         constant_swaps(found, {"person": np.zeros(3, dtype=np.int64)})

@@ -7,8 +7,8 @@ import orbitmc as om
 from orbitmc.ask.marginals import marginals
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import prepare
 from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
@@ -58,10 +58,10 @@ def test_walks_in_large_components_are_exact(row):
 
 
 def test_slices_and_jumps_along_a_wrong_group_are_exact_together(row):
-    prepared = conditionals(row.graph)
+    prepared = prepare(row.graph)
     turn = permutation_group(SIZE, [from_row([*range(2, SIZE), 0, 1])])
-    kernel = lifted(mc_sat(row.graph), [orbital(row.graph, prepared, turn)], alpha=0.7)
-    run = sample(row.graph, kernel, Schedule(samples=200), seed=5, prepared=prepared)
+    kernel = lifted(mc_sat(row.graph), [orbital(row.graph, turn)], alpha=0.7)
+    run = sample(prepared, kernel, Schedule(samples=200), seed=5)
     assert 0 < run.outcomes["accepted"] < run.outcomes["proposals"]
     assert run.outcomes["components walked"] > 1000
     known, exact = run.statistics(), marginals(row, method="exact")
@@ -93,19 +93,19 @@ def test_unknown_slices_are_refused(row):
 
 
 def test_a_stopped_run_continues_as_if_it_never_stopped(row, tmp_path):
-    graph, prepared, kernel = row.graph, conditionals(row.graph), mc_sat(row.graph)
+    prepared, kernel = prepare(row.graph), mc_sat(row.graph)
     schedule = Schedule(samples=60, warm_up=7, spacing=31)
 
     def stop(run):
         run.interrupted = run.recorded > 5
 
     def run(*watchers):
-        return sample(graph, kernel, schedule, prepared=prepared, packs=1, watchers=watchers)
+        return sample(prepared, kernel, schedule, packs=1, watchers=watchers)
 
     partial = run(stop)
     assert partial.recorded < 60
     save(partial, tmp_path / "half.run", {})
-    resumed = proceed(load(tmp_path / "half.run").restore(graph, kernel, prepared))
+    resumed = proceed(load(tmp_path / "half.run").restore(prepared, kernel))
     assert everything(resumed) == everything(run())
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import unrounded_conditionals
 from orbitmc.graph.copies import copies
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.combine import tempering as module
 from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.kernel import steps
@@ -15,16 +15,17 @@ from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
 
 
-def one_turn(graph, kernel, turn, parity):
+def one_turn(prepared, kernel, turn, parity):
     """One step at a given turn, as a run on all rungs side by side."""
+    variables = prepared.graph.variables
 
     def run(values, rng):
-        memory = kernel.memory(graph, 1)
+        memory = kernel.memory(prepared, 1)
         memory.turn[[TURN, PARITY, STARTED]] = turn, parity, 1
-        memory.hot[...] = values[graph.variables :]
+        memory.hot[...] = values[variables:]
         counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
-        steps(graph, kernel, memory, values[: graph.variables], counts, rng, 1)
-        values[graph.variables :] = memory.hot
+        steps(prepared, kernel, memory, values[:variables], counts, rng, 1)
+        values[variables:] = memory.hot
 
     return run
 
@@ -36,19 +37,19 @@ def test_two_rungs_keep_their_distributions_at_every_turn(zeros, cardinalities):
         graph = random_graph([seed, 60], variables=(2, 4), cardinalities=cardinalities, zeros=zeros)
         joint = copies(graph, [1.0, 0.4])
         for way, prepared in prepared_on(graph).items():
-            kernel = tempering(graph, prepared, [1.0, 0.4])
+            kernel = tempering(prepared, [1.0, 0.4])
             for turn in range(graph.variables):
-                stationary, _ = residuals(joint, one_turn(graph, kernel, turn, 0))
+                stationary, _ = residuals(joint, one_turn(prepared, kernel, turn, 0))
                 assert stationary <= EXACT, (seed, way, turn)
 
 
 @pytest.mark.parametrize("parity", [0, 1])
 def test_three_rungs_of_spins_keep_their_distributions(parity):
     graph = random_ising(2, variables=2, degree=1, equal=False)
-    ladder = [1.0, 0.6, 0.2]
-    kernel = tempering(graph, unrounded_conditionals(graph), ladder)
+    prepared, ladder = prepare_unrounded(graph), [1.0, 0.6, 0.2]
+    kernel = tempering(prepared, ladder)
     assert kernel.affine
-    assert residuals(copies(graph, ladder), one_turn(graph, kernel, 1, parity))[0] <= EXACT
+    assert residuals(copies(graph, ladder), one_turn(prepared, kernel, 1, parity))[0] <= EXACT
 
 
 def test_scaled_copies_have_scaled_log_weights():
@@ -61,26 +62,28 @@ def test_scaled_copies_have_scaled_log_weights():
 
 def test_exchanging_whatever_the_weights_is_wrong(monkeypatch):
     graph = random_ising(2, variables=2, degree=1, equal=False)
-    kernel = tempering(graph, unrounded_conditionals(graph), [1.0, 0.3])
+    prepared = prepare_unrounded(graph)
+    kernel = tempering(prepared, [1.0, 0.3])
     joint = copies(graph, [1.0, 0.3])
-    assert residuals(joint, one_turn(graph, kernel, 1, 0))[0] <= EXACT
+    assert residuals(joint, one_turn(prepared, kernel, 1, 0))[0] <= EXACT
     monkeypatch.setattr(module, "_weigh", lambda *arguments: None)
-    assert residuals(joint, one_turn(graph, kernel, 1, 0))[0] > 1e-3
+    assert residuals(joint, one_turn(prepared, kernel, 1, 0))[0] > 1e-3
 
 
 def test_hot_copies_start_where_their_lanes_do():
     graph = random_graph(5, variables=(3, 4), zeros=0.3)
-    kernel = tempering(graph, unrounded_conditionals(graph), [1.0, 0.7, 0.3])
-    memory = kernel.memory(graph, 1)
+    prepared = prepare_unrounded(graph)
+    kernel = tempering(prepared, [1.0, 0.7, 0.3])
+    memory = kernel.memory(prepared, 1)
     values = np.arange(graph.variables, dtype=np.uint8)[:, None] % 2
     counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
-    steps(graph, kernel, memory, values, counts, None, 0)
+    steps(prepared, kernel, memory, values, counts, None, 0)
     assert np.array_equal(memory.hot, np.concatenate([values, values]))
 
 
 def test_wrong_ladders_are_refused():
     graph = random_ising(2, variables=2, degree=1, equal=False)
-    prepared = unrounded_conditionals(graph)
+    prepared = prepare_unrounded(graph)
     for betas in ([], [1.0], [0.9, 0.5], [1.0, 1.0], [1.0, 0.5, 0.6], [1.0, 0.0]):
         with pytest.raises(InputError):
-            tempering(graph, prepared, betas)
+            tempering(prepared, betas)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import draw, unrounded_conditionals
+from orbitmc.graph.conditionals.draws import draw
+from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
@@ -36,8 +37,8 @@ def residuals(graph, run):
 def test_every_kernel_keeps_the_distribution_in_detailed_balance(flavour, block):
     for seed in range(10 * block, 10 * block + 10):
         graph = random_graph([seed, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
-        for name, kernel in kernels_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in kernels_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert stationary <= EXACT, (flavour, seed, name)
             assert balance <= EXACT, (flavour, seed, name)
 
@@ -48,8 +49,8 @@ def test_orbital_kernels_along_wrong_groups_keep_the_distribution(flavour, block
     seen = set()
     for seed in range(4 * block, 4 * block + 4):
         graph = random_graph([seed, 50, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
-        for name, kernel in orbital_kernels_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in orbital_kernels_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert stationary <= EXACT, (flavour, seed, name)
             assert balance <= EXACT, (flavour, seed, name)
             seen.add(name)
@@ -65,11 +66,11 @@ def test_jumps_that_change_variables_one_by_one_keep_the_distribution():
     for one, other in [(0, 1), (2, 0), (0, 3), (3, 2), (1, 3)]:
         builder.add_factor([one, other], rng.normal(size=sizes[one] * sizes[other]))
     graph = builder.build()
-    prepared = unrounded_conditionals(graph)
-    assert prepared.pairwise.all()
-    assert not prepared.affine.any()
-    for name, kernel in orbital_kernels_on(graph).items():
-        stationary, balance = residuals(graph, one_step(graph, kernel))
+    prepared = prepare_unrounded(graph)
+    assert prepared.conditionals.pairwise.all()
+    assert not prepared.conditionals.affine.any()
+    for name, run in orbital_kernels_on(graph).items():
+        stationary, balance = residuals(graph, run)
         assert stationary <= EXACT, name
         assert balance <= EXACT, name
 
@@ -79,8 +80,8 @@ def test_moves_of_many_variables_keep_the_distribution(flavour):
     seen = set()
     for seed in range(12):
         graph = random_graph([seed, 80, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
-        for name, kernel in moves_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in moves_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert max(stationary, balance) <= EXACT, (flavour, seed, name)
             seen.add(name)
     assert seen
@@ -90,8 +91,8 @@ def test_moves_of_many_variables_keep_the_distribution(flavour):
 def test_moves_on_ising_models_keep_the_distribution(equal):
     for seed in range(4):
         graph = random_ising(seed, variables=4, degree=2, equal=equal)
-        for name, kernel in moves_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in moves_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert max(stationary, balance) <= EXACT, (seed, name)
 
 
@@ -99,8 +100,8 @@ def test_moves_on_ising_models_keep_the_distribution(equal):
 def test_orbital_kernels_on_ising_models_keep_the_distribution(equal):
     for seed in range(4):
         graph = random_ising(seed, variables=4, degree=2, equal=equal)
-        for name, kernel in orbital_kernels_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in orbital_kernels_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert max(stationary, balance) <= EXACT, (seed, name)
 
 
@@ -108,34 +109,34 @@ def test_orbital_kernels_on_ising_models_keep_the_distribution(equal):
 def test_ising_kernels_keep_the_distribution(equal):
     for seed in range(10):
         graph = random_ising(seed, variables=5, degree=2, equal=equal)
-        for name, kernel in kernels_on(graph).items():
-            stationary, balance = residuals(graph, one_step(graph, kernel))
+        for name, run in kernels_on(graph).items():
+            stationary, balance = residuals(graph, run)
             assert max(stationary, balance) <= EXACT, (seed, name)
 
 
 def test_a_systematic_scan_keeps_the_distribution_at_every_turn():
     graph = random_graph(5, variables=(4, 5), zeros=0.2)
-    kernel = SystematicScan(unrounded_conditionals(graph))
+    prepared, kernel = prepare_unrounded(graph), SystematicScan()
     for turn in range(graph.variables):
 
         def run(values, rng, turn=turn):
-            memory = kernel.memory(graph, 1)
+            memory = kernel.memory(prepared, 1)
             memory.turn[0] = turn
-            draw(graph, kernel.conditionals, memory.scratch, values, turn, rng)
+            draw(prepared, memory.scratch, values, turn, rng)
 
         assert residuals(graph, run)[0] <= EXACT
 
 
 def test_a_synchronous_update_fails_the_same_test():
     graph = random_ising(1, variables=3, degree=2, equal=True)
-    prepared = unrounded_conditionals(graph)
-    scratch = RandomScan(prepared).memory(graph, 1).scratch
+    prepared = prepare_unrounded(graph)
+    scratch = RandomScan().memory(prepared, 1).scratch
 
     def run(values, rng):
         old, new = values.copy(), values.copy()
         for variable in range(graph.variables):
             values[...] = old
-            draw(graph, prepared, scratch, values, variable, rng)
+            draw(prepared, scratch, values, variable, rng)
             new[variable] = values[variable]
         values[...] = new
 
@@ -144,8 +145,8 @@ def test_a_synchronous_update_fails_the_same_test():
 
 def test_the_oracle_meets_every_outcome():
     graph = random_graph(3, variables=(3, 4), cardinalities=(3,))
-    kernel = RandomScan(unrounded_conditionals(graph))
-    found = outcomes(one_step(graph, kernel), (0, 1, 2))
+    kernel = RandomScan()
+    found = outcomes(one_step(prepare_unrounded(graph), kernel), (0, 1, 2))
     assert sum(found.values()) == pytest.approx(1.0, abs=EXACT)
     assert set(found) == {
         state

@@ -18,11 +18,11 @@ class Stamp(NamedTuple):
     number: int
     outcomes = ("stamps",)
 
-    def memory(self, graph, lanes):
+    def memory(self, prepared, lanes):
         return ()
 
 @implementation(steps, Stamp)
-def _stamp(graph, kernel, memory, values, outcomes, rng, count):
+def _stamp(prepared, kernel, memory, values, outcomes, rng, count):
     values[0, 0] = {number}
     outcomes[0] += count
 """
@@ -30,10 +30,10 @@ ASK = """
 import numpy as np, orbitmc as om
 from own_kernel import Stamp
 from orbitmc.run.pack import start_pack, walk
-graph = om.read({model!r}).graph
+prepared = om.kernels.prepare(om.read({model!r}).graph)
 kernel = Stamp(1)
-pack = start_pack(graph, kernel, seed=1, number=0, lanes=32)
-walk(graph, kernel, pack, 1)
+pack = start_pack(prepared, kernel, seed=1, number=0, lanes=32)
+walk(prepared, kernel, pack, 1)
 print(pack.values[0, 0])
 """
 SPRINKLER = Path(__file__).parents[2] / "examples" / "sprinkler.bif"

@@ -6,13 +6,13 @@ import pytest
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import start_pack
-from orbitmc.run.starts.annealing import annealed_states, heaviest, heaviest_state, occupy_modes
+from orbitmc.run.starts.annealing import annealed_states, heaviest, search_modes
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
 from tests.oracle.random_models import random_graph
 
@@ -50,7 +50,7 @@ def test_a_heavy_state_that_single_steps_do_not_find_costs_the_verdict(model, se
 def test_without_annealed_starts_nobody_would_notice(monkeypatch):
     model = conjunction(40, 29.0)
     monkeypatch.setattr(
-        "orbitmc.run.starts.starting.occupy_modes", lambda *_, **__: np.zeros(40, np.uint8)
+        "orbitmc.run.starts.starting.search_modes", lambda *_, **__: np.zeros(40, np.uint8)
     )
     found = om.marginals(model, method="gibbs", samples=100, seed=1)
     assert found.converged
@@ -100,24 +100,24 @@ def test_annealed_states_keep_hard_constraints():
 
 def test_only_one_column_of_each_pack_is_annealed_whatever_the_number_of_packs():
     model = conjunction(12, 9.0)
-    kernel = SystematicScan(conditionals(model.graph))
+    kernel = SystematicScan()
 
     def started(count):
         return tuple(
-            start_pack(model.graph, kernel, seed=4, number=number, lanes=64)
+            start_pack(prepare(model.graph), kernel, seed=4, number=number, lanes=64)
             for number in range(count)
         )
 
     plain, few, many = started(3), started(3), started(9)
     part_of = components(model.graph)
-    occupy_modes(model.graph, dict(enumerate(few)), part_of, seed=4)
-    best = occupy_modes(model.graph, dict(enumerate(many)), part_of, seed=4)
+    search_modes(model.graph, dict(enumerate(few)), 64, part_of, seed=4)
+    best = search_modes(model.graph, dict(enumerate(many)), 64, part_of, seed=4)
     for before, after, again in zip(plain, few, many, strict=False):
         changed = (before.values != after.values).any(axis=0)
         assert not np.delete(changed, slice(None, None, COLUMNS)).any()
         assert (after.values == again.values).all()
     late = started(3)[2]
-    occupy_modes(model.graph, {2: late}, part_of, seed=4)
+    search_modes(model.graph, {2: late}, 64, part_of, seed=4)
     assert (late.values == few[2].values).all()
     assert best.tolist() == [1] * 12
-    assert (heaviest_state(model.graph, 9, 64, part_of, seed=4) == best).all()
+    assert (search_modes(model.graph, dict.fromkeys(range(9)), 64, part_of, seed=4) == best).all()

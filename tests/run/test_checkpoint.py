@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.run.kept.checkpoint import MAGIC, arrays_of, digest, load, save
@@ -13,16 +13,15 @@ from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle.random_models import random_graph
 
+GIBBS = RandomScan()
 QUESTION = {"model": "some.uai", "evidence": ["A=1"]}
 
 
-def stopped_run(graph, schedule, after, *, scan=RandomScan, **settings):
+def stopped_run(graph, schedule, after, *, kernel=GIBBS, **settings):
     def stop(found):
         found.interrupted = found.recorded + found.warmed > after
 
-    prepared = conditionals(graph)
-    kernel = scan(prepared)
-    return sample(graph, kernel, schedule, prepared=prepared, watchers=[stop], **settings)
+    return sample(prepare(graph), kernel, schedule, watchers=[stop], **settings)
 
 
 def everything(run):
@@ -35,14 +34,14 @@ def everything(run):
 def test_a_stopped_run_continues_as_if_it_never_stopped(tmp_path, scan, after):
     graph = random_graph(3, variables=(5, 7), zeros=0.1)
     schedule = Schedule(samples=2000, warm_up=100, spacing=2, snapshots=True)
-    partial = stopped_run(graph, schedule, after, scan=scan, seed=9, kind=ValueTally)
+    partial = stopped_run(graph, schedule, after, kernel=scan(), seed=9, kind=ValueTally)
     assert partial.recorded < 2000
     save(partial, tmp_path / "half.orbit", QUESTION)
     found = load(tmp_path / "half.orbit")
     assert found.question == QUESTION
-    prepared = conditionals(graph)
-    resumed = proceed(found.restore(graph, scan(prepared), prepared), threads=1)
-    whole = stopped_run(graph, schedule, 10**9, scan=scan, seed=9, kind=ValueTally)
+    prepared = prepare(graph)
+    resumed = proceed(found.restore(prepared, scan()), threads=1)
+    whole = stopped_run(graph, schedule, 10**9, kernel=scan(), seed=9, kind=ValueTally)
     assert everything(resumed) == everything(whole)
     assert [s.samples for s in resumed.snapshots] == [s.samples for s in whole.snapshots]
     for one, two in zip(resumed.snapshots, whole.snapshots, strict=True):
@@ -52,32 +51,29 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(tmp_path, scan, after):
 def test_a_tempered_run_keeps_its_hot_copies(tmp_path):
     graph = random_graph(3, variables=(5, 7), zeros=0.1)
     schedule = Schedule(samples=500, warm_up=20, spacing=3)
-
-    def tempered(prepared):
-        return tempering(graph, prepared, [1.0, 0.6, 0.3])
-
-    save(stopped_run(graph, schedule, 40, scan=tempered, packs=1), tmp_path / "r.orbit", QUESTION)
-    prepared = conditionals(graph)
-    found = load(tmp_path / "r.orbit").restore(graph, tempered(prepared), prepared)
+    prepared = prepare(graph)
+    kernel = tempering(prepared, [1.0, 0.6, 0.3])
+    save(stopped_run(graph, schedule, 40, kernel=kernel, packs=1), tmp_path / "r.orbit", QUESTION)
+    found = load(tmp_path / "r.orbit").restore(prepared, kernel)
     assert 0 < found.recorded < 500
-    whole = stopped_run(graph, schedule, 10**9, scan=tempered, packs=1)
+    whole = stopped_run(graph, schedule, 10**9, kernel=kernel, packs=1)
     assert everything(proceed(found)) == everything(whole)
 
 
 def test_another_model_is_refused(tmp_path):
     graph, other = random_graph(3, variables=(5, 6)), random_graph(4, variables=(5, 6))
     save(stopped_run(graph, Schedule(samples=10), 5), tmp_path / "run.orbit", QUESTION)
-    prepared = conditionals(other)
+    prepared = prepare(other)
     with pytest.raises(InputError, match="another model"):
-        load(tmp_path / "run.orbit").restore(other, RandomScan(prepared), prepared)
+        load(tmp_path / "run.orbit").restore(prepared, RandomScan())
 
 
 def test_other_jumps_are_refused(tmp_path):
     graph = random_graph(3, variables=(5, 6))
     save(stopped_run(graph, Schedule(samples=10), 5), tmp_path / "run.orbit", QUESTION)
-    prepared = conditionals(graph)
+    prepared = prepare(graph)
     with pytest.raises(InputError, match="other jumps"):
-        load(tmp_path / "run.orbit").restore(graph, SystematicScan(prepared), prepared)
+        load(tmp_path / "run.orbit").restore(prepared, SystematicScan())
 
 
 def test_digests_see_every_number():

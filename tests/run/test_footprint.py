@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.memory import sampling_bytes
+from orbitmc.ask.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.footprint import (
@@ -47,9 +50,9 @@ def graphs():
 
 @pytest.mark.parametrize(("name", "graph"), list(graphs()), ids=lambda given: str(given)[:9])
 def test_packs_and_conditionals_fit_into_what_was_predicted(name, graph):
-    prepared = conditionals(graph)
-    assert held_bytes(prepared) <= conditionals_bytes(graph) + 4096, name
-    pack = start_pack(graph, SystematicScan(prepared), seed=0, number=0, lanes=64)
+    prepared = prepare(graph)
+    assert held_bytes(prepared.conditionals) <= conditionals_bytes(graph) + 4096, name
+    pack = start_pack(prepared, SystematicScan(), seed=0, number=0, lanes=64)
     held = pack.values.nbytes + pack.tally.sums.nbytes + pack.tally.open.nbytes
     assert pack_bytes(graph, SHAPE) == held
 
@@ -63,7 +66,7 @@ def test_the_answer_fits_into_what_was_predicted():
     model = grid(60)
     found = om.marginals(model, method="gibbs", samples=4, packs=1)
     columns = held_bytes(tuple(vars(found.columns).values()))
-    run = sample(model.graph, SystematicScan(conditionals(model.graph)), Schedule(samples=4))
+    run = sample(prepare(model.graph), SystematicScan(), Schedule(samples=4))
     statistics = held_bytes(tuple(vars(run.statistics()).values()))
     assert columns + statistics <= answer_bytes(model.graph, SHAPE)
 
@@ -86,11 +89,22 @@ def test_more_of_everything_takes_more():
 
 def test_hot_copies_of_a_tempered_run_are_counted():
     graph = grid().graph
-    prepared = conditionals(graph)
-    plain = sampling_bytes(graph, Settings(packs=4), SystematicScan(prepared))
-    hot = tempering(graph, prepared, [1.0, 0.5, 0.25])
-    more = sampling_bytes(graph, Settings(packs=4), hot) - plain
+    prepared = prepare(graph)
+    settings = Settings(packs=4)
+    plain = sampling_bytes_of(prepared, SystematicScan(), settings)
+    hot = tempering(prepared, [1.0, 0.5, 0.25])
+    more = sampling_bytes_of(prepared, hot, settings) - plain
     assert more >= 4 * 2 * graph.variables * 64 + held_bytes(hot.hotter)
+
+
+def test_what_a_kernel_holds_of_its_graph_counts_once():
+    prepared, settings = prepare(grid().graph), Settings(packs=1)
+    kernel = shuffle(prepared, exchange_blocks([range(10)]), symmetric=True)
+    assert kernel.conditionals is prepared.conditionals
+    copied = prepared.conditionals._replace(limit=prepared.conditionals.limit.copy())
+    own = kernel._replace(conditionals=copied)
+    once = sampling_bytes_of(prepared, kernel, settings)
+    assert sampling_bytes_of(prepared, own, settings) == once + copied.limit.nbytes
 
 
 def test_a_run_that_would_not_fit_is_refused_with_the_figure():
@@ -106,7 +120,7 @@ from pathlib import Path
 import numpy as np
 import orbitmc as om
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.ask.memory import sampling_bytes
+from orbitmc.ask.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
 
 def resident(key):

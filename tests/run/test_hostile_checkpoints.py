@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError, LimitError, OrbitError
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC, load, save
 from orbitmc.run.sampler import Run, sample
@@ -25,11 +25,11 @@ QUESTION = {"model": "some.uai", "evidence": {"A": 1}}
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """The header of a short run, and the bytes of its arrays."""
-    prepared = conditionals(GRAPH)
+    prepared = prepare(GRAPH)
     path = tmp_path_factory.mktemp("kept") / "x.run"
     schedule = Schedule(samples=9, snapshots=True)
-    kernel = SystematicScan(prepared)
-    run = sample(GRAPH, kernel, schedule, prepared=prepared, packs=2, lanes=32)
+    kernel = SystematicScan()
+    run = sample(prepared, kernel, schedule, packs=2, lanes=32)
     save(run, path, QUESTION)
     line, _, body = path.read_bytes()[len(MAGIC) :].partition(b"\n")
     return json.loads(line), body[:-CHECKSUM]
@@ -42,8 +42,8 @@ def write(path, header, body):
 
 
 def restored(path, **limits):
-    prepared = conditionals(GRAPH)
-    return load(path).restore(GRAPH, SystematicScan(prepared), prepared, **limits)
+    prepared = prepare(GRAPH)
+    return load(path).restore(prepared, SystematicScan(), **limits)
 
 
 def test_what_was_written_by_hand_as_we_write_it_is_read(kept, tmp_path):
@@ -91,10 +91,10 @@ def test_a_small_file_that_announces_a_lot_takes_no_memory(kept, tmp_path, name,
     header = {**kept[0], name: large}
     write(tmp_path / "x.run", header, kept[1])
     restored_once = load(tmp_path / "x.run")  # compiles nothing, but imports
-    prepared = conditionals(GRAPH)
+    prepared = prepare(GRAPH)
     tracemalloc.start()
     with pytest.raises(InputError, match=r"the run holds no pack/"):
-        restored_once.restore(GRAPH, SystematicScan(prepared), prepared)
+        restored_once.restore(prepared, SystematicScan())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**23

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
@@ -17,16 +17,16 @@ from tests.oracle.random_models import random_graph
 @pytest.mark.parametrize("samples", [1, 4, 5, 8, 11, 24, 40])
 def test_what_is_kept_are_the_log_weights_when_each_part_was_full(samples):
     graph = random_graph(3, variables=(5, 6), clauses=True)
-    prepared, one = conditionals(graph), np.zeros(graph.variables, dtype=np.int64)
-    kernel = SystematicScan(prepared)
+    prepared, one = prepare(graph), np.zeros(graph.variables, dtype=np.int64)
+    kernel = SystematicScan()
 
     def started():
-        return start_pack(graph, kernel, seed=1, number=0, lanes=32, part_of=one)
+        return start_pack(prepared, kernel, seed=1, number=0, lanes=32, part_of=one)
 
     pack, other, seen = started(), started(), []
-    advance(graph, kernel, prepared, pack, recorded=0, samples=samples, spacing=7)
+    advance(prepared, kernel, pack, recorded=0, samples=samples, spacing=7)
     for recorded in range(samples):
-        advance(graph, kernel, prepared, other, recorded=recorded, samples=1, spacing=7)
+        advance(prepared, kernel, other, recorded=recorded, samples=1, spacing=7)
         seen.append(log_weight(graph, other.values) - graph.constant)
     size = capacity(samples)
     for part in range(samples // size):

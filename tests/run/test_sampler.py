@@ -7,7 +7,7 @@ import pytest
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.kept.snapshots import next_snapshot
 from orbitmc.run.sampler import glimpse, proceed, sample
@@ -17,8 +17,8 @@ from tests.oracle.random_models import random_graph
 
 
 def run(graph, schedule, *, scan=RandomScan, **settings):
-    prepared = conditionals(graph)
-    return sample(graph, scan(prepared), schedule, prepared=prepared, **settings)
+    prepared = prepare(graph)
+    return sample(prepared, scan(), schedule, **settings)
 
 
 def numbers(found):

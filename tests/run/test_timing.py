@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run import pace, sampler
 from orbitmc.run.kept.checkpoint import arrays_of, load, save
@@ -50,12 +50,10 @@ class Workplace:
         return start_pack(*arguments, **settings)
 
     def sample(self, seconds, **settings):
-        prepared = conditionals(GRAPH)
+        prepared = prepare(GRAPH)
         settings = {"packs": 4, "threads": self.threads, "seed": 3, **settings}
         schedule = Schedule(seconds=seconds, warm_up=settings.pop("warm_up", None))
-        return sample(
-            GRAPH, SystematicScan(prepared), schedule, prepared=prepared, lanes=32, **settings
-        )
+        return sample(prepared, SystematicScan(), schedule, lanes=32, **settings)
 
 
 def everything(run):
@@ -145,10 +143,10 @@ def test_packs_that_came_later_have_the_numbers_of_a_run_of_all_packs(monkeypatc
     place = Workplace(monkeypatch, step=1.0 / SPACING)
     found = place.sample(100.0, warm_up=samples)
     assert (len(found.packs), found.warm_up_steps) == (4, samples * SPACING)
-    prepared = conditionals(GRAPH)
+    prepared = prepare(GRAPH)
     schedule = Schedule(samples=found.recorded, warm_up=samples)
-    kernel = SystematicScan(prepared)
-    together = sample(GRAPH, kernel, schedule, prepared=prepared, lanes=32, seed=3)
+    kernel = SystematicScan()
+    together = sample(prepared, kernel, schedule, lanes=32, seed=3)
     assert everything(found) == everything(together)
 
 
@@ -164,8 +162,8 @@ def test_a_timed_run_that_was_stopped_goes_on_to_the_same_numbers(monkeypatch, t
     half = place.sample(400.0, watchers=[stop])
     assert 4 <= half.recorded < whole.recorded
     save(half, tmp_path / "half.orbit", {})
-    prepared = conditionals(GRAPH)
-    kept = load(tmp_path / "half.orbit").restore(GRAPH, SystematicScan(prepared), prepared)
+    prepared = prepare(GRAPH)
+    kept = load(tmp_path / "half.orbit").restore(prepared, SystematicScan())
     place.now += 1000.0  # what passes between two sessions does not count
     done = proceed(kept, threads=2)
     assert len(done.packs) == len(whole.packs)
@@ -182,8 +180,8 @@ def test_a_run_that_was_stopped_before_all_packs_were_there_adds_them(monkeypatc
     half = place.sample(10.0, watchers=[stop])
     assert (len(half.packs), half.most_packs) == (2, 4)
     save(half, tmp_path / "half.orbit", {})
-    prepared = conditionals(GRAPH)
-    kept = load(tmp_path / "half.orbit").restore(GRAPH, SystematicScan(prepared), prepared)
+    prepared = prepare(GRAPH)
+    kept = load(tmp_path / "half.orbit").restore(prepared, SystematicScan())
     done = proceed(kept, threads=2)
     assert len(done.packs) == 4
     counts = [pack.outcomes[0] for pack in done.packs]
@@ -195,8 +193,8 @@ def test_a_timed_run_that_was_finished_records_no_more(monkeypatch, tmp_path):
     found = place.sample(210.0)
     assert found.seconds < 210.0
     save(found, tmp_path / "all.orbit", {})
-    prepared = conditionals(GRAPH)
-    kept = load(tmp_path / "all.orbit").restore(GRAPH, SystematicScan(prepared), prepared)
+    prepared = prepare(GRAPH)
+    kept = load(tmp_path / "all.orbit").restore(prepared, SystematicScan())
     assert everything(proceed(kept)) == everything(found)
     assert kept.recorded == found.recorded
 
@@ -209,7 +207,7 @@ def test_a_long_search_for_modes_is_left_out_of_a_short_run_only(monkeypatch):
     assert short.heaviest is None
     assert not longer.skips_modes
     assert longer.heaviest is not None
-    untimed = sample(GRAPH, SystematicScan(conditionals(GRAPH)), Schedule(samples=2))
+    untimed = sample(prepare(GRAPH), SystematicScan(), Schedule(samples=2))
     assert not untimed.skips_modes
 
 

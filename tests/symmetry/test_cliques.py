@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.blocks.blocks import blocks, moved
@@ -27,10 +27,10 @@ def test_members_that_are_all_joined_by_equal_couplings_share_a_block():
 
 def test_to_shuffle_a_clique_no_neighbour_is_looked_at():
     graph = ising(np.linspace(-1, 1, 20), clique(range(20)), 0.1).graph
-    prepared = conditionals(graph)
+    prepared = prepare(graph)
     found = blocks(graph, np.zeros(20, int), max_moved=20)
-    assert len(prepared.neighbour) == 20 * 19
-    assert len(relative_to_blocks(graph, prepared, found).neighbour) == 0
+    assert len(prepared.conditionals.neighbour) == 20 * 19
+    assert len(relative_to_blocks(prepared, found).neighbour) == 0
 
 
 def test_a_few_links_between_two_cliques_do_not_cut_them():

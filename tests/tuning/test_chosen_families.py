@@ -3,25 +3,10 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.programs import logic
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.graph.prepared import prepare
 from orbitmc.models.ising_models import ising
 from orbitmc.tuning.race import race
 from tests.tuning.models import cubic_gas, lattice_gas
-
-
-def leaders():
-    """One of eight people leads, and all that goes with it; A would be a little better."""
-    program = parse(
-        "person = {A, B, C, D, E, F, G, H}\nLeads(person)\nDrives(person)\nRich(person)\n"
-        "Likes(person, person)\n6 Leads(x) <=> Drives(x)\n6 Leads(x) <=> Rich(x)\n"
-        "8 !Leads(x) v !Leads(y) v x = y\n3 Leads(x)\n0.3 Rich(A)\n"
-        "0.3 Likes(x, y) => (Leads(x) => Rich(y))\n"
-    )
-    known = parse_database("Likes(A, B)\nLikes(B, C)\nLikes(F, G)", program)
-    return logic(program, known).model
 
 
 def islands():
@@ -41,12 +26,11 @@ def islands():
         (islands, "gauge flips"),
         (lattice_gas, "reflections"),
         (cubic_gas, "generators"),
-        pytest.param(leaders, "constants of one type", marks=pytest.mark.slow),  # compiles much
     ],
 )
-def test_a_family_is_chosen_where_it_frees_the_chain(model, family):
+def test_a_family_is_chosen_where_it_frees_the_chain(counted, model, family):
     made = model()
-    found = race(made, conditionals(made.graph), seconds=0.5)
+    found = race(made, prepare(made.graph), seconds=0.5)
     assert family in found.recipe.families
     price = next(price for price in found.prices if price.family == family)
     assert price.verdict == "chosen"

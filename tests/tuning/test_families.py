@@ -5,7 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
@@ -14,15 +14,14 @@ from orbitmc.models.friends import friends
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.tuning.arm import guessed_acceptance
 from orbitmc.tuning.families import exchange_families
-from orbitmc.tuning.families.exchange_families import shuffle_families, swap_families
-from orbitmc.tuning.families.families import CONTENDERS, FAMILIES
+from orbitmc.tuning.families.exchange_families import shuffle_families
+from orbitmc.tuning.families.families import FAMILIES
+from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.sizes import OFTEN, chosen_size
 from orbitmc.tuning.structure.groups import exclusive_groups
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 
-ALWAYS = {"replica"}
-LOCAL = {"informed swap", *swap_families(), *shuffle_families()}
-WINDOWS = {"reflections", "windows of 2", "windows of 3"}
+LOCAL = set(shuffle_families())
 
 
 def two_chains():
@@ -46,7 +45,7 @@ def test_what_depends_on_what_is_found_once_for_all_sizes(monkeypatch):
         exchange_families, "links", lambda graph: asked.append(graph) or find(graph)
     )
     model = ising_grid(4, 4, 0.2, np.linspace(-0.1, 0.1, 16).reshape(4, 4))
-    sizes = [*swap_families().values(), *shuffle_families().values()]
+    sizes = shuffle_families().values()
     assert all(family.guess(model) is not None for family in sizes)
     assert len(asked) == 1
     assert asked[0] is model.graph
@@ -57,48 +56,45 @@ def test_what_depends_on_what_is_found_once_for_all_sizes(monkeypatch):
     [
         (
             ordered_grid(4),
-            {"flip", "clusters", "windows of 4"} | WINDOWS,
-            {"component flips", "labels", "one-hot", "gauge flips", "twin swap", "windows of 8"}
-            | {"generators"},
+            {"flip", "clusters", "reflections"},
+            {"component flips", "labels", "one-hot", "gauge flips", "generators"},
         ),
         (
             two_chains(),
-            {"flip", "component flips", "clusters", "twin swap", "generators"},
-            {"labels", "group swap", "gauge flips"} | WINDOWS,
+            {"flip", "component flips", "clusters", "generators"},
+            {"labels", "group exchange", "gauge flips", "reflections"},
         ),
         (
             om.potts_grid(3, 3, 3, 0.5),
-            {"labels"} | WINDOWS,
-            {"flip", "gauge flips", "clusters", "informed swap", "generators"},
+            {"labels", "reflections"},
+            {"flip", "gauge flips", "clusters", "generators"},
         ),
         (
             triples(),
             {"flip", "labels"},
-            {"clusters", "one-hot", "group exchange", "twin swap", "constants of one type"}
-            | {"generators"}
-            | WINDOWS,
+            {"clusters", "one-hot", "group exchange", "generators", "reflections"},
         ),
         (
             random_chimera(2, 2, beta=0.5, field=0.1, seed=3),
             {"flip", "gauge flips", "clusters"},
-            {"labels", "one-hot", "twin swap", "constants of one type"} | WINDOWS,
+            {"labels", "one-hot", "reflections"},
         ),
         (
             model_of(ground(*friends(6, open_world=False, friendships=2, smokers=0.3, seed=1))),
-            {"flip", "constants of one type"},
-            {"labels", "one-hot"} | WINDOWS,
+            {"flip"},
+            {"labels", "one-hot", "reflections"},
         ),
-        (one_hot_pages(), {"flip", "one-hot", "group swap", "group exchange"}, {"labels"}),
-        (one_hot_pages(pages=1), {"one-hot", "group swap"}, {"group exchange", "labels"}),
+        (one_hot_pages(), {"flip", "one-hot", "group exchange"}, {"labels"}),
+        (one_hot_pages(pages=1), {"one-hot"}, {"group exchange", "labels"}),
     ],
     ids=["grid", "two components", "Potts", "triples", "cells", "program", "one-hot", "one page"],
 )
 def test_families_are_built_where_they_make_sense(model, wanted, unwanted):
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     built = {name for name, one in FAMILIES.items() if one.build(model, prepared) is not None}
-    assert wanted | ALWAYS <= built
+    assert wanted <= built
     assert not unwanted & built
-    assert built <= wanted | ALWAYS | LOCAL | (FAMILIES.keys() - unwanted)
+    assert built <= wanted | LOCAL | (FAMILIES.keys() - unwanted)
 
 
 @pytest.mark.parametrize("clauses", [False, True], ids=["tables", "clauses"])
@@ -147,54 +143,53 @@ def test_guesses_are_jumps_of_their_family(name, model):
         assert (after.reshape(3, 3, -1)[moved] == rows[moved[::-1]]).all()
 
 
-def windows():
-    return next(sizes for sizes in CONTENDERS if "windows of 2" in sizes)
+def flip_of(count):
+    """A family that flips so many variables, drawn anew each time."""
+
+    def propose(values, rng):
+        chosen = rng.choice(len(values), count, replace=False)
+        after = values.copy()
+        after[chosen] = 1 - after[chosen]
+        return after
+
+    return Family(f"{count} change", lambda *_: None, guess=lambda model: propose)
 
 
-def fields_alone(spread, side=9):
+SIZES = {f"flip of {count}": flip_of(count) for count in (1, 4, 16, 64)}
+
+
+def fields_alone(strength):
     """A grid whose couplings hardly matter, and states as its fields want them."""
-    rng = np.random.default_rng(side)
-    fields = rng.normal(0.0, spread, (side, side))
-    chances = 1.0 / (1.0 + np.exp(-2.0 * fields.reshape(-1, 1)))
-    model = om.ising_grid(side, side, 0.001, fields)
-    return model, (rng.random((side * side, 64)) < chances).astype(np.uint8)
+    model = om.ising_grid(9, 9, 0.001, strength)
+    chance = 1.0 / (1.0 + np.exp(-2.0 * strength))
+    return model, (np.random.default_rng(9).random((81, 64)) < chance).astype(np.uint8)
 
 
-def accepted(model, sizes, values):
-    guesses = {name: family.guess(model) for name, family in sizes.items()}
-    return {
-        name: guessed_acceptance(model, propose, values)
-        for name, propose in guesses.items()
-        if propose is not None
-    }
+def accepted(model, values):
+    guesses = {name: family.guess(model) for name, family in SIZES.items()}
+    return {name: guessed_acceptance(model, one, values) for name, one in guesses.items()}
 
 
 @pytest.mark.parametrize(
-    ("spread", "side", "wanted"),
-    [
-        (0.01, 9, {"windows of 8"}),
-        (0.01, 5, {"windows of 4"}),
-        (1.0, 9, {"windows of 2", "windows of 3"}),
-    ],
+    ("strength", "wanted"), [(0.01, "flip of 64"), (0.2, "flip of 16"), (0.7, "flip of 1")]
 )
-def test_the_boldest_size_that_is_often_accepted_takes_part(spread, side, wanted):
-    model, values = fields_alone(spread, side)
-    chosen = chosen_size(model, windows(), values)
-    assert chosen in wanted
-    found = accepted(model, windows(), values)
-    assert found[chosen] >= OFTEN
-    larger = list(found)[list(found).index(chosen) + 1 :]
+def test_the_boldest_size_that_is_often_accepted_takes_part(strength, wanted):
+    model, values = fields_alone(strength)
+    assert chosen_size(model, SIZES, values) == wanted
+    found = accepted(model, values)
+    assert found[wanted] >= OFTEN
+    larger = list(found)[list(found).index(wanted) + 1 :]
     assert all(found[name] < OFTEN for name in larger)
 
 
 def test_if_no_size_is_often_accepted_the_likeliest_one_takes_part():
-    model, values = fields_alone(9.0)
-    found = accepted(model, windows(), values)
+    model, values = fields_alone(3.0)
+    found = accepted(model, values)
     assert max(found.values()) < OFTEN
-    assert chosen_size(model, windows(), values) == max(found, key=found.get)
+    assert chosen_size(model, SIZES, values) == max(found, key=found.get)
 
 
 def test_sizes_are_no_question_where_a_jump_makes_no_sense():
-    model = two_chains()
-    name = chosen_size(model, windows(), np.zeros((6, 64), dtype=np.uint8))
-    assert FAMILIES[name].build(model, conditionals(model.graph)) is None
+    nowhere = {name: Family("", family.build) for name, family in SIZES.items()}
+    values = np.zeros((6, 64), dtype=np.uint8)
+    assert chosen_size(two_chains(), nowhere, values) in nowhere

@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.groups.permutation_groups import orbits
 from orbitmc.models.ising_models import ising
 from orbitmc.tuning.families.families import FAMILIES
@@ -30,7 +30,7 @@ def spins(edges, *, fields=0.1, coupling=-0.8, disorder=0.0):
 
 
 def group_of(model):
-    kernel = FAMILY.build(model, conditionals(model.graph))
+    kernel = FAMILY.build(model, prepare(model.graph))
     return None if kernel is None else kernel.group
 
 

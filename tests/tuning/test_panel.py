@@ -39,22 +39,6 @@ def test_lanes_in_different_modes_are_worth_one_sample_each():
     assert (found < 1.3 * LANES).all()
 
 
-def test_lanes_that_share_their_states_count_by_columns():
-    rng = np.random.default_rng(3)
-    columns = autoregressive(rng, 0.5, 1000, 40, lanes=8)
-    series = np.tile(columns, (1, 1, 8))  # lanes with equal numbers modulo 8 are equal
-    found = effective_samples(series, columns=8)
-    assert np.log(found / (1000 * 8 / 3)).mean() == pytest.approx(0.0, abs=0.1)
-    # taken for independent, they would be worth eight times as much
-    assert effective_samples(series).mean() > 6 * found.mean()
-
-
-def test_independent_lanes_are_worth_as_much_in_columns():
-    series = autoregressive(np.random.default_rng(4), 0.5, 1000, 60)
-    off = np.log(effective_samples(series, columns=8) / effective_samples(series))
-    assert abs(off.mean()) <= 4.5 * off.std(ddof=1) / np.sqrt(60) + 0.03
-
-
 def test_constant_statistics_are_left_out():
     series = autoregressive(np.random.default_rng(5), 0.0, 72, 4)
     series[:, 1] = 3.0

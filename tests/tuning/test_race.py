@@ -12,7 +12,7 @@ from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.verdicts import TIED, UNMIXED
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.run.kept.checkpoint import digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
@@ -47,7 +47,7 @@ def test_a_flip_is_chosen_where_all_spins_agree(decided):
 
 def test_gibbs_alone_is_chosen_where_it_forgets_fast():
     model = weak_grid()
-    found = race(model, conditionals(model.graph), seconds=0.2)
+    found = race(model, prepare(model.graph), seconds=0.2)
     assert found.recipe.families == ()
     assert found.recipe.alpha == 1.0
     assert found.prices == ()
@@ -56,13 +56,13 @@ def test_gibbs_alone_is_chosen_where_it_forgets_fast():
 
 def test_nothing_changes_once_sampling_begins(decided):
     model, decision = decided
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     kernel = kernel_for(model, prepared, decision.settings).kernel
     before = digest(kernel)
-    run = sample(model.graph, kernel, Schedule(samples=100), prepared=prepared, packs=1)
+    run = sample(prepared, kernel, Schedule(samples=100), packs=1)
     assert run.kernel is kernel
     assert digest(kernel) == before
-    again = kernel_for(model, conditionals(model.graph), decision.settings).kernel
+    again = kernel_for(model, prepare(model.graph), decision.settings).kernel
     assert digest(again) == before
 
 
@@ -110,13 +110,12 @@ def check_resumed(model, settings, tmp_path):
         found.interrupted = found.recorded > 40
 
     def run(watchers=()):
-        prepared = conditionals(model.graph)
+        prepared = prepare(model.graph)
         kernel = kernel_for(model, prepared, settings).kernel
         return sample(
-            model.graph,
+            prepared,
             kernel,
             Schedule(samples=3000),
-            prepared=prepared,
             packs=2,
             watchers=watchers,
         )
@@ -125,9 +124,9 @@ def check_resumed(model, settings, tmp_path):
     assert 40 < partial.recorded < 3000
     save(partial, tmp_path / "x.run", {"kernel": settings.kernel()})
     kept = load(tmp_path / "x.run")
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     kernel = kernel_for(model, prepared, Settings(**kept.question["kernel"])).kernel
-    resumed = proceed(kept.restore(model.graph, kernel, prepared))
+    resumed = proceed(kept.restore(prepared, kernel))
     whole = run()
     for one, other in zip(resumed.packs, whole.packs, strict=True):
         assert (one.values == other.values).all()
@@ -146,11 +145,10 @@ def test_the_answer_agrees_with_the_exact_one(decided):
     assert np.abs(off / errors).max() < 5.2
 
 
-@pytest.mark.parametrize("families", [[], ["replica"]], ids=["Gibbs", "lanes that trade"])
-def test_missing_a_mode_is_not_called_converged(families):
+def test_missing_a_mode_is_not_called_converged():
     model = two_far_modes()
     found = om.marginals(
-        model, settings=SETTINGS, moves={"families": families, "period": 48}, samples=500
+        model, settings=SETTINGS, moves={"families": [], "period": 48}, samples=500
     )
     assert not found.converged
     assert {found[name].verdict for name in model.names[:8]} == {UNMIXED}

@@ -1,60 +1,16 @@
 """The race keeps to the time it was given; a clock of our own tells how long things took."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.kernels.combine.alternation import Alternation
+from orbitmc.graph.prepared import prepare
 from orbitmc.tuning import race as race_module
-from orbitmc.tuning import trial as trial_module
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.race import NO_TIME, race
 from orbitmc.tuning.recipe import TEMPERING, Recipe
 from tests.tuning.models import ordered_grid
-
-STEP, JUMP = 2e-7, 2e-6  # seconds that a step and a jump take, by our clock
-
-
-class Clock:
-    """Stands still unless somebody works."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    found = Clock()
-    monkeypatch.setattr(race_module, "WorkClock", lambda: found)
-    return found
-
-
-@pytest.fixture
-def counted(clock, monkeypatch):
-    """Steps take as long as they should, whatever else this machine does."""
-
-    def walk(graph, kernel, pack, count):
-        jumps = count // kernel.period if isinstance(kernel, Alternation) else 0
-        clock.now += STEP * count + JUMP * jumps
-        original(graph, kernel, pack, count)
-
-    original = trial_module.walk
-    monkeypatch.setattr(trial_module, "walk", walk)
-    monkeypatch.setattr(trial_module, "time", SimpleNamespace(thread_time=clock))
-    return clock
 
 
 def asymmetric_grid():
@@ -78,7 +34,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
     slow = Family("takes half of the time to build", build)
     monkeypatch.setattr(race_module, "CONTENDERS", tuple({f"slow {k}": slow} for k in range(4)))
     model = ordered_grid()
-    found = race(model, conditionals(model.graph), seconds=1.0)
+    found = race(model, prepare(model.graph), seconds=1.0)
     assert len(built) == 2
     assert [(one.family, one.verdict) for one in found.prices] == [
         ("slow 2", NO_TIME),
@@ -90,16 +46,16 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
 
 @pytest.mark.parametrize("build", [ordered_grid, asymmetric_grid])
 def test_the_race_keeps_to_its_time(counted, monkeypatch, build):
-    only(monkeypatch, "flip", "replica")
+    only(monkeypatch, "flip", "clusters")
     model = build()
-    race(model, conditionals(model.graph), seconds=0.5)
+    race(model, prepare(model.graph), seconds=0.5)
     assert 0.02 < counted.now <= 0.5
 
 
 def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):
-    only(monkeypatch, "flip", "replica")
+    only(monkeypatch, "flip", "clusters")
     model = asymmetric_grid()
-    found = race(model, conditionals(model.graph), seconds=0.5)
+    found = race(model, prepare(model.graph), seconds=0.5)
     assert found.recipe.alpha == 1.0
-    assert [one.family for one in found.prices] == ["flip", "replica"]
+    assert [one.family for one in found.prices] == ["flip", "clusters"]
     assert found.prices[0].verdict == "hardly ever accepted"

@@ -7,12 +7,11 @@ import random
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.kernels.combine.mixture import Mixture
 from orbitmc.kernels.combine.tempering import Tempering
-from orbitmc.kernels.combine.trading_tempering import TradingTempering
 from orbitmc.kernels.jumps.flips import Flips
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.recipe import Recipe, recipe_from
@@ -22,10 +21,9 @@ from tests.tuning.models import ordered_grid
 RECIPES = [
     Recipe(),
     Recipe(("flip",), 20),
-    Recipe(("flip", "replica", "swap"), 7),
+    Recipe(("flip", "clusters", "reflections"), 7),
     Recipe(("flip",), 64, (1.0, 0.6, 0.3)),
     Recipe((), 1, (1.0, 0.5)),
-    Recipe((), 1, (1.0, 0.7, 0.5), trades=True),
 ]
 
 
@@ -34,7 +32,7 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
     again = recipe_from(json.loads(json.dumps(recipe.record())))
     assert again == recipe
     model = ordered_grid(4)
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     kernels = [one.kernel(model, prepared) for one in (recipe, again)]
     assert type(kernels[0]) is type(kernels[1])
     assert digest(kernels[0]) == digest(kernels[1])
@@ -42,8 +40,8 @@ def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
 
 def test_recipes_mean_what_they_say():
     model = ordered_grid(4)
-    prepared = conditionals(model.graph)
-    plain, flipped, mixed, hot, tempered, trading = (one.kernel(model, prepared) for one in RECIPES)
+    prepared = prepare(model.graph)
+    plain, flipped, mixed, hot, tempered = (one.kernel(model, prepared) for one in RECIPES)
     assert isinstance(plain, SystematicScan)
     assert isinstance(flipped, Alternation)
     assert (type(flipped.base), type(flipped.jump)) == (SystematicScan, Flips)
@@ -52,8 +50,7 @@ def test_recipes_mean_what_they_say():
     assert (mixed.jump.weight, mixed.jump.second.weight) == (pytest.approx(1 / 3), 0.5)
     assert isinstance(hot.base, Tempering)
     assert isinstance(tempered, Tempering)
-    assert isinstance(trading, TradingTempering)
-    assert trading.tempering.betas.tolist() == [1.0, 0.7, 0.5]
+    assert tempered.betas.tolist() == [1.0, 0.5]
 
 
 def test_alpha_is_the_share_of_base_steps():
@@ -75,7 +72,6 @@ def tempered(betas):
         ({"families": ["flip"], "period": 2.5}, "above 0, not 2.5"),
         ({"families": ["flop"], "period": 3}, "no family of moves 'flop'.*flip"),
         ({"families": [], "period": 1, "base": "metropolis"}, "no base 'metropolis'"),
-        ({"families": [], "period": 1, "base": "tempering with trades"}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
         ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),
         ({"families": [], "period": 1, "base": "tempering", "betas": "hot"}, '"betas" belongs'),
@@ -102,7 +98,7 @@ def test_wrong_records_are_refused(record, words):
 def test_moves_that_make_no_sense_for_a_model_are_refused():
     model = ordered_grid(4)
     with pytest.raises(InputError, match="'labels' make no sense for this model"):
-        Recipe(("labels",), 3).kernel(model, conditionals(model.graph))
+        Recipe(("labels",), 3).kernel(model, prepare(model.graph))
 
 
 def test_whatever_stands_in_a_record_only_our_error_comes_out():

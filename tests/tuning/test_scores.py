@@ -14,15 +14,9 @@ from orbitmc.ask.decisions import decide
 from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.jumps.replica import ReplicaExchange
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 from tests.tuning.scores import Runs, deviation, honest, normal_scores, scores
-from tests.tuning.test_family_kernels import grid, leaders, near_twins, turning_ring, two_triangles
+from tests.tuning.test_family_kernels import grid, turning_ring, two_triangles
 
 RUNS = Runs()
 BETAS = [1.0, 0.6, 0.35]
@@ -31,10 +25,6 @@ BETAS = [1.0, 0.6, 0.35]
 def moves(*families, period=40, betas=()):
     found = {"families": list(families), "period": period}
     return {**found, "base": "tempering", "betas": list(betas)} if betas else found
-
-
-def trading(recorded):
-    return {**recorded, "base": "tempering with trades"}
 
 
 def glass():
@@ -60,27 +50,20 @@ def potts():
 QUICK = {
     "Gibbs": (glass, moves()),
     "flip": (lambda: ordered_grid(3), moves("flip")),
-    "replica": (islands, moves("replica", period=16)),
     "flip, tempered": (glass, moves("flip", period=32, betas=BETAS)),
 }
 MORE = {
     "tempering": (islands, moves(betas=BETAS)),
     "clusters": (lambda: ordered_grid(4), moves("clusters")),
-    "clusters and replica": (glass, moves("clusters", "replica")),
+    "clusters and flip": (glass, moves("clusters", "flip")),
     "component flips": (islands, moves("component flips")),
     "labels": (potts, moves("labels", period=24)),
     "one-hot": (one_hot_pages, moves("one-hot")),
     "group exchange": (assignment, moves("group exchange", period=16)),
-    "group swap": (one_hot_pages, moves("group swap", period=12)),
-    "swap": (lambda: ordered_grid(3), moves("swap", period=9)),
-    "informed swap": (lambda: ordered_grid(3), moves("informed swap", period=9)),
     "shuffle": (lambda: ordered_grid(3), moves("shuffle", period=9)),
     "gauge flips": (two_triangles, moves("gauge flips", period=12)),
-    "twin swap": (near_twins, moves("twin swap", period=5)),
-    "constants": (leaders, moves("constants of one type", period=8)),
     "generators": (turning_ring, moves("generators", period=8)),
-    "reflections and windows": (grid, moves("reflections", "windows of 2", period=9)),
-    "tempering with trades": (islands, trading(moves(betas=BETAS))),
+    "reflections": (grid, moves("reflections", period=9)),
 }
 
 
@@ -121,27 +104,6 @@ def _raced(model, seeds):
 def _carried_out(model, decision, seed):
     settings = replace(decision.settings, seed=seed, threads=1)
     return carry_out(replace(decision, settings=settings))
-
-
-def test_lanes_that_trade_parts_are_not_taken_for_independent():
-    model = islands()
-    graph, prepared = model.graph, conditionals(model.graph)
-    exact = np.array([one.probability[1] for one in om.marginals(model, method="exact").values()])
-
-    def deviations(columns):
-        """Of runs whose lanes trade with all that have their number modulo `columns`."""
-        jump = ReplicaExchange(columns)
-        kernel = alternation(SystematicScan(prepared), jump, period=16)
-        for seed in range(120):
-            wanted = Schedule(samples=RUNS.samples)
-            run = sample(graph, kernel, wanted, seed=seed, packs=2, lanes=32, threads=1)
-            known = run.statistics()
-            chosen = np.random.default_rng([seed, 17]).integers(len(exact))
-            off = known.probability - exact
-            yield off[chosen] / known.standard_error[chosen]
-
-    assert honest([normal_scores(list(deviations(8)), RUNS)])
-    assert not honest([normal_scores(list(deviations(1)), RUNS)])
 
 
 def test_the_judge_believes_the_truth_and_no_less():

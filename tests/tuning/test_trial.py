@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.conditionals.conditionals import conditionals
+from orbitmc.graph.prepared import prepare
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import Recipe
 from orbitmc.tuning.trial import Track
@@ -17,11 +17,11 @@ def test_flips_once_per_sample_are_seen_at_any_spacing(seconds):
     """An even number of samples apart, states that alternate would look as if they stood still."""
     fields = np.random.default_rng(3).normal(0.0, 0.01, (3, 3))
     model = om.ising_grid(3, 3, 2.0, fields)  # Gibbs keeps its mode for millions of sweeps
-    graph, prepared = model.graph, conditionals(model.graph)
+    graph, prepared = model.graph, prepare(model.graph)
     watched = panel(graph, 0)
     sample = SAMPLE * graph.variables
     lost, found = (
-        Track(graph, recipe.kernel(model, prepared)).trial(watched, seconds)
+        Track(prepared, recipe.kernel(model, prepared)).trial(watched, seconds)
         for recipe in (Recipe(), Recipe(("flip",), sample))
     )
     assert found.spacing <= SAMPLE or found.spacing % (2 * SAMPLE) == SAMPLE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orbitmc.ask.decisions import Decision
-from orbitmc.ask.memory import require_memory
+from orbitmc.ask.memory import require_memory, sampling_bytes_of
 from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
@@ -17,9 +17,9 @@ from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
+from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.missing import missed_by
 from orbitmc.run.run import Run, Watcher
@@ -45,15 +45,15 @@ def answer_by_sampling(
     """Answer by running chains."""
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
-        prepared = conditionals(model.graph) if decision.prepared is None else decision.prepared
+        prepared = prepare(model.graph) if decision.prepared is None else decision.prepared
         chosen = (
             kernel_for(model, prepared, settings, ground)
             if decision.kernel is None
             else ChosenKernel(decision.kernel, "")
         )
-        require_memory(model.graph, settings, chosen.kernel)
+        require_memory(sampling_bytes_of(prepared, chosen.kernel, settings), settings)
     run = sample(
-        model.graph,
+        prepared,
         chosen.kernel,
         settings.schedule(),
         seed=settings.seed,
@@ -62,7 +62,6 @@ def answer_by_sampling(
         threads=settings.threads,
         kind=TALLIES[settings.estimator],
         group=averaged_group(model, settings),
-        prepared=prepared,
         watchers=watchers,
         spent=decision.seconds + preparing.seconds,
         after=after,

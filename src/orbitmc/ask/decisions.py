@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import MOST_VALUES
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.conflict import explained
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.settings import settings_of
@@ -36,7 +36,7 @@ class Decision:
     """How a question will be answered, and why; `settings` name a method that is not `auto`.
 
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
-    took. `prepared` are its conditionals, if the decision needed them already. It took so many
+    took. `prepared` is its graph, if the decision prepared it already. It took so many
     `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
     A `kernel` that was given is used as it is. `query` names the variables to report, if not all.
     """
@@ -46,7 +46,7 @@ class Decision:
     reason: str
     plan: Plan | None = None
     choice: Choice | None = None
-    prepared: Conditionals | None = None
+    prepared: PreparedGraph | None = None
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
     ruled_out: tuple[str, ...] = ()
@@ -63,9 +63,9 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
             raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
-    from orbitmc.ask.memory import require_memory
+    from orbitmc.ask.memory import require_memory, sampling_bytes
 
-    require_memory(model.graph, settings)
+    require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
     return Decision(model, settings, reason, kernel=kernel)
 
@@ -131,15 +131,15 @@ def _require_few_values(model: Model, otherwise: str) -> None:
 
 def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
-    from orbitmc.ask.memory import require_memory
+    from orbitmc.ask.memory import require_memory, sampling_bytes
 
-    require_memory(model.graph, settings)
+    require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:
         return Decision(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
     from orbitmc.tuning.race import race
 
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     choice = race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
     return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)

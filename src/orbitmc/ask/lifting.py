@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.permutation_groups import PermutationGroup, orbit_labels
@@ -34,7 +34,7 @@ MEMBERS = 20  # of a block, about, unless it is said how many factors a block ma
 
 def by_exact_symmetries(
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
@@ -44,9 +44,9 @@ def by_exact_symmetries(
 
     The base chain is Gibbs unless another is given; without any symmetry there is only that.
     """
-    base = RandomScan(prepared) if base is None else base
+    base = RandomScan() if base is None else base
     found = automorphisms(model.graph, seconds=seconds)
-    kernels = orbital_kernels(model.graph, prepared, found.group, symmetric=True)
+    kernels = orbital_kernels(prepared, found.group, symmetric=True)
     if not kernels:
         return ChosenKernel(base, f"the model has no symmetries: {alone(base)}")
     pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
@@ -55,7 +55,7 @@ def by_exact_symmetries(
 
 def by_approximate_symmetries(
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     *,
     alpha: float = PAPER_WEIGHT,
     clusters: int = CLUSTERS,
@@ -70,13 +70,13 @@ def by_approximate_symmetries(
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
     is the paper's, or 0 (links stay as they are) where the model is too large for that.
     """
-    base = RandomScan(prepared) if base is None else base
+    base = RandomScan() if base is None else base
     symmetric, remark = _symmetrised(model, clusters, rank)
     exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
     if not exchanged.blocks:
         words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
         return ChosenKernel(base, remark + words)
-    kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
+    kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
     return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
 
 
@@ -129,7 +129,7 @@ def usual_moved(model: Model) -> int:
 
 def by_generators(
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     generators: Sequence[str],
     *,
     alpha: float = PAPER_WEIGHT,
@@ -142,8 +142,8 @@ def by_generators(
     group = typed_group(model, generators)
     if group.is_trivial:
         raise InputError("the given generators move nothing: there is nothing to jump along")
-    base = RandomScan(prepared) if base is None else base
-    kernel = lifted(base, [orbital(model.graph, prepared, group)], alpha=alpha)
+    base = RandomScan() if base is None else base
+    kernel = lifted(base, [orbital(model.graph, group)], alpha=alpha)
     count = len(group.start) - 1
     return ChosenKernel(
         kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps"

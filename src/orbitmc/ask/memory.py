@@ -3,17 +3,14 @@
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.text import in_words
-from orbitmc.run.footprint import Shape, conditionals_bytes, held_bytes, run_bytes
+from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 
 
-def require_memory(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> None:
-    """Refuse a run that would not fit, with the figure, before any of it is allocated.
-
-    What the kernel takes is known when there is one.
-    """
-    needed = sampling_bytes(graph, settings, kernel)
+def require_memory(needed: int, settings: Settings) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
     if needed > settings.memory:
         raise LimitError(
             f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
@@ -21,15 +18,24 @@ def require_memory(graph: FactorGraph, settings: Settings, kernel: Kernel | None
         )
 
 
-def sampling_bytes(graph: FactorGraph, settings: Settings, kernel: Kernel | None = None) -> int:
-    """How much memory a run takes, its model and its answer included."""
-    shape = Shape(settings.packs, settings.lanes, settings.estimator == "orbits")
-    if kernel is not None:
-        memory = held_bytes(kernel.memory(graph, settings.lanes))
-        beside = max(0, held_bytes(kernel) - conditionals_bytes(graph))
-        shape = shape._replace(shared=beside, extra=memory)
-    elif "mcsat" in (settings.method, settings.base):
+def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
+    """How much memory a run takes, its model and its answer included, before there is a kernel."""
+    shape = _shape(settings)
+    if "mcsat" in (settings.method, settings.base):
         from orbitmc.kernels.base.mcsat.slices import slice_bytes
 
         shape = shape._replace(extra=slice_bytes(graph))
     return run_bytes(graph, shape)
+
+
+def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Settings) -> int:
+    """How much memory a run of a kernel takes; what it holds of the graph counts once."""
+    known: set[int] = set()
+    held_bytes(prepared, known)
+    beside = held_bytes(kernel, known)
+    memory = held_bytes(kernel.memory(prepared, settings.lanes))
+    return run_bytes(prepared.graph, _shape(settings)._replace(shared=beside, extra=memory))
+
+
+def _shape(settings: Settings) -> Shape:
+    return Shape(settings.packs, settings.lanes, settings.estimator == "orbits")

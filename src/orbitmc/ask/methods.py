@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.ask.settings import Settings
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel
@@ -35,7 +35,7 @@ class ChosenKernel:
 
 
 def kernel_for(
-    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None = None
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
 ) -> ChosenKernel:
     """The kernel that a method means; the same settings give the same kernel."""
     if settings.method == "lifted":
@@ -44,15 +44,15 @@ def kernel_for(
         return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
         return ChosenKernel(_mcsat(model, settings), "")
-    kernel = RandomScan(prepared) if settings.scan == "random" else SystematicScan(prepared)
+    kernel = RandomScan() if settings.scan == "random" else SystematicScan()
     return ChosenKernel(kernel, "")
 
 
 def _lifted(
-    model: Model, prepared: Conditionals, settings: Settings, ground: Ground | None
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None
 ) -> ChosenKernel:
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
-    base = base_chain(model, prepared, settings)
+    base = base_chain(model, settings)
     if ground is not None:
         from orbitmc.ask.relational_lifting import by_renaming
 
@@ -62,7 +62,7 @@ def _lifted(
     return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
 
 
-def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKernel:
+def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.recipe import recipe_from
@@ -70,7 +70,7 @@ def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKern
         return ChosenKernel(recipe_from(settings.moves).kernel(model, prepared), "")
     from orbitmc.ask.lifting import CLUSTERS, by_approximate_symmetries, by_generators
 
-    base = base_chain(model, prepared, settings)
+    base = base_chain(model, settings)
     if settings.generators:
         return by_generators(
             model, prepared, settings.generators, alpha=_alpha(settings), base=base
@@ -87,11 +87,11 @@ def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKern
     )
 
 
-def base_chain(model: Model, prepared: Conditionals, settings: Settings) -> Kernel:
+def base_chain(model: Model, settings: Settings) -> Kernel:
     """What jumps are mixed with: Gibbs, MC-SAT, or a kernel that was given."""
     if settings.base == "mcsat":
         return _mcsat(model, settings)
-    return RandomScan(prepared) if isinstance(settings.base, str) else settings.base
+    return RandomScan() if isinstance(settings.base, str) else settings.base
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:

@@ -6,8 +6,8 @@ from orbitmc.ask.lifting import SECONDS, by_exact_symmetries, usual_moved
 from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
@@ -31,7 +31,7 @@ from orbitmc.symmetry.detection.generators import chosen
 def by_renaming(
     ground: Ground,
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
@@ -44,14 +44,14 @@ def by_renaming(
     constants the ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
-    base = RandomScan(prepared) if base is None else base
+    base = RandomScan() if base is None else base
     found = renamings(ground, seconds=seconds)
     swaps = constant_swaps(ground, found.classes)
     rest = _rest(ground, model, found)
     kernels: list[Kernel] = []
     if swaps.classes:
-        kernels.append(renaming(model.graph, prepared, swaps, symmetric=True))
-    kernels += orbital_kernels(model.graph, prepared, rest, symmetric=True)
+        kernels.append(renaming(model.graph, swaps, symmetric=True))
+    kernels += orbital_kernels(prepared, rest, symmetric=True)
     if not kernels:
         return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds, base=base)
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
@@ -62,7 +62,7 @@ def by_renaming(
 def by_approximate_renaming(
     ground: Ground,
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     classes: Classes,
     *,
     alpha: float = PAPER_WEIGHT,
@@ -72,11 +72,11 @@ def by_approximate_renaming(
     The classes only propose; acceptance is by the model itself. `alpha` as in `by_renaming`.
     """
     _require_fit(ground, model)
-    base = RandomScan(prepared)
+    base = RandomScan()
     swaps = constant_swaps(ground, classes)
     if not swaps.classes:
         return ChosenKernel(base, "no two constants share a class: Gibbs alone")
-    jumps = renaming(model.graph, prepared, swaps)
+    jumps = renaming(model.graph, swaps)
     kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
     return ChosenKernel(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
 
@@ -84,7 +84,7 @@ def by_approximate_renaming(
 def by_approximate_atoms(
     ground: Ground,
     model: Model,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     classes: Classes,
     *,
     alpha: float = PAPER_WEIGHT,
@@ -96,12 +96,12 @@ def by_approximate_atoms(
     many as suit the model if that is not said).
     """
     _require_fit(ground, model)
-    base = RandomScan(prepared)
+    base = RandomScan()
     most = usual_moved(model) if max_moved is None else max_moved
     exchanged = blocks(model.graph, variable_cells(ground, classes), max_moved=most)
     if not exchanged.blocks:
         return ChosenKernel(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
-    kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
+    kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
     members = len(exchanged.member)
     return ChosenKernel(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
 

@@ -17,8 +17,8 @@ from orbitmc.ask.query import Query, asked_names, only
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.marginals import Marginals, with_warnings
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine import records
 from orbitmc.machine.interrupts import listening
@@ -96,14 +96,14 @@ def go_on(
     settings, ruled_out = kept_settings(kept.question, source, kernel, base)
     firm = hardened(model) if kernel is None else None
     asked = firm.model if firm else model
-    prepared = conditionals(asked.graph)
+    prepared = prepare(asked.graph)
     chosen = (
         kernel_for(asked, prepared, settings, ground)
         if kernel is None
         else ChosenKernel(kernel, "")
     )
     group = averaged_group(asked, settings)
-    going = kept.restore(asked.graph, chosen.kernel, prepared, group, memory=memory)
+    going = kept.restore(prepared, chosen.kernel, group, memory=memory)
     done = proceed(going, threads=threads, watchers=watchers)
     reason = f"a run resumed from {kept.path.name}"
     decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)

@@ -59,7 +59,7 @@ def error_curve(
     """
     spacing = sweeps * one.model.graph.variables or None
     run = sample(
-        one.model.graph,
+        one.prepared,
         one.kernel,
         Schedule(seconds=seconds, warm_up=WARM_UP // sweeps, spacing=spacing, snapshots=True),
         seed=seed,
@@ -67,7 +67,6 @@ def error_curve(
         lanes=lanes,
         threads=1,
         kind=TALLIES[estimator],
-        prepared=one.prepared,
     )
     points = tuple(_points(run, one, estimator, truth))
     return ErrorCurve(points, run.outcomes, run.interrupted)

@@ -18,8 +18,8 @@ from orbitmc.estimate.row_summaries import ROUNDING
 from orbitmc.estimate.statistics import values_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import predict
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.arrays import Floats, Indices, lengths
 from orbitmc.machine.lanes.random import COLUMNS
@@ -83,7 +83,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
-    def make(model: Model, prepared: Conditionals) -> ChosenKernel:
+    def make(model: Model, prepared: PreparedGraph) -> ChosenKernel:
         raced = decide(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)
@@ -101,14 +101,8 @@ class Estimate:
 
 
 def _long_run(one: PreparedSampler, seconds: float, seed: int, threads: int | None) -> Estimate:
-    run = sample(
-        one.model.graph,
-        one.kernel,
-        Schedule(seconds=seconds),
-        seed=seed,
-        prepared=one.prepared,
-        threads=threads,
-    )
+    schedule = Schedule(seconds=seconds)
+    run = sample(one.prepared, one.kernel, schedule, seed=seed, threads=threads)
     if run.interrupted:
         raise KeyboardInterrupt("before the truth was known")
     places, found = values_of(one.model.graph.cardinality), run.statistics()

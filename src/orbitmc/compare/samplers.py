@@ -10,8 +10,8 @@ from orbitmc.ask.decisions import decide
 from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
@@ -27,7 +27,7 @@ class Sampler:
 
     name: str
     model: Model
-    make: Callable[[Model, Conditionals], ChosenKernel]
+    make: Callable[[Model, PreparedGraph], ChosenKernel]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PreparedSampler:
 
     name: str
     model: Model
-    prepared: Conditionals
+    prepared: PreparedGraph
     kernel: Kernel
     seconds: float
     about: str
@@ -49,7 +49,7 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
-    def make(model: Model, prepared: Conditionals) -> ChosenKernel:
+    def make(model: Model, prepared: PreparedGraph) -> ChosenKernel:
         decision = decide(model, settings)
         found = kernel_for(model, prepared, decision.settings)
         about = decision.choice.about if decision.choice else found.about
@@ -63,9 +63,9 @@ def prepared_sampler(sampler: Sampler) -> PreparedSampler:
 
     It is made twice, because the first time also loads machine code; only the second is timed.
     """
-    sampler.make(sampler.model, conditionals(sampler.model.graph))
+    sampler.make(sampler.model, prepare(sampler.model.graph))
     with Stopwatch() as watch:
-        prepared = conditionals(sampler.model.graph)
+        prepared = prepare(sampler.model.graph)
         found = sampler.make(sampler.model, prepared)
     return PreparedSampler(
         sampler.name, sampler.model, prepared, found.kernel, watch.seconds, found.about

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from orbitmc.ask.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.errors import InputError, LimitError
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.membership import group_order
@@ -63,7 +63,7 @@ class Trials(NamedTuple):
     """What cuts are tried on: a model, and some of its states."""
 
     model: Model
-    prepared: Conditionals
+    prepared: PreparedGraph
     states: Bytes
     connections: Links
 
@@ -174,8 +174,8 @@ def _order(group: PermutationGroup) -> int | None:
 def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
     try:
         model = hardened(model).model
-        prepared = conditionals(model.graph)
-        states = _some_states(model, prepared)
+        prepared = prepare(model.graph)
+        states = _some_states(prepared)
     except LimitError as error:
         return tuple(_too_large(model, name, error) for name in APPROXIMATIONS)
     trials = Trials(model, prepared, states, links(model.graph))
@@ -197,10 +197,10 @@ def _too_large(model: Model, name: str, error: LimitError) -> Approximation:
     return Approximation(name, nothing, remark=str(error))
 
 
-def _some_states(model: Model, prepared: Conditionals) -> Bytes:
-    graph, base = model.graph, SystematicScan(prepared)
-    pack = start_pack(graph, base, seed=0, number=0, lanes=LANES)
-    warm_up(graph, base, prepared, pack, samples=SWEEPS, spacing=graph.variables)
+def _some_states(prepared: PreparedGraph) -> Bytes:
+    base, spacing = SystematicScan(), prepared.graph.variables
+    pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)
+    warm_up(prepared, base, pack, samples=SWEEPS, spacing=spacing)
     return pack.values
 
 
@@ -215,10 +215,9 @@ def _cut(trials: Trials, alike: Numbers, most: int) -> Cut:
 
 def _acceptance(trials: Trials, exchanged: ExchangeBlocks) -> float | None:
     """Share of shuffles that the model accepts, null ones aside."""
-    graph = trials.model.graph
-    jump = shuffle(graph, trials.prepared, exchanged)
-    pack = start_pack(graph, jump, seed=0, number=0, lanes=LANES)
+    prepared, jump = trials.prepared, shuffle(trials.prepared, exchanged)
+    pack = start_pack(prepared, jump, seed=0, number=0, lanes=LANES)
     np.copyto(pack.values, trials.states)
-    warm_up(graph, jump, trials.prepared, pack, samples=1, spacing=JUMPS)
+    warm_up(prepared, jump, pack, samples=1, spacing=JUMPS)
     tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
     return int(pack.outcomes[ACCEPTED]) / tried if tried else None

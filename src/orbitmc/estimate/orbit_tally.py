@@ -11,7 +11,7 @@ import numpy as np
 
 from orbitmc.errors import LimitError
 from orbitmc.estimate.tallies import mark_open, record, tally
-from orbitmc.graph.conditionals.conditionals import cumulative_probabilities
+from orbitmc.graph.conditionals.draws import cumulative_probabilities
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
@@ -57,10 +57,11 @@ def orbit_tally(graph: FactorGraph, lanes: int, group: PermutationGroup) -> Orbi
 
 
 @implementation(record, OrbitTally)
-def _record_orbits(tally, graph, conditionals, scratch, values, part):
+def _record_orbits(tally, prepared, scratch, values, part):
+    graph = prepared.graph
     if len(tally.open) > 0:
         for variable in range(len(graph.cardinality)):
-            cumulative_probabilities(graph, conditionals, scratch, values, variable)
+            cumulative_probabilities(prepared, scratch, values, variable)
             mark_open(tally, scratch, variable, np.int64(graph.cardinality[variable]))
     elements = len(tally.table.row)
     for element in range(elements):

@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import add_limits, cumulative_probabilities, has_limits
+from orbitmc.graph.conditionals.draws import (
+    add_limits,
+    cumulative_probabilities,
+    has_limits,
+)
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.arrays import Bytes, Floats, Indices, starts
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
@@ -72,23 +78,22 @@ def merge_parts(sums: Floats) -> None:
 
 
 @generic("tally")
-def record(
-    tally: Any, graph: FactorGraph, conditionals: Any, scratch: Any, values: Bytes, part: int
-) -> None:
+def record(tally: Any, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int) -> None:
     """Add the present state of every lane to one part of a tally."""
     raise NotImplementedError
 
 
 @implementation(record, RaoBlackwellTally)
-def _record_probabilities(tally, graph, conditionals, scratch, values, part):
+def _record_probabilities(tally, prepared, scratch, values, part):
+    graph = prepared.graph
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
-        if len(tally.open) == 0 and has_limits(conditionals, variable):
+        if len(tally.open) == 0 and has_limits(prepared, variable):
             place = np.uint64((part * tally.sums.shape[1] + row) * COLUMNS)
-            add_limits(conditionals, scratch, values, variable, tally.sums.reshape(-1), place)
+            add_limits(prepared, scratch, values, variable, tally.sums.reshape(-1), place)
             continue
-        cumulative_probabilities(graph, conditionals, scratch, values, variable)
+        cumulative_probabilities(prepared, scratch, values, variable)
         if len(tally.open) > 0:
             mark_open(tally, scratch, variable, size)
         if size == 2:
@@ -98,12 +103,13 @@ def _record_probabilities(tally, graph, conditionals, scratch, values, part):
 
 
 @implementation(record, ValueTally)
-def _record_values(tally, graph, conditionals, scratch, values, part):
+def _record_values(tally, prepared, scratch, values, part):
+    graph = prepared.graph
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
         if len(tally.open) > 0:
-            cumulative_probabilities(graph, conditionals, scratch, values, variable)
+            cumulative_probabilities(prepared, scratch, values, variable)
             mark_open(tally, scratch, variable, size)
         if size == 2:
             for lane in range(lanes_of(scratch)):

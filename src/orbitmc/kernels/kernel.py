@@ -6,8 +6,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import generic, implementation, shared
 
 Body = TypeVar("Body", bound=Callable[..., None])
@@ -20,13 +20,13 @@ class Kernel(Protocol):
     def outcomes(self) -> tuple[str, ...]:
         """What the counts that `steps` adds to mean."""
 
-    def memory(self, graph: FactorGraph, lanes: int) -> Any:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> Any:
         """Arrays that `steps` may overwrite; they belong to one pack."""
 
 
 @generic("kernel")
 def steps(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
     memory: Any,
     values: Bytes,
@@ -42,8 +42,9 @@ def step(kernel: type) -> Callable[[Body], Body]:
     """Say what one step of a kernel of one's own does, in all lanes, in place.
 
     The kernel is a NamedTuple of read-only data with `outcomes` (the names of what the step counts)
-    and `memory(graph, lanes)` (arrays that the step may overwrite). The step takes
-    `graph, kernel, memory, values, outcomes, rng`; it draws through `om.kernels.integer`,
+    and `memory(prepared, lanes)` (arrays that the step may overwrite). The step takes
+    `prepared, kernel, memory, values, outcomes, rng`: `prepared.graph` has the factors, and
+    `om.kernels.draw` gives a variable a new value. It draws through `om.kernels.integer`,
     `bernoulli` and `accept_by_log_ratio`, allocates nothing, and may only choose what all lanes do
     together without looking at their values.
 
@@ -63,9 +64,17 @@ def step(kernel: type) -> Callable[[Body], Body]:
     def register(body: Body) -> Body:
         one = shared(body)
 
-        def repeated(graph, kernel, memory, values, outcomes, rng, count):  # type: ignore[no-untyped-def]
+        def repeated(
+            prepared: PreparedGraph,
+            kernel: Any,
+            memory: Any,
+            values: Bytes,
+            outcomes: Numbers,
+            rng: Any,
+            count: int,
+        ) -> None:
             for _ in range(count):
-                one(graph, kernel, memory, values, outcomes, rng)
+                one(prepared, kernel, memory, values, outcomes, rng)
 
         repeated.__module__ = body.__module__  # the file that the machine code depends on
         implementation(steps, kernel)(repeated)

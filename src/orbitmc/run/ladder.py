@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.combine.tempering import Tempering, tempering
 from orbitmc.machine.arrays import Floats
 from orbitmc.run.pack import start_pack, walk
@@ -21,8 +20,7 @@ MOST_RUNGS = 64
 
 
 def choose_ladder(
-    graph: FactorGraph,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     *,
     hottest: float = HOTTEST,
     acceptance: float = ACCEPTANCE,
@@ -41,21 +39,21 @@ def choose_ladder(
         raise InputError("a ladder needs hottest and acceptance between 0 and 1, and some sweeps")
     betas: Sequence[float] = np.geomspace(1.0, hottest, FIRST_RUNGS).tolist()
     for number in range(rounds):
-        kernel = tempering(graph, prepared, betas)
+        kernel = tempering(prepared, betas)
         fewer = max(1, sweeps * FIRST_RUNGS // len(betas))
-        rates = exchange_rates(graph, kernel, seed=seed, number=number, sweeps=fewer)
+        rates = exchange_rates(prepared, kernel, seed=seed, number=number, sweeps=fewer)
         betas = _respaced(betas, 1.0 - rates, acceptance)
     return tuple(betas)
 
 
 def exchange_rates(
-    graph: FactorGraph, kernel: Tempering, *, seed: int, number: int, sweeps: int
+    prepared: PreparedGraph, kernel: Tempering, *, seed: int, number: int, sweeps: int
 ) -> Floats:
     """How often neighbouring rungs exchange, after as many sweeps to settle."""
-    pack = start_pack(graph, kernel, seed=seed, number=number, lanes=LANES)
+    pack = start_pack(prepared, kernel, seed=seed, number=number, lanes=LANES)
     for _ in range(2):
         pack.outcomes[:] = 0
-        walk(graph, kernel, pack, 2 * sweeps * graph.variables)
+        walk(prepared, kernel, pack, 2 * sweeps * prepared.graph.variables)
     pairs = len(kernel.betas) - 1
     tried, accepted = pack.outcomes[1 : 1 + pairs], pack.outcomes[1 + pairs :]
     rates: Floats = accepted / np.maximum(tried, 1)

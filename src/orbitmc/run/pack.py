@@ -20,11 +20,13 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
@@ -47,7 +49,7 @@ class Pack:
 
 
 def start_pack(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
     *,
     seed: int,
@@ -58,19 +60,18 @@ def start_pack(
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else."""
-    named = kind.__name__
-    pack = empty_pack(graph, kernel, lanes=lanes, kind=named, group=group, part_of=part_of)
+    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
-    pack.values[...] = start_values(graph, lanes, start)
+    pack.values[...] = start_values(prepared.graph, lanes, start)
     return replace(pack, rng=generator(seed, number, lanes))
 
 
 def empty_pack(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
     *,
     lanes: int,
-    kind: str,
+    kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
@@ -78,26 +79,27 @@ def empty_pack(
 
     With `part_of`, the component of each variable, the pack notes log-weights as it advances.
     """
+    graph = prepared.graph
     check_lanes(graph, lanes)
     return Pack(
         values=np.zeros((graph.variables, lanes), dtype=np.uint8),
-        memory=kernel.memory(graph, lanes),
+        memory=kernel.memory(prepared, lanes),
         rng=generator(0, 0, lanes),
         tally=_tally(graph, lanes, kind, group),
-        scratch=scratch(graph, lanes),
+        scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
         ends=None if part_of is None else part_ends(graph, lanes, part_of),
     )
 
 
 def _tally(
-    graph: FactorGraph, lanes: int, kind: str, group: PermutationGroup | None
+    graph: FactorGraph, lanes: int, kind: type, group: PermutationGroup | None
 ) -> Tally | OrbitTally:
-    if kind == OrbitTally.__name__:
+    if kind is OrbitTally:
         if group is None:
             raise InputError("averages over orbits need generators of a group")
         return orbit_tally(graph, lanes, group)
-    return tally(graph, lanes, kind=KINDS[kind])
+    return tally(graph, lanes, kind=kind)
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:
@@ -126,9 +128,8 @@ def _sealed_in(holder: Any) -> Iterator[NDArray[Any]]:
 
 
 def advance(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
-    conditionals: Conditionals,
     pack: Pack,
     *,
     recorded: int,
@@ -144,33 +145,31 @@ def advance(
                 merge_ends(pack.ends)
         part = recorded // size
         now = min(samples, (part + 1) * size - recorded)
-        _go_on(graph, kernel, conditionals, pack, part, now, spacing)
+        _go_on(prepared, kernel, pack, part, now, spacing)
         recorded += now
         samples -= now
         if pack.ends is not None and recorded % size == 0:
-            note_end(pack.ends, graph, pack.values, part)
+            note_end(pack.ends, prepared.graph, pack.values, part)
 
 
 def warm_up(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
-    conditionals: Conditionals,
     pack: Pack,
     *,
     samples: int,
     spacing: int,
 ) -> None:
     """Take as many steps as `samples` would, and record nothing."""
-    _go_on(graph, kernel, conditionals, pack, NOWHERE, samples, spacing)
+    _go_on(prepared, kernel, pack, NOWHERE, samples, spacing)
 
 
 NOWHERE = -1
 
 
 def _go_on(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
-    conditionals: Conditionals,
     pack: Pack,
     part: int,
     samples: int,
@@ -178,9 +177,8 @@ def _go_on(
 ) -> None:
     """Hand the arrays of a pack to compiled code."""
     _advance(
-        graph,
+        prepared,
         kernel,
-        conditionals,
         pack.memory,
         pack.values,
         pack.outcomes,
@@ -193,32 +191,39 @@ def _go_on(
     )
 
 
-def walk(graph: FactorGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
+def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
     """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
-    _walk(graph, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
+    _walk(prepared, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
 
 
 @compiled
-def _walk(graph, kernel, memory, values, outcomes, rng, count):
-    steps(graph, kernel, memory, values, outcomes, rng, count)
+def _walk(
+    prepared: PreparedGraph,
+    kernel: Any,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
 @compiled
 def _advance(
-    graph,
-    kernel,
-    conditionals,
-    memory,
-    values,
-    outcomes,
-    rng,
-    scratch,
-    tally,
-    part,
-    samples,
-    spacing,
-):
+    prepared: PreparedGraph,
+    kernel: Any,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    scratch: Scratch,
+    tally: Any,
+    part: int,
+    samples: int,
+    spacing: int,
+) -> None:
     for _ in range(samples):
-        steps(graph, kernel, memory, values, outcomes, rng, spacing)
+        steps(prepared, kernel, memory, values, outcomes, rng, spacing)
         if part >= 0:
-            record(tally, graph, conditionals, scratch, values, part)
+            record(tally, prepared, scratch, values, part)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
@@ -37,9 +37,8 @@ class Run:
     variable; `kind` and `group` say what is tallied.
     """
 
-    graph: FactorGraph
+    prepared: PreparedGraph
     kernel: Kernel
-    prepared: Conditionals
     schedule: Schedule
     seed: int
     lanes: int
@@ -61,6 +60,10 @@ class Run:
     interrupted: bool = False
     heaviest: Bytes | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
+
+    @property
+    def graph(self) -> FactorGraph:
+        return self.prepared.graph
 
     @property
     def spacing(self) -> int:

@@ -9,9 +9,7 @@ from functools import partial
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import Conditionals
-from orbitmc.graph.conditionals.conditionals import conditionals as prepare
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
@@ -35,7 +33,7 @@ SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 @listening()
 def sample(
-    graph: FactorGraph,
+    prepared: PreparedGraph,
     kernel: Kernel,
     schedule: Schedule,
     *,
@@ -45,12 +43,11 @@ def sample(
     threads: int | None = None,
     kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
-    prepared: Conditionals | None = None,
     watchers: Iterable[Watcher] = (),
     spent: float = 0.0,
     after: float = 0.0,
 ) -> Run:
-    """Sample a graph with a kernel; the same seed gives the same samples on any machine.
+    """Sample a prepared graph with a kernel; the same seed gives the same samples on any machine.
 
     `spent` seconds went into finding the kernel and count as the run's own, as does finding
     starts; `after` seconds are needed when it is over; compiling does not count. A timed run
@@ -60,18 +57,18 @@ def sample(
 
     >>> import orbitmc as om
     >>> model = om.ising_grid(3, 3, 0.3, 0.1)
-    >>> run = om.sample(model.graph, om.kernels.gibbs(model), om.Schedule(samples=20), seed=1)
+    >>> graph = om.kernels.prepare(model.graph)
+    >>> run = om.sample(graph, om.kernels.gibbs(), om.Schedule(samples=20), seed=1)
     >>> run.recorded, run.chains
     (20, 256)
     """
     if packs < 1:
         raise InputError(f"a run has at least one pack, not {packs}")
-    seconds = schedule.seconds
+    graph, seconds = prepared.graph, schedule.seconds
     with Stopwatch() as preparing:
         run = Run(
-            graph=graph,
+            prepared=prepared,
             kernel=kernel,
-            prepared=prepared if prepared is not None else prepare(graph),
             schedule=schedule,
             seed=seed,
             lanes=lanes,
@@ -84,7 +81,7 @@ def sample(
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
         add_packs(run, packs if seconds is None else _at_once(run, threads))
-        warm_up(graph, kernel, run.prepared, run.packs[0], samples=0, spacing=0)  # compiles
+        warm_up(prepared, kernel, run.packs[0], samples=0, spacing=0)  # compiles
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after
     run.preparing = run.seconds = spent + preparing.seconds
@@ -117,15 +114,8 @@ def glimpse(run: Run, *, samples: int = 4) -> Run:
     """
     seen = replace(run, packs=tuple(copied(pack) for pack in run.packs))
     for pack in seen.packs:
-        advance(
-            run.graph,
-            run.kernel,
-            run.prepared,
-            pack,
-            recorded=run.recorded,
-            samples=samples,
-            spacing=run.spacing,
-        )
+        recorded, spacing = run.recorded, run.spacing
+        advance(run.prepared, run.kernel, pack, recorded=recorded, samples=samples, spacing=spacing)
     seen.recorded += samples
     return seen
 
@@ -170,13 +160,8 @@ def _round(run: Run, pool: ThreadPoolExecutor, clock: Clock) -> None:
         else partial(advance, recorded=run.recorded, samples=samples, spacing=run.spacing)
     )
     begun = clock()
-    _wait(
-        run,
-        [
-            _submitted(pool, partial(work, run.graph, run.kernel, run.prepared, pack))
-            for pack in run.packs
-        ],
-    )
+    todo = (partial(work, run.prepared, run.kernel, pack) for pack in run.packs)
+    _wait(run, [_submitted(pool, one) for one in todo])
     clock.learn(run, steps, samples, clock() - begun)
     run.warm_up_steps += steps
     run.recorded += samples

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.combine.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Propose
 from orbitmc.tuning.panel import Panel
@@ -27,27 +26,23 @@ class Arm:
     """Families of jumps on a base chain, running from given states.
 
     `step` is how long a step of the base chain alone takes; the last family is the one on trial.
-    With `trades` lanes trade parts on the cold rungs of a tempered chain.
     """
 
     def __init__(
         self,
         model: Model,
-        prepared: Conditionals,
+        prepared: PreparedGraph,
         jumps: dict[str, Kernel],
         betas: Sequence[float],
         values: Bytes | None = None,
         step: float = 0.0,
-        trades: bool = False,
     ) -> None:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
-        self.trades = trades
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
-        kernel = base_chain(model.graph, prepared, betas, trades)
+        kernel = base_chain(prepared, betas)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
-        together = trades or any(FAMILIES[name].columns for name in jumps)
-        self.track = Track(model.graph, kernel, values, COLUMNS if together else None)
+        self.track = Track(prepared, kernel, values)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
     def find_cost(self, seconds: float) -> None:
@@ -83,13 +78,12 @@ class Arm:
     @property
     def recipe(self) -> Recipe:
         period = self.period if self.families else 1
-        return Recipe(self.families, period, self.betas, self.trades)
+        return Recipe(self.families, period, self.betas)
 
     @property
     def words(self) -> str:
         parts = [FAMILIES[name].words for name in self.families]
-        tempered = "the chain is tempered" + (", chains trade parts" if self.trades else "")
-        return "; ".join([*parts, *([tempered] if self.betas else [])])
+        return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
 
 
 def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:

@@ -53,23 +53,18 @@ def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     return np.concatenate([values[panel.watched], panel.signs @ last, weight[None, :]])
 
 
-def effective_samples(seen: Sequence[Floats], columns: int | None = None) -> Floats:
+def effective_samples(seen: Sequence[Floats]) -> Floats:
     """Effective samples of each statistic in all lanes together; constant ones are left out.
 
-    `seen` holds the statistics at equidistant times. Lanes are independent unless there are
-    `columns`: then only lanes with different numbers modulo that are, and their means are
-    looked at. An independent part gives at least one sample; states that follow their opposites
-    may be worth more than independent ones.
+    `seen` holds the statistics at equidistant times. A lane gives at least one sample; states that
+    follow their opposites may be worth more than independent ones.
     """
     series = np.array(seen)
-    times, statistics, lanes = series.shape
+    times, _, lanes = series.shape
     from_mean = series - series.mean(axis=(0, 2), keepdims=True)
     spread = (from_mean**2).mean(axis=(0, 2))
     moving = spread > 1e-12 * (1.0 + np.abs(series).max(axis=(0, 2)) ** 2)
-    parts = from_mean.reshape(times, statistics, -1, columns or lanes).mean(axis=2)[:, moving]
-    own = (parts**2).mean(axis=(0, 2))
-    found = spread[moving] / own * times * parts.shape[2] / _memory(parts)
-    return np.asarray(np.maximum(found, parts.shape[2]))
+    return np.asarray(np.maximum(times * lanes / _memory(from_mean[:, moving]), lanes))
 
 
 def _memory(from_mean: Floats) -> Floats:

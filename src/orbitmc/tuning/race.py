@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.compiling import Stopwatch, WorkClock
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
-from orbitmc.tuning.families.families import CONTENDERS, FAMILIES
+from orbitmc.tuning.families.families import CONTENDERS
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.sizes import chosen_size
 from orbitmc.tuning.panel import panel
-from orbitmc.tuning.recipe import TEMPERING, TRADES, Recipe
+from orbitmc.tuning.recipe import TEMPERING, Recipe
 from orbitmc.tuning.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
@@ -27,7 +27,6 @@ LARGE_SHARE = 0.5  # tried after a sure win
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
 SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share
-CLEARLY_TRADED = 1.5  # a win, for trades between tempered chains: only columns are compared
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
@@ -68,7 +67,7 @@ class Choice:
     seconds: float = 0.0
 
 
-def race(model: Model, prepared: Conditionals, *, seconds: float) -> Choice:
+def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch, WorkClock() as clock:
         found = _Race(model, prepared, seconds, clock).run()
@@ -86,7 +85,7 @@ class _Race:
     def __init__(
         self,
         model: Model,
-        prepared: Conditionals,
+        prepared: PreparedGraph,
         seconds: float,
         clock: Callable[[], float],
     ) -> None:
@@ -150,10 +149,10 @@ class _Race:
                 if self.seen.memory <= LOST:
                     return keeper
                 second = None
-            elif gain >= self._least(family) and (second is None or gain > second[0]):
+            elif gain >= self._least() and (second is None or gain > second[0]):
                 second = gain, arm
         if second is not None:
-            self._adopted(second[1], self._least(FAMILIES[second[1].families[-1]]))
+            self._adopted(second[1], self._least())
         return keeper
 
     def _arm(self, name: str, family: Family) -> Arm | None:
@@ -221,23 +220,14 @@ class _Race:
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
         arm.hold(before.period)
-        if self._outdone(arm, TEMPERING, WIN) and self.seen.memory > LOST:
-            arm = Arm(self.model, self.prepared, before.jumps, betas, values, trades=True)
-            arm.hold(before.period)
-            self._outdone(arm, TRADES, CLEARLY_TRADED)
-
-    def _outdone(self, arm: Arm, name: str, wanted: float) -> bool:
-        """Whether the standing chain loses against another one in a long lap; then that stands."""
         longer = max(self.lap, min(TEMPERED * self.lap, TEMPERED_SHARE * self._left()))
         seen = arm.trial(self.watched, longer)
         gain = seen.rate / self.standing.trial(self.watched, longer).rate
-        self.prices.append(TrialResult(name, gain, None, "no clear gain"))
-        if gain < wanted:
-            return False
-        self.gain *= gain
-        self.standing, self.seen = arm, seen
-        self._judge(name, verdict="chosen")
-        return True
+        verdict = "chosen" if gain >= WIN else "no clear gain"
+        self.prices.append(TrialResult(TEMPERING, gain, None, verdict))
+        if gain >= WIN:
+            self.gain *= gain
+            self.standing, self.seen = arm, seen
 
     def _ladder(self) -> tuple[float, ...] | None:
         """Rungs for a tempered chain, found in a share of the time that is left, if any is."""
@@ -246,7 +236,7 @@ class _Race:
         sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / price))
         if sweeps * price > left:
             return None
-        return choose_ladder(graph, self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
+        return choose_ladder(self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
@@ -260,7 +250,6 @@ class _Race:
             return Choice(keeper.recipe, about, tuple(self.prices))
         return Choice(Recipe(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))
 
-    def _least(self, family: Family) -> float:
+    def _least(self) -> float:
         """The gain that counts as a win; small ones are noise where few states are independent."""
-        clouded = family.columns is not None or self.seen.fresh < CLOUDED
-        return CLEAR_WIN if clouded else WIN
+        return CLEAR_WIN if self.seen.fresh < CLOUDED else WIN

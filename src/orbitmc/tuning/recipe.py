@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import mixture
 from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.kernels.combine.trading_tempering import trading_tempering
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.text import suggestion
 from orbitmc.run.ladder import MOST_RUNGS
 from orbitmc.tuning.families.families import FAMILIES
 
-GIBBS, TEMPERING, TRADES = "gibbs", "tempering", "tempering with trades"
-BASES = (GIBBS, TEMPERING, TRADES)
+GIBBS, TEMPERING = "gibbs", "tempering"
+BASES = (GIBBS, TEMPERING)
 FIELDS = ("base", "families", "period", "betas")
 LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 
@@ -29,18 +27,16 @@ LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 class Recipe:
     """A base chain, and families of jumps, one of them after every `period` of its steps.
 
-    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`; then lanes
-    may trade parts on the cold rungs.
+    No families mean the base chain alone. It is Gibbs, tempered if there are `betas`.
     """
 
     families: tuple[str, ...] = ()
     period: int = 1
     betas: tuple[float, ...] = ()
-    trades: bool = False
 
     @property
     def base(self) -> str:
-        return (TRADES if self.trades else TEMPERING) if self.betas else GIBBS
+        return TEMPERING if self.betas else GIBBS
 
     @property
     def alpha(self) -> float:
@@ -58,21 +54,16 @@ class Recipe:
         found = {"base": self.base, "families": list(self.families), "period": self.period}
         return {**found, "betas": list(self.betas)} if self.betas else found
 
-    def kernel(self, model: Model, prepared: Conditionals) -> Kernel:
+    def kernel(self, model: Model, prepared: PreparedGraph) -> Kernel:
         """Build the kernel; the same recipe and model give the same kernel."""
-        base = base_chain(model.graph, prepared, self.betas, self.trades)
+        base = base_chain(prepared, self.betas)
         jumps = [_jump(name, model, prepared) for name in self.families]
         return alternation(base, combined(jumps), period=self.period) if jumps else base
 
 
-def base_chain(
-    graph: FactorGraph, prepared: Conditionals, betas: Sequence[float], trades: bool = False
-) -> Kernel:
-    """Gibbs, tempered if there are betas, with trades between lanes or without."""
-    if not betas:
-        return SystematicScan(prepared)
-    tempered = tempering(graph, prepared, betas)
-    return trading_tempering(tempered) if trades else tempered
+def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
+    """Gibbs, tempered if there are betas."""
+    return tempering(prepared, betas) if betas else SystematicScan()
 
 
 def combined(jumps: Sequence[Kernel]) -> Kernel:
@@ -93,7 +84,7 @@ def recipe_from(record: object) -> Recipe:
     base = record.get("base", GIBBS)
     if not isinstance(base, str) or base not in BASES:
         raise InputError(f"moves have no base {_shown(base, BASES)}")
-    return Recipe(_families(record), _period(record), _betas(record, base), base == TRADES)
+    return Recipe(_families(record), _period(record), _betas(record, base))
 
 
 def _families(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -137,7 +128,7 @@ def _shown(found: object, known: Iterable[str] = ()) -> str:
     return shown + (suggestion(found, known) if isinstance(found, str) else "")
 
 
-def _jump(name: str, model: Model, prepared: Conditionals) -> Kernel:
+def _jump(name: str, model: Model, prepared: PreparedGraph) -> Kernel:
     found = FAMILIES[name].build(model, prepared)
     if found is None:
         raise InputError(f"the moves {name!r} make no sense for this model")

@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass, replace
 
-from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import heed
@@ -41,21 +41,17 @@ class Trial:
 
 
 class Track:
-    """A kernel on its way through the warm-up: states of one pack, and how long a step takes.
-
-    Where lanes trade parts of their states, only `columns` of them are independent.
-    """
+    """A kernel on its way through the warm-up: states of one pack, and how long a step takes."""
 
     def __init__(
         self,
-        graph: FactorGraph,
+        prepared: PreparedGraph,
         kernel: Kernel,
         values: Bytes | None = None,
-        columns: int | None = None,
     ) -> None:
-        self.graph, self.kernel, self.columns = graph, kernel, columns
-        self.sample = SWEEPS_PER_SAMPLE * graph.variables
-        self.pack = _pack(graph, kernel, values)
+        self.prepared, self.kernel = prepared, kernel
+        self.sample = SWEEPS_PER_SAMPLE * prepared.graph.variables
+        self.pack = _pack(prepared, kernel, values)
         self._take(0)  # compiles
 
     def seconds_per_step(self, seconds: float) -> float:
@@ -75,11 +71,11 @@ class Track:
         for number in range(SNAPSHOTS):
             self._take(spacing)
             if number >= SETTLING * SNAPSHOTS:
-                seen.append(statistics_of(watched, self.graph, self.pack.values))
-        found = worth(effective_samples(seen, self.columns))
+                seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
+        found = worth(effective_samples(seen))
         return Trial(
             rate=found / (len(seen) * spacing * step),
-            spacing=spacing / max(1, self.graph.variables),
+            spacing=spacing / max(1, self.prepared.graph.variables),
             fresh=found / (len(seen) * self.pack.values.shape[1]),
             per_step=step,
         )
@@ -108,16 +104,16 @@ class Track:
     def _take(self, count: int) -> float:
         heed()
         begun = time.thread_time()  # what others do on this machine does not count
-        walk(self.graph, self.kernel, self.pack, count)
+        walk(self.prepared, self.kernel, self.pack, count)
         return time.thread_time() - begun
 
 
-def _pack(graph: FactorGraph, kernel: Kernel, values: Bytes | None) -> Pack:
+def _pack(prepared: PreparedGraph, kernel: Kernel, values: Bytes | None) -> Pack:
     """A pack that goes on from given states; without them it looks for starts of its own."""
-    lanes = lanes_for(graph)
+    lanes = lanes_for(prepared.graph)
     if values is None:
-        return start_pack(graph, kernel, seed=SEED, number=0, lanes=lanes)
-    pack = empty_pack(graph, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
+        return start_pack(prepared, kernel, seed=SEED, number=0, lanes=lanes)
+    pack = empty_pack(prepared, kernel, lanes=lanes)
     pack.values[...] = values
     return replace(pack, rng=generator(SEED, 0, lanes))
 

@@ -3,14 +3,25 @@
 import numpy as np
 
 from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
 from orbitmc.machine.compiling import compiled, shared
 
 
 @compiled
 def fill_limits(
-    graph, path, neighbour_start, neighbour, coupling, ladder, role, start, limit, most_values
-):
+    graph: FactorGraph,
+    path: Bytes,
+    neighbour_start: Indices,
+    neighbour: Indices,
+    coupling: Floats,
+    ladder: Floats,
+    role: Indices,
+    start: Indices,
+    limit: Floats,
+    most_values: Index,
+) -> None:
     """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
     values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
     log_weights = np.zeros(most_values)
@@ -31,7 +42,16 @@ def fill_limits(
 
 
 @shared
-def _fill_counts(first, last, coupling, low, step, role, start, limit):
+def _fill_counts(
+    first: Index,
+    last: Index,
+    coupling: Floats,
+    low: float,
+    step: float,
+    role: Indices,
+    start: Index,
+    limit: Floats,
+) -> None:
     for edge in range(first, last):
         role[edge] = coupling[edge] < 0.0
     for count in range(MOST_COUNTED + 1):
@@ -39,7 +59,9 @@ def _fill_counts(first, last, coupling, low, step, role, start, limit):
 
 
 @compiled
-def fill_ladder(path, neighbour_start, coupling, bias, ladder):
+def fill_ladder(
+    path: Bytes, neighbour_start: Indices, coupling: Floats, bias: Floats, ladder: Floats
+) -> None:
     """Log-odds of COUNT variables when no neighbour agrees, and what each that agrees adds."""
     for variable in range(len(path)):
         if path[variable] == COUNT:
@@ -50,7 +72,16 @@ def fill_ladder(path, neighbour_start, coupling, bias, ladder):
 
 
 @shared
-def _fill_table(graph, variable, others, values, log_weights, path, start, limit):
+def _fill_table(
+    graph: FactorGraph,
+    variable: Index,
+    others: Indices,
+    values: Indices,
+    log_weights: Floats,
+    path: Bytes,
+    start: Indices,
+    limit: Floats,
+) -> None:
     """Walk through the joint values of the neighbours, last one fastest."""
     size = np.int64(graph.cardinality[variable])
     place = np.int64(start[variable])
@@ -72,7 +103,9 @@ def _fill_table(graph, variable, others, values, log_weights, path, start, limit
 
 
 @shared
-def _weigh(graph, variable, values, log_weights, size):
+def _weigh(
+    graph: FactorGraph, variable: Index, values: Indices, log_weights: Floats, size: Index
+) -> None:
     """Replace `log_weights` by the probabilities of the values; all zero if none is possible."""
     best = -np.inf
     for value in range(size):
@@ -90,7 +123,7 @@ def _weigh(graph, variable, values, log_weights, size):
 
 
 @shared
-def _advance(graph, others, values):
+def _advance(graph: FactorGraph, others: Indices, values: Indices) -> bool:
     for place in range(len(others) - 1, -1, -1):
         other = others[place]
         values[other, 0] += 1

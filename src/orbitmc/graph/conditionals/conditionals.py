@@ -13,80 +13,18 @@ A limit is a probability times 2^32. `unrounded` conditionals hold the probabili
 they exist for proofs.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.conditional_tables import fill_ladder, fill_limits
 from orbitmc.graph.conditionals.curves import curves
-from orbitmc.graph.conditionals.local_fields import (
-    bits_of_neighbours,
-    count_agreeing,
-    local_field,
-    places_of_limits,
-)
-from orbitmc.graph.conditionals.local_weights import local_log_weights
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_fields, fill_sextets
-from orbitmc.graph.conditionals.paths import BITS, COUNT, FIELD, TABLE, classify
+from orbitmc.graph.conditionals.paths import classify
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.machine.arrays import Bytes, Floats, Indices, lengths, sealed, starts
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import (
-    choose_by_log_weights,
-    choose_by_table,
-    cumulate_weights,
-    flip_by_eight_limits,
-    flip_by_field,
-    flip_by_table,
-    lanes_of,
-    width_of,
-)
-from orbitmc.machine.lanes.vectors import add_by_eight, logistic
+from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
-
-
-class Conditionals(NamedTuple):
-    """How to draw each variable: its way, its neighbours, and their limits or couplings.
-
-    `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
-    that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
-    other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
-    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT
-    neighbour counts when it is 0, or the stride of a TABLE neighbour. `start` is where a
-    variable's limits begin. `sextet` sums the couplings of six neighbours at a time, by the
-    patterns of the first and the last three. `curve` has the numbers of `curves` for pairwise
-    variables that are not affine.
-    """
-
-    path: Bytes
-    affine: Bytes
-    pairwise: Bytes
-    neighbour_start: Indices
-    neighbour: Indices
-    role: Indices
-    coupling: NDArray[Any]
-    bias: NDArray[Any]
-    ladder: NDArray[Any]
-    start: Indices
-    limit: NDArray[Any]
-    sextet_start: Indices
-    sextet: NDArray[np.float32]
-    curve_start: Indices
-    curve: NDArray[Any]
-
-
-class Scratch(NamedTuple):
-    """Arrays that one conditional overwrites, one entry per lane."""
-
-    pattern: Bytes
-    place: NDArray[np.uint32]
-    field: NDArray[Any]
-    bend: NDArray[Any]
-    log_weights: Floats
-    width: tuple[int, ...]
 
 
 def conditionals(graph: FactorGraph) -> Conditionals:
@@ -129,27 +67,6 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     )
 
 
-def fields_in_double(graph: FactorGraph, prepared: Conditionals) -> tuple[Floats, Floats]:
-    """Couplings and biases of the affine variables before rounding, aligned with `prepared`."""
-    coupling, bias = np.zeros(len(prepared.neighbour)), np.zeros(graph.variables)
-    fill_fields(
-        graph, prepared.affine, prepared.neighbour_start, prepared.neighbour, coupling, bias
-    )
-    return sealed(coupling), sealed(bias)
-
-
-def scratch(graph: FactorGraph, lanes: int, number: type = np.float32) -> Scratch:
-    most = int(graph.cardinality.max(initial=1))
-    return Scratch(
-        pattern=np.zeros(lanes, dtype=np.uint8),
-        place=np.zeros(lanes, dtype=np.uint32),
-        field=np.zeros(lanes, dtype=number),
-        bend=np.zeros(lanes, dtype=number),
-        log_weights=np.zeros((most, lanes)),
-        width=width_of(lanes),
-    )
-
-
 def _rounded(exact: Conditionals) -> Conditionals:
     return exact._replace(
         coupling=sealed(exact.coupling.astype(np.float32)),
@@ -164,86 +81,3 @@ def rounded_limits(chances: Floats) -> Indices:
     """Probabilities times 2^32, even as the numbers that they are compared with."""
     even = 2.0 * np.rint(chances * 2.0**31)
     return np.minimum(even, LARGEST_LIMIT).astype(np.uint32)
-
-
-@shared
-def draw(graph, conditionals, scratch, values, variable, rng):
-    """Give one variable a new value in every lane, drawn from its conditional distribution."""
-    path = conditionals.path[variable]
-    if path == COUNT:
-        count_agreeing(conditionals, scratch, values, variable)
-        flip_by_eight_limits(
-            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
-        )
-    elif path == BITS:
-        bits_of_neighbours(conditionals, scratch, values, variable)
-        flip_by_table(
-            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
-        )
-    elif path == TABLE:
-        size = np.int64(graph.cardinality[variable])
-        places_of_limits(conditionals, scratch, values, variable)
-        choose_by_table(rng, conditionals.limit, scratch.place, size, values, variable)
-    elif path == FIELD:
-        local_field(conditionals, scratch, values, variable)
-        flip_by_field(rng, scratch.field, values, variable)
-    else:
-        size = np.int64(graph.cardinality[variable])
-        local_log_weights(graph, scratch, values, variable)
-        choose_by_log_weights(rng, scratch.log_weights, size, values, variable)
-
-
-@shared
-def has_limits(conditionals, variable):
-    """Whether `add_limits` serves this variable."""
-    return conditionals.path[variable] <= BITS
-
-
-@shared
-def add_limits(conditionals, scratch, values, variable, sums, place):
-    """Add the chances of value 1 to the eight flat `sums` from `place` on, lane modulo eight."""
-    start = conditionals.start[variable]
-    if conditionals.path[variable] == COUNT:
-        count_agreeing(conditionals, scratch, values, variable)
-        add_by_eight(conditionals.limit, start, scratch.pattern, sums, place, scratch.width)
-    else:
-        bits_of_neighbours(conditionals, scratch, values, variable)
-        for lane in range(lanes_of(scratch)):
-            limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.pattern[lane])]
-            sums[place + np.uint64(lane % 8)] += np.float64(limit) / LARGEST_LIMIT
-
-
-@shared
-def cumulative_probabilities(graph, conditionals, scratch, values, variable):
-    """Fill `scratch.log_weights[value, lane]` with the chance of each value but the last, or less.
-
-    Of a binary variable only row 0 is filled, with the chance of value 0.
-    """
-    path = conditionals.path[variable]
-    start = np.uint64(conditionals.start[variable])
-    chances = scratch.log_weights
-    if path <= BITS:
-        if path == COUNT:
-            count_agreeing(conditionals, scratch, values, variable)
-        else:
-            bits_of_neighbours(conditionals, scratch, values, variable)
-        for lane in range(lanes_of(scratch)):
-            limit = conditionals.limit[start + np.uint64(scratch.pattern[lane])]
-            chances[0, lane] = 1.0 - np.float64(limit) / LARGEST_LIMIT
-    elif path == TABLE:
-        places_of_limits(conditionals, scratch, values, variable)
-        for value in range(np.int64(graph.cardinality[variable]) - 1):
-            for lane in range(lanes_of(scratch)):
-                limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
-                chances[value, lane] = np.float64(limit) / LARGEST_LIMIT
-    elif path == FIELD:
-        local_field(conditionals, scratch, values, variable)
-        for lane in range(lanes_of(scratch)):
-            chances[0, lane] = np.float64(logistic(-scratch.field[lane]))
-    else:
-        size = np.int64(graph.cardinality[variable])
-        local_log_weights(graph, scratch, values, variable)
-        cumulate_weights(chances, size, lanes_of(scratch))
-        for value in range(size - 1):
-            for lane in range(lanes_of(scratch)):
-                chances[value, lane] /= chances[size - 1, lane]

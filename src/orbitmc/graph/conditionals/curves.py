@@ -8,8 +8,9 @@ to the slope, and likewise to the bend: three values always lie on a parabola.
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Indices, lengths, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, lengths, starts
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.lanes.random import lanes_of
 
@@ -30,7 +31,14 @@ def curves(
 
 
 @compiled
-def _fill_curves(graph, curved, neighbour_start, neighbour, start, numbers):
+def _fill_curves(
+    graph: FactorGraph,
+    curved: NDArray[np.bool_],
+    neighbour_start: Indices,
+    neighbour: Indices,
+    start: Indices,
+    numbers: Floats,
+) -> None:
     slot = np.zeros(len(graph.cardinality), dtype=np.int64)
     for variable in range(len(curved)):
         if not curved[variable]:
@@ -53,12 +61,20 @@ def _fill_curves(graph, curved, neighbour_start, neighbour, start, numbers):
 
 
 @shared
-def _add_pair(graph, factor, mine, other, numbers, own, there):
+def _add_pair(
+    graph: FactorGraph,
+    factor: Index,
+    mine: Index,
+    other: Index,
+    numbers: Floats,
+    own: Index,
+    there: Index,
+) -> None:
     """Put a parabola through the slopes, and one through the bends, at the neighbour's values."""
     values = np.int64(graph.cardinality[graph.scope[other]])
     stride = np.int64(graph.stride[other])
     slope_0, bend_0 = _curve(graph, factor, mine, 0)
-    slope_1, bend_1 = _curve(graph, factor, mine, stride * min(1, values - 1))
+    slope_1, bend_1 = _curve(graph, factor, mine, stride * np.int64(values > 1))
     slope_2, bend_2 = _curve(graph, factor, mine, stride * (values - 1))
     numbers[own] += slope_1
     numbers[own + 1] += bend_1
@@ -69,17 +85,17 @@ def _add_pair(graph, factor, mine, other, numbers, own, there):
 
 
 @shared
-def _curve(graph, factor, place, shift):
+def _curve(graph: FactorGraph, factor: Index, place: Index, shift: Index) -> tuple[float, float]:
     """Slope and bend of one variable of a factor, `shift` entries into its table."""
     first = np.int64(graph.table_start[graph.table_of[factor]]) + shift
     values = np.int64(graph.cardinality[graph.scope[place]])
     stride, table = np.int64(graph.stride[place]), graph.table
-    middle, last = first + stride * min(1, values - 1), first + stride * (values - 1)
-    return _parabola(table[first], table[middle], table[last], values)
+    middle, last = first + stride * np.int64(values > 1), first + stride * (values - 1)
+    return _parabola(float(table[first]), table[middle], table[last], values)
 
 
 @shared
-def _parabola(low, middle, high, values):
+def _parabola(low: float, middle: float, high: float, values: Index) -> tuple[float, float]:
     """Slope and bend through up to three numbers, at -1, 0 and 1; without a third, a line."""
     if values < 3:
         return middle - low, 0.0
@@ -87,7 +103,9 @@ def _parabola(low, middle, high, values):
 
 
 @shared
-def local_curve(conditionals, scratch, values, variable):
+def local_curve(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+) -> None:
     """Slope and bend of a variable that has a curve, per lane, into `field` and `bend`."""
     field, bend, numbers = scratch.field, scratch.bend, conditionals.curve
     place = np.uint64(conditionals.curve_start[variable])

@@ -5,15 +5,19 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET
 from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import INNER, shared
 from orbitmc.machine.lanes.random import lanes_of
 from orbitmc.machine.lanes.vectors import HAS_AVX2, add_sextet
 
 
 @shared
-def count_agreeing(conditionals, scratch, values, variable):
+def count_agreeing(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+) -> None:
     """How many neighbours agree with their sign, per lane."""
     pattern = scratch.pattern
     for lane in range(lanes_of(scratch)):
@@ -28,7 +32,9 @@ def count_agreeing(conditionals, scratch, values, variable):
 
 
 @shared
-def bits_of_neighbours(conditionals, scratch, values, variable):
+def bits_of_neighbours(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+) -> None:
     """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
     pattern = scratch.pattern
     for lane in range(lanes_of(scratch)):
@@ -42,7 +48,9 @@ def bits_of_neighbours(conditionals, scratch, values, variable):
 
 
 @shared
-def places_of_limits(conditionals, scratch, values, variable):
+def places_of_limits(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+) -> None:
     """Where the limits for the neighbours' joint value begin, per lane."""
     place = scratch.place
     for lane in range(lanes_of(scratch)):
@@ -57,7 +65,9 @@ def places_of_limits(conditionals, scratch, values, variable):
 
 
 @shared
-def local_field(conditionals, scratch, values, variable):
+def local_field(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+) -> None:
     """Log-odds of value 1 of an affine variable, per lane."""
     if conditionals.path[variable] == COUNT:
         count_agreeing(conditionals, scratch, values, variable)
@@ -67,7 +77,7 @@ def local_field(conditionals, scratch, values, variable):
 
 
 @shared
-def counted_field(conditionals, variable):
+def counted_field(conditionals: Conditionals, variable: Index) -> Any:
     """The neighbours of a COUNT variable, the least log-odds, and what one that agrees adds."""
     first = np.uint64(conditionals.neighbour_start[variable])
     last = np.uint64(conditionals.neighbour_start[variable + 1])
@@ -76,23 +86,25 @@ def counted_field(conditionals, variable):
 
 
 @shared
-def _field_by_count(conditionals, scratch, variable):
+def _field_by_count(conditionals: Conditionals, scratch: Scratch, variable: Index) -> None:
     """Every neighbour that agrees with its sign adds the same."""
     _, low, step = counted_field(conditionals, variable)
     for lane in range(lanes_of(scratch)):
         scratch.field[lane] = low + step * scratch.pattern[lane]
 
 
-def _field(conditionals: Any, scratch: Any, values: Any, variable: int) -> None:
+def _field(conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index) -> None:
     """Sum the couplings of all neighbours that are 1."""
     _add_couplings(conditionals, scratch, values, variable, 0)
 
 
-@overload(_field, strict=False, jit_options=INNER)
+@overload(_field, strict=False, jit_options=INNER)  # type: ignore[untyped-decorator]
 def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any) -> Any:
     """Sum the couplings of six neighbours at a time where there is a vector permutation."""
 
-    def by_sextets(conditionals, scratch, values, variable):
+    def by_sextets(
+        conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+    ) -> None:
         sextets = (
             conditionals.sextet_start[variable + 1] - conditionals.sextet_start[variable]
         ) // np.uint32(2 * TRIPLET)
@@ -121,14 +133,18 @@ def _compiled_field(conditionals: Any, scratch: Any, values: Any, variable: Any)
         for lane in range(lanes_of(scratch)):
             scratch.field[lane] = np.float32(total[0, lane] + np.float64(scratch.field[lane]))
 
-    def one_by_one(conditionals, scratch, values, variable):
+    def one_by_one(
+        conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
+    ) -> None:
         _add_couplings(conditionals, scratch, values, variable, 0)
 
     return by_sextets if HAS_AVX2 else one_by_one
 
 
 @shared
-def _add_couplings(conditionals, scratch, values, variable, skipped):
+def _add_couplings(
+    conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index, skipped: Index
+) -> None:
     """Sum bias and couplings, but for the first neighbours."""
     field, coupling = scratch.field, conditionals.coupling
     bias = conditionals.bias[variable]

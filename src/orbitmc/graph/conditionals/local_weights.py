@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lanes_of
 
 
 @shared
-def local_log_weights(graph, scratch, values, variable):
+def local_log_weights(graph: FactorGraph, scratch: Scratch, values: Bytes, variable: Index) -> None:
     """Log-weight of each value given the others, per lane, from the factors around it."""
     log_weights = scratch.log_weights
     size = np.int64(graph.cardinality[variable])
@@ -25,7 +28,7 @@ def local_log_weights(graph, scratch, values, variable):
 
 
 @shared
-def _is_finite_pair(graph, factor):
+def _is_finite_pair(graph: FactorGraph, factor: Index) -> bool:
     """Whether a table is about two binary variables and has no zeros."""
     first = graph.scope_start[factor]
     start = np.uint64(graph.table_start[graph.table_of[factor]])
@@ -36,11 +39,13 @@ def _is_finite_pair(graph, factor):
     least = graph.table[start]
     for entry in range(1, 4):
         least = min(least, graph.table[start + np.uint64(entry)])
-    return least > -np.inf
+    return bool(least > -np.inf)
 
 
 @shared
-def _add_pair(graph, scratch, values, variable, factor):
+def _add_pair(
+    graph: FactorGraph, scratch: Scratch, values: Bytes, variable: Index, factor: Index
+) -> None:
     """Do what `_add_table` does for two binary variables: a line through both values of the other.
 
     It needs no look-up for each lane.
@@ -59,7 +64,9 @@ def _add_pair(graph, scratch, values, variable, factor):
 
 
 @shared
-def _add_table(graph, scratch, values, variable, factor, size):
+def _add_table(
+    graph: FactorGraph, scratch: Scratch, values: Bytes, variable: Index, factor: Index, size: Index
+) -> None:
     place, log_weights = scratch.place, scratch.log_weights
     start = graph.table_start[graph.table_of[factor]]
     for lane in range(lanes_of(scratch)):
@@ -80,7 +87,9 @@ def _add_table(graph, scratch, values, variable, factor, size):
 
 
 @shared
-def _add_clause(graph, scratch, values, variable, factor, size):
+def _add_clause(
+    graph: FactorGraph, scratch: Scratch, values: Bytes, variable: Index, factor: Index, size: Index
+) -> None:
     by_others, log_weights = scratch.pattern, scratch.log_weights
     start = graph.table_start[graph.table_of[factor]]
     unsatisfied, satisfied = graph.table[start], graph.table[start + np.uint32(1)]

@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
 from orbitmc.machine.compiling import compiled, shared
 
 TRIPLET = 8  # patterns of three neighbours
 
 
 @shared
-def pair_coupling(graph, variable, factor):
+def pair_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tuple[float, float]:
     """Bias and coupling that a unary or pairwise factor adds to the log-odds of value 1."""
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
@@ -24,7 +26,7 @@ def pair_coupling(graph, variable, factor):
 
 
 @shared
-def _clause_coupling(graph, variable, factor):
+def _clause_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tuple[float, float]:
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
     gain = graph.table[start + 1] - graph.table[start]
@@ -39,7 +41,14 @@ def _clause_coupling(graph, variable, factor):
 
 
 @compiled
-def fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias):
+def fill_fields(
+    graph: FactorGraph,
+    affine: Bytes,
+    neighbour_start: Indices,
+    neighbour: Indices,
+    coupling: Floats,
+    bias: Floats,
+) -> None:
     """Couplings and biases of affine variables."""
     slot = np.zeros(len(graph.cardinality), dtype=np.int64)
     for variable in range(len(graph.cardinality)):
@@ -57,7 +66,7 @@ def fill_fields(graph, affine, neighbour_start, neighbour, coupling, bias):
 
 
 @compiled
-def fill_sextets(neighbour_start, coupling, start, sums):
+def fill_sextets(neighbour_start: Indices, coupling: Floats, start: Indices, sums: Floats) -> None:
     """Sums of the couplings of three neighbours for every pattern of their bits, six at a time."""
     for variable in range(len(start) - 1):
         edge = np.int64(neighbour_start[variable])

@@ -4,7 +4,7 @@ import numpy as np
 
 from orbitmc.graph.conditionals.pair_couplings import pair_coupling
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Indices, starts
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, starts
 from orbitmc.machine.compiling import compiled, shared
 
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
@@ -34,7 +34,7 @@ def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Bytes, Indices, Indices,
 
 
 @compiled
-def _count_neighbours(graph):
+def _count_neighbours(graph: FactorGraph) -> Numbers:
     counts = np.zeros(len(graph.cardinality), dtype=np.int64)
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     list_ = np.zeros(len(graph.cardinality), dtype=np.uint32)
@@ -44,9 +44,9 @@ def _count_neighbours(graph):
 
 
 @shared
-def _neighbours(graph, variable, seen, found):
+def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, found: Indices) -> Index:
     """List the variables that share a factor with this one; none if they are too many to use."""
-    reached, widest = 0, 0
+    reached, widest = np.int64(0), np.int64(0)
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         arity = np.int64(graph.scope_start[factor + 1]) - np.int64(graph.scope_start[factor])
@@ -67,7 +67,15 @@ def _neighbours(graph, variable, seen, found):
 
 
 @compiled
-def _classify(graph, neighbour_start, neighbour, path, affine, pairwise, room):
+def _classify(
+    graph: FactorGraph,
+    neighbour_start: Indices,
+    neighbour: Indices,
+    path: Bytes,
+    affine: Bytes,
+    pairwise: Bytes,
+    room: Numbers,
+) -> None:
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
     found = np.zeros(len(graph.cardinality), dtype=np.uint32)
     for variable in range(len(graph.cardinality)):
@@ -80,7 +88,9 @@ def _classify(graph, neighbour_start, neighbour, path, affine, pairwise, room):
 
 
 @shared
-def _path(graph, variable, neighbours, affine):
+def _path(
+    graph: FactorGraph, variable: Index, neighbours: Indices, affine: Index
+) -> tuple[int, Index]:
     """The fastest path that is exact for this variable, and how many limits it needs."""
     count = len(neighbours)
     size = np.int64(graph.cardinality[variable])
@@ -104,7 +114,7 @@ def _path(graph, variable, neighbours, affine):
 
 
 @shared
-def _lonely(graph, variable):
+def _lonely(graph: FactorGraph, variable: Index) -> bool:
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
         if graph.scope_start[factor + 1] - graph.scope_start[factor] != 1:
@@ -113,7 +123,7 @@ def _lonely(graph, variable):
 
 
 @shared
-def _is_affine(graph, variable, neighbours):
+def _is_affine(graph: FactorGraph, variable: Index, neighbours: Indices) -> bool:
     """Whether the log-odds are finite, a sum over neighbours, and exact enough in float32."""
     if graph.cardinality[variable] != 2:
         return False
@@ -128,7 +138,7 @@ def _is_affine(graph, variable, neighbours):
 
 
 @shared
-def _is_finite_pair(graph, factor):
+def _is_finite_pair(graph: FactorGraph, factor: Index) -> bool:
     """Whether a factor has at most two variables, and no zeros."""
     if graph.scope_start[factor + 1] - graph.scope_start[factor] > 2:
         return False
@@ -140,7 +150,7 @@ def _is_finite_pair(graph, factor):
 
 
 @shared
-def _is_pairwise(graph, variable):
+def _is_pairwise(graph: FactorGraph, variable: Index) -> bool:
     """Whether all factors are finite tables of one or two variables with few values."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = graph.incident[edge]
@@ -153,7 +163,7 @@ def _is_pairwise(graph, variable):
 
 
 @shared
-def _curve_error(graph, variable):
+def _curve_error(graph: FactorGraph, variable: Index) -> float:
     """Expected rounding error of a sum of float32 parabolas."""
     largest, count = 0.0, 0.0
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
@@ -163,11 +173,11 @@ def _curve_error(graph, variable):
             low, high = min(low, graph.table[place]), max(high, graph.table[place])
         largest += high - low
         count += 1.0
-    return 0.5 * largest * np.sqrt(count) * 2.0**-24
+    return float(0.5 * largest * np.sqrt(count) * 2.0**-24)
 
 
 @shared
-def _is_balanced(graph, variable, neighbours):
+def _is_balanced(graph: FactorGraph, variable: Index, neighbours: Indices) -> bool:
     """Whether all couplings have one absolute value, so that counting signs is enough."""
     size = -1.0
     for other in neighbours:
@@ -184,7 +194,7 @@ def _is_balanced(graph, variable, neighbours):
 
 
 @shared
-def _reads(graph, factor, variable):
+def _reads(graph: FactorGraph, factor: Index, variable: Index) -> bool:
     for place in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         if graph.scope[place] == variable:
             return True
@@ -192,7 +202,7 @@ def _reads(graph, factor, variable):
 
 
 @shared
-def _field_error(graph, variable):
+def _field_error(graph: FactorGraph, variable: Index) -> float:
     """Expected rounding error of the sum: float32 for up to 48 neighbours, then float64."""
     field, couplings, count = 0.0, 0.0, 3.0
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
@@ -202,4 +212,4 @@ def _field_error(graph, variable):
         count += 1.0
     together = min(count, 6.0 * SEXTETS_TOGETHER)
     largest = abs(field) + couplings * together / count
-    return largest * np.sqrt(together / 3.0) * 2.0**-24 / 3.0
+    return float(largest * np.sqrt(together / 3.0) * 2.0**-24 / 3.0)

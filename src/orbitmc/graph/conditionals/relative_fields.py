@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_sextets
 from orbitmc.graph.conditionals.paths import FIELD
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.machine.arrays import Floats, lengths, sealed, starts
 
 Numbers = NDArray[np.int64]
@@ -42,25 +42,22 @@ class Sets(NamedTuple):
         return np.diff(self.start)
 
 
-def relative_fields(
-    graph: FactorGraph, prepared: Conditionals, set_of: Numbers, block_of: Numbers
-) -> Conditionals:
+def relative_fields(prepared: PreparedGraph, set_of: Numbers, block_of: Numbers) -> Conditionals:
     """Conditionals whose fields are right up to a number that is the same in a whole set.
 
     They serve steps that permute values within sets, and nothing else. `set_of` numbers the set
     of each variable (negative: none); variables of equal `block_of` may change in the same step,
     and a set lies in one block.
     """
-    sets = _sets(np.where(prepared.affine != 0, set_of, -1))
-    coupling, _ = fields_in_double(graph, prepared)
-    owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
-    known = Entries(owner, prepared.neighbour.astype(np.int64), coupling)
+    graph, usual = prepared
+    sets = _sets(np.where(usual.affine != 0, set_of, -1))
+    coupling, _ = fields_in_double(prepared)
+    owner = np.repeat(np.arange(graph.variables), lengths(usual.neighbour_start))
+    known = Entries(owner, usual.neighbour.astype(np.int64), coupling)
     shifts = [_from_outside(known, sets, block_of), _within(known, sets)]
     found = _sum([known, *shifts], graph.variables)
-    shorter = _shorter(known, found, sets, prepared.path == FIELD)
-    if not shorter.any():
-        return prepared
-    return _with_couplings(prepared, found, shorter)
+    shorter = _shorter(known, found, sets, usual.path == FIELD)
+    return _with_couplings(usual, found, shorter) if shorter.any() else usual
 
 
 def _shorter(
@@ -153,23 +150,23 @@ def _sum(parts: list[Entries], variables: int) -> Entries:
 
 
 def _with_couplings(
-    prepared: Conditionals, found: Entries, changed: NDArray[np.bool_]
+    usual: Conditionals, found: Entries, changed: NDArray[np.bool_]
 ) -> Conditionals:
     """Fields of some variables from other couplings, summed one by one; limits are left behind."""
-    owner = np.repeat(np.arange(len(changed)), lengths(prepared.neighbour_start))
+    owner = np.repeat(np.arange(len(changed)), lengths(usual.neighbour_start))
     kept, new = np.flatnonzero(~changed[owner]), np.flatnonzero(changed[found.owner])
     owners = np.concatenate([owner[kept], found.owner[new]])
     order = np.argsort(owners, kind="stable")
-    neighbour = np.concatenate([prepared.neighbour[kept], found.neighbour[new].astype(np.uint32)])
-    role = np.concatenate([prepared.role[kept], np.zeros(len(new), dtype=np.uint32)])
-    rounded = found.coupling[new].astype(prepared.coupling.dtype)
-    coupling = np.concatenate([prepared.coupling[kept], rounded])[order]
+    neighbour = np.concatenate([usual.neighbour[kept], found.neighbour[new].astype(np.uint32)])
+    role = np.concatenate([usual.role[kept], np.zeros(len(new), dtype=np.uint32)])
+    rounded = found.coupling[new].astype(usual.coupling.dtype)
+    coupling = np.concatenate([usual.coupling[kept], rounded])[order]
     start = starts(np.bincount(owners, minlength=len(changed)))
-    sextet_start = starts(np.where(prepared.affine, lengths(start) // 6 * 2 * TRIPLET, 0))
+    sextet_start = starts(np.where(usual.affine, lengths(start) // 6 * 2 * TRIPLET, 0))
     sextet = np.zeros(int(sextet_start[-1]))
     fill_sextets(start, coupling.astype(np.float64), sextet_start, sextet)
-    return prepared._replace(
-        path=sealed(np.where(changed, FIELD, prepared.path).astype(np.uint8)),
+    return usual._replace(
+        path=sealed(np.where(changed, FIELD, usual.path).astype(np.uint8)),
         neighbour_start=start,
         neighbour=sealed(neighbour[order]),
         role=sealed(role[order]),

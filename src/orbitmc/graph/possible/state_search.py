@@ -13,6 +13,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.sat import solved
 from orbitmc.graph.possible.support import (
     Domains,
+    Search,
     all_values,
     enqueue,
     hard_factors,
@@ -24,7 +25,7 @@ from orbitmc.graph.possible.support import (
     search_memory,
 )
 from orbitmc.graph.possible.walk_sat import mend
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.machine.compiling import compiled, shared
 
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
@@ -142,7 +143,16 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
 
 
 @compiled
-def _find(graph, domains, search, order, preference, smallest_first, limit, found):
+def _find(
+    graph: FactorGraph,
+    domains: Domains,
+    search: Search,
+    order: Numbers,
+    preference: Floats,
+    smallest_first: bool,
+    limit: int,
+    found: Bytes,
+) -> Index:
     """Depth-first search for a possible state, undoing through the trail."""
     chosen = np.full(len(order), -1, dtype=np.int64)
     tried = np.zeros(len(order), dtype=np.int64)
@@ -168,7 +178,7 @@ def _find(graph, domains, search, order, preference, smallest_first, limit, foun
                     search.ends[2] -= 1
                     domains.allowed[search.trail[search.ends[2]]] = True
                 remove(graph, chosen[depth], tried[depth], domains, search)
-                possible = remaining(domains, chosen[depth]) > 0
+                possible = bool(remaining(domains, chosen[depth]) > 0)
             if not possible:
                 return NONE
             if backtracks > limit:
@@ -176,30 +186,30 @@ def _find(graph, domains, search, order, preference, smallest_first, limit, foun
 
 
 @shared
-def _next_variable(order, domains, smallest_first):
+def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> Index:
     best, size = np.int64(-1), np.int64(2**62)
     for variable in order:
-        count = remaining(domains, variable)
+        count = np.int64(remaining(domains, variable))
         if count > 1 and count < size:
-            best, size = variable, count
+            best, size = np.int64(variable), count
             if not smallest_first:
                 return best
     return best
 
 
 @compiled
-def _set_preferred_once(domains, preference, order, found):
+def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
     _set_preferred(domains, preference, order, found)
 
 
 @shared
-def _set_preferred(domains, preference, order, found):
+def _set_preferred(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
     for variable in order:
         found[variable] = _preferred(domains, variable, preference)
 
 
 @shared
-def _preferred(domains, variable, preference):
+def _preferred(domains: Domains, variable: Index, preference: Floats) -> Index:
     best, liking = np.int64(0), -1.0
     first = np.int64(domains.value_start[variable])
     for place in range(first, np.int64(domains.value_start[variable + 1])):

@@ -4,14 +4,14 @@ Only zeros matter here (log-potentials of minus infinity): a value is pruned whe
 supports it with no remaining values of its other variables.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Index, Indices, lengths, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
 
 
@@ -77,7 +77,7 @@ def search_memory(graph: FactorGraph, domains: Domains) -> Search:
 
 
 @shared
-def enqueue(search, factor):
+def enqueue(search: Search, factor: Index) -> None:
     if search.hard[factor] and not search.queued[factor]:
         search.queued[factor] = True
         search.queue[search.ends[1]] = factor
@@ -85,12 +85,12 @@ def enqueue(search, factor):
 
 
 @compiled
-def propagate_once(graph, domains, search):
+def propagate_once(graph: FactorGraph, domains: Domains, search: Search) -> bool:
     return propagate(graph, domains, search)
 
 
 @shared
-def propagate(graph, domains, search):
+def propagate(graph: FactorGraph, domains: Domains, search: Search) -> bool:
     """Prune until nothing changes; false if a domain has become empty."""
     possible = True
     while search.ends[0] != search.ends[1]:
@@ -106,7 +106,9 @@ def propagate(graph, domains, search):
 
 
 @shared
-def remove(graph, variable, value, domains, search):
+def remove(
+    graph: FactorGraph, variable: Index, value: Index, domains: Domains, search: Search
+) -> None:
     """Take a value away, remember it on the trail, and wake the factors around the variable."""
     place = np.int64(domains.value_start[variable]) + value
     domains.allowed[place] = False
@@ -117,7 +119,7 @@ def remove(graph, variable, value, domains, search):
 
 
 @shared
-def remaining(domains, variable):
+def remaining(domains: Domains, variable: Index) -> Index:
     count = 0
     for place in range(domains.value_start[variable], domains.value_start[variable + 1]):
         count += domains.allowed[place]
@@ -125,12 +127,12 @@ def remaining(domains, variable):
 
 
 @shared
-def _revise_table(graph, factor, domains, search):
+def _revise_table(graph: FactorGraph, factor: Index, domains: Domains, search: Search) -> bool:
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     for edge in range(first, last):
         variable = graph.scope[edge]
-        for place in range(domains.value_start[variable], domains.value_start[variable + 1]):
-            search.supported[place] = False
+        for spot in range(domains.value_start[variable], domains.value_start[variable + 1]):
+            search.supported[spot] = False
     number = graph.table_of[factor]
     start = np.int64(graph.table_start[number])
     for entry in range(np.int64(graph.table_start[number + 1]) - start):
@@ -149,14 +151,14 @@ def _revise_table(graph, factor, domains, search):
 
 
 @shared
-def _place(graph, edge, entry, domains):
+def _place(graph: FactorGraph, edge: Index, entry: Index, domains: Domains) -> Index:
     variable = graph.scope[edge]
     value = (entry // np.int64(graph.stride[edge])) % np.int64(graph.cardinality[variable])
     return np.int64(domains.value_start[variable]) + value
 
 
 @shared
-def _is_allowed(graph, first, last, entry, domains):
+def _is_allowed(graph: FactorGraph, first: Any, last: Any, entry: Index, domains: Domains) -> bool:
     allowed = True
     for edge in range(first, last):
         allowed = allowed and domains.allowed[_place(graph, edge, entry, domains)]
@@ -164,7 +166,7 @@ def _is_allowed(graph, first, last, entry, domains):
 
 
 @shared
-def _revise_clause(graph, factor, domains, search):
+def _revise_clause(graph: FactorGraph, factor: Index, domains: Domains, search: Search) -> bool:
     start = graph.table_start[graph.table_of[factor]]
     if graph.table[start] > -np.inf:
         return _forbid_clause(graph, factor, domains, search)
@@ -187,7 +189,7 @@ def _revise_clause(graph, factor, domains, search):
 
 
 @shared
-def _forbid_clause(graph, factor, domains, search):
+def _forbid_clause(graph: FactorGraph, factor: Index, domains: Domains, search: Search) -> bool:
     """A clause that must stay unsatisfied rules out every satisfying value."""
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = graph.scope[edge]

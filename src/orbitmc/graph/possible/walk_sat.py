@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes
+from orbitmc.graph.possible.support import Domains
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.lanes.random import LANE_UNIT, bernoulli, generator, integer
 
@@ -43,8 +44,8 @@ def mend(
 
 
 @compiled
-def _mend(graph, domains, mending, rng, flips):
-    broken = 0
+def _mend(graph: FactorGraph, domains: Domains, mending: Mending, rng: Any, flips: Index) -> bool:
+    broken: Index = 0
     for factor in range(len(graph.table_of)):
         broken = _relist(graph, mending, factor, broken)
     for _ in range(flips):
@@ -59,7 +60,7 @@ def _mend(graph, domains, mending, rng, flips):
 
 
 @shared
-def _relist(graph, mending, factor, broken):
+def _relist(graph: FactorGraph, mending: Mending, factor: Index, broken: Index) -> Index:
     """List a factor if the state breaks it, otherwise take it from the list."""
     place = mending.place[factor]
     if not _is_broken(graph, mending, factor):
@@ -75,7 +76,7 @@ def _relist(graph, mending, factor, broken):
 
 
 @shared
-def _is_broken(graph, mending, factor):
+def _is_broken(graph: FactorGraph, mending: Mending, factor: Index) -> bool:
     if not mending.hard[factor]:
         return False
     entry = np.int64(graph.table_start[graph.table_of[factor]])
@@ -86,11 +87,13 @@ def _is_broken(graph, mending, factor):
             entry += np.int64(graph.stride[edge]) * value
         elif value == graph.satisfying[edge]:
             satisfied = True
-    return graph.table[entry + np.int64(satisfied)] == -np.inf
+    return bool(graph.table[entry + np.int64(satisfied)] == -np.inf)
 
 
 @shared
-def _choose(graph, domains, mending, factor, rng):
+def _choose(
+    graph: FactorGraph, domains: Domains, mending: Mending, factor: Index, rng: Any
+) -> tuple[Index, Index]:
     """Which variable of a broken factor to change, and to which value.
 
     The change that breaks fewest others, or any if every change breaks some and the coin says so.
@@ -105,16 +108,16 @@ def _choose(graph, domains, mending, factor, rng):
                 breaks = _breaks(graph, mending, variable, value)
                 seen += 1
                 if integer(rng, seen) == 0:
-                    some, some_value = variable, value
+                    some, some_value = variable, np.int64(value)
                 if breaks < fewest:
-                    best, best_value, fewest = variable, value, breaks
+                    best, best_value, fewest = variable, np.int64(value), breaks
     if fewest > 0 and bernoulli(rng, NOISE):
         return some, some_value
     return best, best_value
 
 
 @shared
-def _breaks(graph, mending, variable, value):
+def _breaks(graph: FactorGraph, mending: Mending, variable: Index, value: Index) -> np.int64:
     """How many factors that hold would be broken by a change."""
     before, count = mending.state[variable], np.int64(0)
     mending.state[variable] = value

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
-from orbitmc.machine.arrays import Bytes, Floats, lengths
+from orbitmc.machine.arrays import Bytes, Floats, Numbers, lengths
 from orbitmc.machine.compiling import compiled
 
 
@@ -22,7 +22,9 @@ def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.
 
 
 @compiled
-def _add_by_part(graph, factors, part, values, result):
+def _add_by_part(
+    graph: FactorGraph, factors: Numbers, part: Numbers, values: Bytes, result: Floats
+) -> None:
     for place, factor in enumerate(factors):
         for lane in range(values.shape[1]):
             result[part[place], lane] += log_potential(graph, factor, values, lane)

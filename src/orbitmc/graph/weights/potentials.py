@@ -3,16 +3,18 @@
 `values[variable, lane]` holds the states of a pack; `total[lane]` receives the sums.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
 from orbitmc.machine.compiling import compiled, shared
 
 
 @shared
-def log_potential(graph, factor, values, lane):
+def log_potential(graph: FactorGraph, factor: Index, values: NDArray[Any], lane: Index) -> float:
     """Log-potential of one factor in one lane."""
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     start = graph.table_start[graph.table_of[factor]]
@@ -21,15 +23,15 @@ def log_potential(graph, factor, values, lane):
         for edge in range(first, last):
             value = np.uint64(values[graph.scope[edge], lane])
             place += np.uint64(graph.stride[edge]) * value
-        return graph.table[place]
+        return float(graph.table[place])
     for edge in range(first, last):
         if values[graph.scope[edge], lane] == graph.satisfying[edge]:
-            return graph.table[start + np.uint32(1)]
-    return graph.table[start]
+            return float(graph.table[start + np.uint32(1)])
+    return float(graph.table[start])
 
 
 @compiled
-def _add_log_potentials(graph, factors, values, total):
+def _add_log_potentials(graph: FactorGraph, factors: Indices, values: Bytes, total: Floats) -> None:
     for factor in factors:
         for lane in range(values.shape[1]):
             total[lane] += log_potential(graph, factor, values, lane)
@@ -49,7 +51,9 @@ def partial_log_weight(graph: FactorGraph, factors: NDArray[np.uint32], values: 
 
 
 @shared
-def log_weight_change(graph, factors, values, proposed, change):
+def log_weight_change(
+    graph: FactorGraph, factors: Indices, values: Bytes, proposed: Bytes, change: Floats
+) -> None:
     """Fill `change[lane]` with how the given factors' log-potentials change.
 
     The states in `values` must be possible; an impossible proposal gets minus infinity, and no
@@ -66,7 +70,9 @@ def log_weight_change(graph, factors, values, proposed, change):
 
 
 @compiled
-def _change(graph, factors, values, proposed, change):
+def _change(
+    graph: FactorGraph, factors: Indices, values: Bytes, proposed: Bytes, change: Floats
+) -> None:
     log_weight_change(graph, factors, values, proposed, change)
 
 

@@ -1,15 +1,15 @@
 """Gibbs: give one variable a new value, drawn given all the others."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, draw, scratch
-from orbitmc.graph.conditionals.conditionals import conditionals as prepare
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.model import Model
+from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import integer
 
@@ -24,44 +24,56 @@ class GibbsMemory(NamedTuple):
 class RandomScan(NamedTuple):
     """Update a variable chosen uniformly at random, as in the paper; reversible."""
 
-    conditionals: Conditionals
-
     @property
     def outcomes(self) -> tuple[str, ...]:
         return ("updates",)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> GibbsMemory:
-        return _memory(self.conditionals, graph, lanes)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return _memory(prepared, lanes)
 
 
 class SystematicScan(NamedTuple):
     """Update the variables in turn; not reversible, but mixes about twice as fast per update."""
 
-    conditionals: Conditionals
-
     @property
     def outcomes(self) -> tuple[str, ...]:
         return ("updates",)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> GibbsMemory:
-        return _memory(self.conditionals, graph, lanes)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return _memory(prepared, lanes)
 
 
 @implementation(steps, RandomScan)
-def random_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def random_scan_steps(
+    prepared: PreparedGraph,
+    kernel: RandomScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    variables = len(values)
     for _ in range(count):
         variable = integer(rng, variables)
-        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        draw(prepared, memory.scratch, values, variable, rng)
     outcomes[0] += count
 
 
 @implementation(steps, SystematicScan)
-def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def systematic_scan_steps(
+    prepared: PreparedGraph,
+    kernel: SystematicScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    variables = len(values)
     variable = memory.turn[0]
     for _ in range(count):
-        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        draw(prepared, memory.scratch, values, variable, rng)
         variable += 1
         if variable == variables:
             variable = 0
@@ -69,17 +81,16 @@ def systematic_scan_steps(graph, kernel, memory, values, outcomes, rng, count):
     outcomes[0] += count
 
 
-def _memory(prepared: Conditionals, graph: FactorGraph, lanes: int) -> GibbsMemory:
-    number = prepared.bias.dtype.type
-    return GibbsMemory(scratch(graph, lanes, number), np.zeros(1, dtype=np.int64))
+def _memory(prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+    return GibbsMemory(scratch(prepared, lanes), np.zeros(1, dtype=np.int64))
 
 
-def gibbs(model: Model) -> SystematicScan:
-    """Gibbs on a model, variable after variable: the usual base chain.
+def gibbs() -> SystematicScan:
+    """Gibbs, variable after variable: the usual base chain.
 
     >>> import orbitmc as om
     >>> model = om.ising_grid(3, 3, 0.3, 0.1)
-    >>> om.marginals(model, kernel=om.kernels.gibbs(model), samples=20, seed=1).about.method
+    >>> om.marginals(model, kernel=om.kernels.gibbs(), samples=20, seed=1).about.method
     'SystematicScan'
     """
-    return SystematicScan(prepare(model.graph))
+    return SystematicScan()

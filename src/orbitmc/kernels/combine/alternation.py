@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 
 
@@ -38,23 +39,31 @@ class Alternation(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return (*self.base.outcomes, *self.jump.outcomes)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> AlternationMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> AlternationMemory:
         left = np.full(1, self.period, dtype=np.int64)
         return AlternationMemory(
-            self.base.memory(graph, lanes), self.jump.memory(graph, lanes), left
+            self.base.memory(prepared, lanes), self.jump.memory(prepared, lanes), left
         )
 
 
 @implementation(steps, Alternation)
-def alternation_steps(graph, kernel, memory, values, outcomes, rng, count):
+def alternation_steps(
+    prepared: PreparedGraph,
+    kernel: Alternation,
+    memory: AlternationMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     before, after = outcomes[: kernel.split], outcomes[kernel.split :]
     while count > 0:
         now = min(count, memory.left[0])
-        steps(graph, kernel.base, memory.base, values, before, rng, now)
+        steps(prepared, kernel.base, memory.base, values, before, rng, now)
         count -= now
         memory.left[0] -= now
         if memory.left[0] == 0:
-            steps(graph, kernel.jump, memory.jump, values, after, rng, 1)
+            steps(prepared, kernel.jump, memory.jump, values, after, rng, 1)
             memory.left[0] = kernel.period
 
 
@@ -63,8 +72,8 @@ def alternation(base: Kernel, jump: Kernel, *, period: int) -> Alternation:
 
     >>> import orbitmc as om
     >>> model = om.ising_grid(3, 3, 0.3)
-    >>> flips = om.kernels.flips(model.graph, om.kernels.conditionals(model.graph))
-    >>> mixed = om.kernels.alternation(om.kernels.gibbs(model), flips, period=9)
+    >>> flips = om.kernels.flips(om.kernels.prepare(model.graph))
+    >>> mixed = om.kernels.alternation(om.kernels.gibbs(), flips, period=9)
     >>> om.marginals(model, kernel=mixed, samples=20, seed=1).about.method
     'Alternation'
     """

@@ -1,7 +1,6 @@
 """From a group to the orbital kernels that suit it."""
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.decomposition import (
     Chained,
     Exchangeable,
@@ -18,8 +17,7 @@ from orbitmc.kernels.kernel import Kernel
 
 
 def orbital_kernels(
-    graph: FactorGraph,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     group: PermutationGroup,
     *,
     symmetric: bool = False,
@@ -31,24 +29,22 @@ def orbital_kernels(
     """
     if group.is_trivial:
         return []
+    graph = prepared.graph
     require_group(graph, group)
     kernels: list[Kernel] = []
     factors = decompose(group)
     exchangeable = [factor for factor in factors if isinstance(factor, Exchangeable)]
     if exchangeable:
         blocks = blocks_of(exchangeable)
-        kernels.append(shuffle(graph, prepared, blocks, symmetric=symmetric))
+        kernels.append(shuffle(prepared, blocks, symmetric=symmetric))
     listed = [factor for factor in factors if isinstance(factor, Listed)]
     if listed:
         every = [element for factor in listed for element in elements(factor.table)]
         whole = permutation_group(group.degree, every, cardinality=graph.cardinality)
-        kernels.append(orbital(graph, prepared, whole, symmetric=symmetric))
+        kernels.append(orbital(graph, whole, symmetric=symmetric))
     for factor in factors:
         if isinstance(factor, Chained):
-            chained = drawn_orbital(
-                graph, prepared, factor.chain, factor.group, symmetric=symmetric
-            )
-            kernels.append(chained)
+            kernels.append(drawn_orbital(graph, factor.chain, factor.group, symmetric=symmetric))
         elif not isinstance(factor, Exchangeable | Listed):
-            kernels.append(replaced_orbital(graph, prepared, factor.group, symmetric=symmetric))
+            kernels.append(replaced_orbital(graph, factor.group, symmetric=symmetric))
     return kernels

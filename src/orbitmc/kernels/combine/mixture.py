@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import bernoulli
 
@@ -36,19 +37,29 @@ class Mixture(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return (*self.first.outcomes, *self.second.outcomes)
 
-    def memory(self, graph: FactorGraph, lanes: int) -> MixtureMemory:
-        return MixtureMemory(self.first.memory(graph, lanes), self.second.memory(graph, lanes))
+    def memory(self, prepared: PreparedGraph, lanes: int) -> MixtureMemory:
+        return MixtureMemory(
+            self.first.memory(prepared, lanes), self.second.memory(prepared, lanes)
+        )
 
 
 @implementation(steps, Mixture)
-def mixture_steps(graph, kernel, memory, values, outcomes, rng, count):
+def mixture_steps(
+    prepared: PreparedGraph,
+    kernel: Mixture,
+    memory: MixtureMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         if bernoulli(rng, kernel.weight):
             before = outcomes[: kernel.split]
-            steps(graph, kernel.first, memory.first, values, before, rng, 1)
+            steps(prepared, kernel.first, memory.first, values, before, rng, 1)
         else:
             after = outcomes[kernel.split :]
-            steps(graph, kernel.second, memory.second, values, after, rng, 1)
+            steps(prepared, kernel.second, memory.second, values, after, rng, 1)
 
 
 def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:
@@ -57,7 +68,7 @@ def mixture(first: Kernel, second: Kernel, *, weight: float) -> Mixture:
     >>> import orbitmc as om
     >>> model = om.ising_grid(2, 2, 0.3)
     >>> slices = om.kernels.mc_sat(model.graph)
-    >>> om.kernels.mixture(om.kernels.gibbs(model), slices, weight=0.9).outcomes[:3]
+    >>> om.kernels.mixture(om.kernels.gibbs(), slices, weight=0.9).outcomes[:3]
     ('updates', 'updates', 'slices')
     """
     if not 0 < weight < 1:
@@ -80,9 +91,9 @@ def lifted(
     >>> import orbitmc as om
     >>> model = om.ising_grid(3, 3, 0.3)
     >>> group = om.symmetry.automorphisms(model.graph).group
-    >>> base, prepared = om.kernels.gibbs(model), om.kernels.conditionals(model.graph)
-    >>> jumps = om.kernels.orbital_kernels(model.graph, prepared, group, symmetric=True)
-    >>> mixed = om.kernels.lifted(base, jumps, alpha=0.8)
+    >>> prepared = om.kernels.prepare(model.graph)
+    >>> jumps = om.kernels.orbital_kernels(prepared, group, symmetric=True)
+    >>> mixed = om.kernels.lifted(om.kernels.gibbs(), jumps, alpha=0.8)
     >>> om.marginals(model, kernel=mixed, samples=20, seed=1).about.outcomes["proposals"] > 0
     True
     """

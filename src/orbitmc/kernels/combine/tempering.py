@@ -7,26 +7,20 @@ to the pack's memory, and only the true copy is recorded.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import (
-    Conditionals,
-    Scratch,
-    draw,
-    scratch,
-    unrounded_conditionals,
-)
-from orbitmc.graph.conditionals.conditionals import conditionals as rounded_conditionals
+from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.copies import copies
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, prepare_alike
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
-from orbitmc.machine.arrays import Bytes, Floats, floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers, floats
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 
@@ -55,9 +49,7 @@ class Tempering(NamedTuple):
     Rung 0 is the model itself, with beta 1. `hotter` are the other copies side by side.
     """
 
-    conditionals: Conditionals
-    hotter: FactorGraph
-    hotter_conditionals: Conditionals
+    hotter: PreparedGraph
     betas: Floats
     affine: bool
 
@@ -67,10 +59,10 @@ class Tempering(NamedTuple):
         tried = (f"exchanges with rung {rung}" for rung in pairs)
         return ("updates", *tried, *(f"accepted with rung {rung}" for rung in pairs))
 
-    def memory(self, graph: FactorGraph, lanes: int) -> TemperingMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> TemperingMemory:
         return TemperingMemory(
-            scratch(graph, lanes, self.conditionals.bias.dtype.type),
-            np.zeros((self.hotter.variables, lanes), dtype=np.uint8),
+            scratch(prepared, lanes),
+            np.zeros((self.hotter.graph.variables, lanes), dtype=np.uint8),
             np.zeros((len(self.betas), lanes)),
             np.zeros(lanes),
             np.zeros(lanes, dtype=np.uint8),
@@ -79,25 +71,33 @@ class Tempering(NamedTuple):
 
 
 @implementation(steps, Tempering)
-def tempering_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables, rungs = len(graph.cardinality), len(kernel.betas)
+def tempering_steps(
+    prepared: PreparedGraph,
+    kernel: Tempering,
+    memory: TemperingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    variables, rungs = len(values), len(kernel.betas)
     if memory.turn[STARTED] == 0:
         _start(memory, values)
     for _ in range(count):
         variable = memory.turn[TURN]
-        draw(graph, kernel.conditionals, memory.scratch, values, variable, rng)
+        draw(prepared, memory.scratch, values, variable, rng)
         for copy in range(rungs - 1):
             place = copy * variables + variable
-            draw(kernel.hotter, kernel.hotter_conditionals, memory.scratch, memory.hot, place, rng)
+            draw(kernel.hotter, memory.scratch, memory.hot, place, rng)
         memory.turn[TURN] = variable + 1
         if variable + 1 == variables:
             memory.turn[TURN] = 0
-            _exchange_rungs(graph, kernel, memory, values, outcomes, rng)
+            _exchange_rungs(prepared, kernel, memory, values, outcomes, rng)
     outcomes[0] += count * rungs
 
 
 @shared
-def _start(memory, values):
+def _start(memory: TemperingMemory, values: Bytes) -> None:
     """Let every hot copy start where its lane does, which is possible in all of them."""
     for row in range(len(memory.hot)):
         for lane in range(lanes_of(memory.scratch)):
@@ -106,13 +106,20 @@ def _start(memory, values):
 
 
 @shared
-def _exchange_rungs(graph, kernel, memory, values, outcomes, rng):
+def _exchange_rungs(
+    prepared: PreparedGraph,
+    kernel: Tempering,
+    memory: TemperingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+) -> None:
     """Offer every second pair of neighbouring rungs to exchange their states."""
     variables, rungs = len(values), len(kernel.betas)
-    _weigh(graph, kernel, memory, values, 0)
+    _weigh(prepared, kernel, memory, values, 0)
     for copy in range(rungs - 1):
         states = memory.hot[copy * variables : (copy + 1) * variables]
-        _weigh(graph, kernel, memory, states, copy + 1)
+        _weigh(prepared, kernel, memory, states, copy + 1)
     for rung in range(memory.turn[PARITY], rungs - 1, 2):
         difference = kernel.betas[rung] - kernel.betas[rung + 1]
         for lane in range(lanes_of(memory.scratch)):
@@ -131,7 +138,7 @@ def _exchange_rungs(graph, kernel, memory, values, outcomes, rng):
 
 
 @shared
-def _exchange(memory, below, above):
+def _exchange(memory: TemperingMemory, below: Bytes, above: Bytes) -> None:
     for variable in range(len(below)):
         for lane in range(lanes_of(memory.scratch)):
             differing = (below[variable, lane] ^ above[variable, lane]) * memory.accepted[lane]
@@ -140,14 +147,17 @@ def _exchange(memory, below, above):
 
 
 @shared
-def _weigh(graph, kernel, memory, states, rung):
+def _weigh(
+    prepared: PreparedGraph, kernel: Tempering, memory: TemperingMemory, states: Bytes, rung: Index
+) -> None:
     """Log-weights of one copy's states in the true model, up to a constant."""
+    graph, conditionals = prepared.graph, prepared.conditionals
     for lane in range(lanes_of(memory.scratch)):
         memory.change[lane] = 0.0
     if kernel.affine:
         for variable in range(len(states)):
-            local_field(kernel.conditionals, memory.scratch, states, variable)
-            bias = kernel.conditionals.bias[variable]
+            local_field(conditionals, memory.scratch, states, variable)
+            bias = conditionals.bias[variable]
             for lane in range(lanes_of(memory.scratch)):
                 both = np.float64(bias + memory.scratch.field[lane])
                 memory.change[lane] += 0.5 * both * states[variable, lane]
@@ -158,13 +168,11 @@ def _weigh(graph, kernel, memory, states, rung):
         memory.log_weights[rung, lane] = memory.change[lane]
 
 
-def tempering(graph: FactorGraph, prepared: Conditionals, betas: Sequence[float]) -> Tempering:
+def tempering(prepared: PreparedGraph, betas: Sequence[float]) -> Tempering:
     """Temper a model at inverse temperatures that fall from 1 and stay above 0."""
     ladder = [float(beta) for beta in betas]
     falling = all(high > low for high, low in pairwise(ladder))
     if len(ladder) < 2 or ladder[0] != 1.0 or not falling or not ladder[-1] > 0.0:
         raise InputError(f"a ladder has two betas or more, falling from 1 to above 0, not {ladder}")
-    hotter = copies(graph, ladder[1:])
-    exact = prepared.limit.dtype == np.float64
-    prepare = unrounded_conditionals if exact else rounded_conditionals
-    return Tempering(prepared, hotter, prepare(hotter), floats(ladder), bool(prepared.affine.all()))
+    hotter = prepare_alike(prepared, copies(prepared.graph, ladder[1:]))
+    return Tempering(hotter, floats(ladder), bool(prepared.conditionals.affine.all()))

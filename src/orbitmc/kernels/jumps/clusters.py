@@ -6,16 +6,25 @@ from its two orientations by the fields of its members. Both are draws from cond
 joint distribution of spins and bonds whose marginal is the model.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double, rounded_limits
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, lengths, sealed
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    floats,
+    indices,
+    lengths,
+    sealed,
+)
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import flip_by_field, flip_by_table, lanes_of, width_of
 
@@ -57,20 +66,29 @@ class Clusters(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ClusterMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ClusterMemory:
+        variables = prepared.graph.variables
         return ClusterMemory(
             satisfied=np.zeros(lanes, dtype=np.uint8),
             odds=np.zeros(lanes),
             bond=np.zeros((len(self.first), lanes), dtype=np.uint8),
-            parent=np.zeros((lanes, graph.variables), dtype=np.uint32),
-            field=np.zeros((lanes, graph.variables)),
-            flipped=np.zeros((graph.variables, lanes), dtype=np.uint8),
+            parent=np.zeros((lanes, variables), dtype=np.uint32),
+            field=np.zeros((lanes, variables)),
+            flipped=np.zeros((variables, lanes), dtype=np.uint8),
             width=width_of(lanes),
         )
 
 
 @implementation(steps, Clusters)
-def cluster_steps(graph, kernel, memory, values, outcomes, rng, count):
+def cluster_steps(
+    prepared: PreparedGraph,
+    kernel: Clusters,
+    memory: ClusterMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         for edge in range(len(kernel.first)):
             _lay_bonds(kernel, memory, values, rng, edge)
@@ -86,7 +104,9 @@ def cluster_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _lay_bonds(kernel, memory, values, rng, edge):
+def _lay_bonds(
+    kernel: Clusters, memory: ClusterMemory, values: Bytes, rng: Any, edge: Index
+) -> None:
     """Draw the bonds of one edge, in the lanes where it is satisfied."""
     first, second = np.uint64(kernel.first[edge]), np.uint64(kernel.second[edge])
     unequal = np.uint8(1) ^ kernel.equal[edge]
@@ -97,7 +117,7 @@ def _lay_bonds(kernel, memory, values, rng, edge):
 
 
 @shared
-def _join(kernel, memory, lane):
+def _join(kernel: Clusters, memory: ClusterMemory, lane: Index) -> None:
     """Join the clusters at the two ends of every bond of a lane."""
     parent = memory.parent[lane]
     for variable in range(len(parent)):
@@ -109,7 +129,7 @@ def _join(kernel, memory, lane):
 
 
 @shared
-def _root(parent, variable):
+def _root(parent: Indices, variable: Index) -> Index:
     """Follow parents to the root, halving the path on the way."""
     while parent[variable] != variable:
         parent[variable] = parent[parent[variable]]
@@ -118,7 +138,7 @@ def _root(parent, variable):
 
 
 @shared
-def _gather(kernel, memory, values, lane):
+def _gather(kernel: Clusters, memory: ClusterMemory, values: Bytes, lane: Index) -> None:
     """Let variables point at their roots, and add their fields there: the log-odds of flipping.
 
     A parent has a smaller number, so it points at its root already.
@@ -133,9 +153,9 @@ def _gather(kernel, memory, values, lane):
 
 
 @shared
-def _decide(memory, outcomes, rng, variable):
+def _decide(memory: ClusterMemory, outcomes: Numbers, rng: Any, variable: Index) -> None:
     """Draw the orientation of the clusters that a variable is the root of."""
-    roots = 0
+    roots = np.int64(0)
     for lane in range(lanes_of(memory)):
         roots += np.int64(memory.parent[lane, variable] == variable)
         memory.odds[lane] = memory.field[lane, variable]
@@ -148,23 +168,24 @@ def _decide(memory, outcomes, rng, variable):
         outcomes[FLIPPED] += is_root & (memory.flipped[variable, lane] != 0)
 
 
-def clusters(graph: FactorGraph, prepared: Conditionals) -> Clusters:
+def clusters(prepared: PreparedGraph) -> Clusters:
     """Flip clusters of a model of binary variables whose factors are finite and pairwise."""
-    for variable in np.flatnonzero(prepared.affine == 0):
+    graph, known = prepared
+    for variable in np.flatnonzero(known.affine == 0):
         raise InputError(
             f"cluster updates need binary variables and finite pairwise factors; "
             f"variable {variable} has others"
         )
-    coupling, bias = fields_in_double(graph, prepared)
-    owner = np.repeat(np.arange(graph.variables), lengths(prepared.neighbour_start))
+    coupling, bias = fields_in_double(prepared)
+    owner = np.repeat(np.arange(graph.variables), lengths(known.neighbour_start))
     field = bias + 0.5 * np.bincount(owner, weights=coupling, minlength=graph.variables)
-    once = (owner < prepared.neighbour) & (coupling != 0.0)
+    once = (owner < known.neighbour) & (coupling != 0.0)
     chance = -np.expm1(-0.5 * np.abs(coupling[once]))
     limit = np.stack([np.zeros_like(chance), chance], axis=1).ravel()
     return Clusters(
         indices(owner[once]),
-        indices(prepared.neighbour[once]),
+        indices(known.neighbour[once]),
         sealed((coupling[once] > 0.0).astype(np.uint8)),
-        sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
+        limits_alike(prepared, limit),
         floats(field),
     )

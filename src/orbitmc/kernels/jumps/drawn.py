@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.chains.stabilizer_chain import StabilizerChain, uniform_element
 from orbitmc.groups.elements.random_elements import (
     ProductReplacement,
@@ -29,7 +29,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Indices, sealed
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, sealed
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import lanes_of, toss
 
@@ -57,7 +57,6 @@ class DrawnOrbital(NamedTuple):
     `symmetric` as in `Orbital`.
     """
 
-    conditionals: Conditionals
     source: Any
     symmetric: bool
 
@@ -65,13 +64,13 @@ class DrawnOrbital(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ElementMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ElementMemory:
         pairs = self.source.pairs
         size = len(pairs.owner)
         bag = self.source if isinstance(self.source, Bag) else None
         empty = np.zeros((0, size), dtype=np.uint32)
         return ElementMemory(
-            proposal_memory(graph, self.conditionals, lanes, len(pairs.point)),
+            proposal_memory(prepared, lanes, len(pairs.point)),
             np.arange(size, dtype=np.uint32),
             np.arange(size, dtype=np.uint32),
             ProductReplacement(bag.forward.copy(), bag.backward.copy())
@@ -87,12 +86,12 @@ def draw_element(source: Any, memory: ElementMemory, rng: Any) -> None:
 
 
 @implementation(draw_element, StabilizerChain)
-def _draw_uniform(source, memory, rng):
+def _draw_uniform(source: Any, memory: ElementMemory, rng: Any) -> None:
     uniform_element(source, rng, memory.forward, memory.backward)
 
 
 @implementation(draw_element, Bag)
-def _draw_by_replacement(source, memory, rng):
+def _draw_by_replacement(source: Any, memory: ElementMemory, rng: Any) -> None:
     product_replacement_step(memory.product_replacement, rng)
     for pair in range(len(memory.forward)):
         memory.forward[pair] = memory.product_replacement.forward[0, pair]
@@ -100,7 +99,15 @@ def _draw_by_replacement(source, memory, rng):
 
 
 @implementation(steps, DrawnOrbital)
-def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+def drawn_orbital_steps(
+    prepared: PreparedGraph,
+    kernel: DrawnOrbital,
+    memory: ElementMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         draw_element(kernel.source, memory, rng)
         toss(rng, memory.proposal.coins)
@@ -108,11 +115,11 @@ def drawn_orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
-def _propose(pairs, memory, values):
+def _propose(pairs: Pairs, memory: ElementMemory, values: Bytes) -> Index:
     """Each moved point gets the value of its source, by the element where the coin is 0.
 
     Where it is 1, by the inverse, which moves the same points; gives how many move.
@@ -140,7 +147,7 @@ def _propose(pairs, memory, values):
 
 
 @shared
-def _keeps(pairs, row, k):
+def _keeps(pairs: Pairs, row: Indices, k: Index) -> bool:
     """Whether a point stays where it is, with all its values."""
     kept = True
     for pair in range(pairs.start[k], pairs.start[k + 1]):
@@ -150,7 +157,6 @@ def _keeps(pairs, row, k):
 
 def drawn_orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     chain: StabilizerChain,
     group: PermutationGroup,
     *,
@@ -158,12 +164,11 @@ def drawn_orbital(
 ) -> DrawnOrbital:
     """Jump by uniform elements of a group that has a stabilizer chain."""
     require_group(graph, group)
-    return DrawnOrbital(prepared, chain, symmetric)
+    return DrawnOrbital(chain, symmetric)
 
 
 def replaced_orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     group: PermutationGroup,
     *,
     symmetric: bool = False,
@@ -174,4 +179,4 @@ def replaced_orbital(
     require_group(graph, group)
     pairs = pairs_of(group)
     bag = product_replacement(group, pairs, slots=slots, burn=burn)
-    return DrawnOrbital(prepared, Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)
+    return DrawnOrbital(Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)

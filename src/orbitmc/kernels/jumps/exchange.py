@@ -6,14 +6,15 @@ state and are the same in all lanes; a coin in each lane says whether it or its 
 so that lanes stay uncorrelated given what they share.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -25,6 +26,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle_surely,
 )
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss, two_integers
 from orbitmc.machine.lanes.rows import choose_by_coins
@@ -50,6 +52,7 @@ class Shuffle(NamedTuple):
 
     Two rows make a swap; a few make a step whose size suits the acceptance. `symmetric` promises
     that every permutation leaves the model unchanged: then nothing is rejected (lifted MCMC).
+    `conditionals` lack what no permutation can change.
     """
 
     conditionals: Conditionals
@@ -61,10 +64,10 @@ class Shuffle(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ShuffleMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ShuffleMemory:
         most = self.blocks.largest
         return ShuffleMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
+            proposal_memory(prepared, lanes, most),
             np.arange(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
             np.zeros(most, dtype=np.int64),
@@ -73,8 +76,17 @@ class Shuffle(NamedTuple):
 
 
 @implementation(steps, Shuffle)
-def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
+def shuffle_steps(
+    prepared: PreparedGraph,
+    kernel: Shuffle,
+    memory: ShuffleMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     blocks = kernel.blocks
+    relative = PreparedGraph(prepared.graph, kernel.conditionals)
     for _ in range(count):
         block = random_block(blocks, rng)
         width = np.int64(blocks.width[block])
@@ -82,7 +94,7 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         rows = np.int64(blocks.start[block + 1]) - first
         if width > 1:
             rows //= width
-        chosen = rows if kernel.rows == ALL_ROWS else min(kernel.rows, rows)
+        chosen = rows if kernel.rows == ALL_ROWS else min(np.int64(kernel.rows), rows)
         if not _choose(memory, rows, chosen, rng):
             _order_rows(memory, rows, chosen)
             count_null(memory.proposal, outcomes)
@@ -95,17 +107,17 @@ def shuffle_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(relative, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
-def random_block(blocks, rng):
+def random_block(blocks: ExchangeBlocks, rng: Any) -> Index:
     """The block of a random member, so that members of small and large blocks move as often."""
     return np.int64(blocks.block_of[integer(rng, len(blocks.member))])
 
 
 @shared
-def _choose(memory, total, chosen, rng):
+def _choose(memory: ShuffleMemory, total: Index, chosen: Index, rng: Any) -> bool:
     """Put a uniform choice of rows in front, and draw their permutation; gives if any moves."""
     if chosen < total:
         for place in range(chosen):
@@ -120,14 +132,14 @@ def _choose(memory, total, chosen, rng):
 
 
 @shared
-def _extend(goals, place, other):
+def _extend(goals: Numbers, place: Index, other: Index) -> None:
     """Put one more into a uniform permutation (Fisher & Yates)."""
     goals[place] = goals[other]
     goals[other] = place
 
 
 @shared
-def _invert(goals, origins, chosen):
+def _invert(goals: Numbers, origins: Numbers, chosen: Index) -> bool:
     """Fill `origins` with the inverse permutation; gives whether any row moves."""
     moving = False
     for place in range(chosen):
@@ -137,7 +149,7 @@ def _invert(goals, origins, chosen):
 
 
 @shared
-def _order_rows(memory, total, chosen):
+def _order_rows(memory: ShuffleMemory, total: Index, chosen: Index) -> None:
     """Put the rows in order again."""
     if chosen < total:
         for place in range(chosen - 1, -1, -1):
@@ -145,12 +157,14 @@ def _order_rows(memory, total, chosen):
 
 
 @shared
-def _trade(rows, one, other):
+def _trade(rows: Numbers, one: Index, other: Index) -> None:
     rows[one], rows[other] = rows[other], rows[one]
 
 
 @shared
-def _propose(memory, member, first, width, chosen, values):
+def _propose(
+    memory: ShuffleMemory, member: Indices, first: Index, width: Index, chosen: Index, values: Bytes
+) -> None:
     """Row `rows[k]` is offered the values of the row that goes there, or where it goes itself."""
     proposal = memory.proposal
     for lane in range(lanes_of(proposal.scratch)):
@@ -170,18 +184,17 @@ def _propose(memory, member, first, width, chosen, values):
 
 
 def shuffle(
-    graph: FactorGraph,
-    prepared: Conditionals,
+    prepared: PreparedGraph,
     blocks: ExchangeBlocks,
     *,
     rows: int = ALL_ROWS,
     symmetric: bool = False,
 ) -> Shuffle:
     """Permute rows within blocks; any blocks of equal domains are safe."""
-    require_blocks(graph, blocks)
+    require_blocks(prepared.graph, blocks)
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")
-    relative = prepared if symmetric else relative_to_blocks(graph, prepared, blocks)
+    relative = prepared.conditionals if symmetric else relative_to_blocks(prepared, blocks)
     return Shuffle(relative, blocks, rows, symmetric)
 
 

@@ -5,18 +5,17 @@ proposal is symmetric for any sets: all variables, components, a gauge, sets tha
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals, fields_in_double
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, floats, indices, starts
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of, width_of
 
@@ -49,13 +48,21 @@ class Flips(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> FlipMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> FlipMemory:
         accepted = np.zeros(lanes, dtype=np.uint8)
         return FlipMemory(np.zeros(lanes), np.zeros(lanes), accepted, width_of(lanes))
 
 
 @implementation(steps, Flips)
-def flip_steps(graph, kernel, memory, values, outcomes, rng, count):
+def flip_steps(
+    prepared: PreparedGraph,
+    kernel: Flips,
+    memory: FlipMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         number = integer(rng, len(kernel.start) - 1)
         first, last = np.int64(kernel.start[number]), np.int64(kernel.start[number + 1])
@@ -68,7 +75,7 @@ def flip_steps(graph, kernel, memory, values, outcomes, rng, count):
             variable = np.uint64(kernel.member[place])
             for lane in range(lanes_of(memory)):
                 values[variable, lane] ^= memory.accepted[lane]
-        accepted = 0
+        accepted = np.int64(0)
         for lane in range(lanes_of(memory)):
             accepted += np.int64(memory.accepted[lane])
         outcomes[PROPOSALS] += lanes_of(memory)
@@ -77,7 +84,7 @@ def flip_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _add_change(kernel, memory, values, place):
+def _add_change(kernel: Flips, memory: FlipMemory, values: Bytes, place: Index) -> None:
     """Add what one member's flip changes, all of its set flipping with it."""
     first, last = kernel.outside_start[place], kernel.outside_start[place + 1]
     own = kernel.field[place]
@@ -98,14 +105,13 @@ def _add_change(kernel, memory, values, place):
         memory.change[lane] += rise * memory.field[lane]
 
 
-def flips(
-    graph: FactorGraph, prepared: Conditionals, sets: Sequence[ArrayLike] | None = None
-) -> Kernel:
+def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> Kernel:
     """Flip one of the sets of binary variables; unless there are sets, all binary variables.
 
     Sets that touch only finite pairwise factors cost one look at each member; others look at
     each factor around them that a flip may change.
     """
+    graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)
     chosen = [checked_set(graph, one) for one in ([binary] if sets is None else sets)]
     if not chosen:
@@ -113,15 +119,14 @@ def flips(
     members = np.concatenate(chosen)
     for variable in members[graph.cardinality[members] != 2]:
         raise InputError(f"only binary variables can be flipped; variable {variable} is not")
-    if not prepared.affine[members].all():
+    if not prepared.conditionals.affine[members].all():
         return relabelling(graph, chosen, [(0, 1)] * len(chosen))
-    return _affine_flips(graph, prepared, chosen)
+    return _affine_flips(prepared, chosen)
 
 
-def _affine_flips(
-    graph: FactorGraph, prepared: Conditionals, sets: list[NDArray[np.int64]]
-) -> Flips:
-    coupling, bias = fields_in_double(graph, prepared)
+def _affine_flips(prepared: PreparedGraph, sets: list[NDArray[np.int64]]) -> Flips:
+    graph, known = prepared
+    coupling, bias = fields_in_double(prepared)
     inside = np.zeros(graph.variables, dtype=np.bool_)
     field: list[float] = []
     counts: list[int] = []
@@ -129,9 +134,9 @@ def _affine_flips(
     for members in sets:
         inside[members] = True
         for variable in members:
-            first, last = prepared.neighbour_start[variable : variable + 2].astype(np.int64)
+            first, last = known.neighbour_start[variable : variable + 2].astype(np.int64)
             around = np.arange(first, last)
-            together = inside[prepared.neighbour[first:last]]
+            together = inside[known.neighbour[first:last]]
             field.append(bias[variable] + 0.5 * coupling[first:last][together].sum())
             edges.append(around[~together])
             counts.append(len(edges[-1]))
@@ -142,6 +147,6 @@ def _affine_flips(
         member=indices(np.concatenate(sets)),
         field=floats(field),
         outside_start=starts(np.array(counts)),
-        outside=indices(prepared.neighbour[boundary]),
+        outside=indices(known.neighbour[boundary]),
         coupling=floats(coupling[boundary]),
     )

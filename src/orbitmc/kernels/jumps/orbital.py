@@ -7,14 +7,14 @@ came from. The coins are not shared: given all that lanes share, each lane then 
 distribution, so lanes are uncorrelated and their spread is an honest error.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -24,7 +24,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, lengths, sealed
+from orbitmc.machine.arrays import Bytes, Index, Numbers, lengths, sealed
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss
 
@@ -43,7 +43,6 @@ class Orbital(NamedTuple):
     rejected and no potential is looked at (lifted MCMC).
     """
 
-    conditionals: Conditionals
     group: PermutationGroup
     inverse_map: Bytes
     symmetric: bool
@@ -52,16 +51,24 @@ class Orbital(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> OrbitalMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> OrbitalMemory:
         most = int(lengths(self.group.start).max(initial=0))
         return OrbitalMemory(
-            proposal_memory(graph, self.conditionals, lanes, most),
-            np.zeros(graph.variables, dtype=np.int64),
+            proposal_memory(prepared, lanes, most),
+            np.zeros(prepared.graph.variables, dtype=np.int64),
         )
 
 
 @implementation(steps, Orbital)
-def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
+def orbital_steps(
+    prepared: PreparedGraph,
+    kernel: Orbital,
+    memory: OrbitalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     group = kernel.group
     for _ in range(count):
         generator = integer(rng, len(group.start) - 1)
@@ -72,11 +79,13 @@ def orbital_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
-            settle(graph, kernel.conditionals, memory.proposal, values, outcomes, rng, size)
+            settle(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
-def _propose(kernel, memory, values, first, last):
+def _propose(
+    kernel: Orbital, memory: OrbitalMemory, values: Bytes, first: Index, last: Index
+) -> None:
     """Each point proposes its value to its image where the coin is 0, else the image to it.
 
     Targets are the images; the inverse of a generator moves the same points.
@@ -107,7 +116,6 @@ def _propose(kernel, memory, values, first, last):
 
 def orbital(
     graph: FactorGraph,
-    prepared: Conditionals,
     group: PermutationGroup,
     *,
     symmetric: bool = False,
@@ -117,7 +125,7 @@ def orbital(
     Say `symmetric` only of a group that has been verified against the graph.
     """
     require_group(graph, group)
-    return Orbital(prepared, group, _inverse_map(group), symmetric)
+    return Orbital(group, _inverse_map(group), symmetric)
 
 
 def require_group(graph: FactorGraph, group: PermutationGroup) -> None:

@@ -5,19 +5,21 @@ state, so the proposal is symmetric for any sets and labels.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Scratch, scratch
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import factors_around
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, sealed, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, indices, sealed, starts
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of
 
@@ -49,26 +51,34 @@ class Relabelling(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> RelabellingMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> RelabellingMemory:
         return RelabellingMemory(
             np.zeros(lanes),
             np.zeros(lanes, dtype=np.uint32),
             np.zeros(lanes, dtype=np.uint8),
-            scratch(graph, lanes),
+            scratch(prepared, lanes),
         )
 
 
 @implementation(steps, Relabelling)
-def relabelling_steps(graph, kernel, memory, values, outcomes, rng, count):
+def relabelling_steps(
+    prepared: PreparedGraph,
+    kernel: Relabelling,
+    memory: RelabellingMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         number = integer(rng, len(kernel.start) - 1)
         for lane in range(lanes_of(memory.scratch)):
             memory.change[lane] = 0.0
             memory.moved[lane] = 0
             memory.accepted[lane] = 0
-        _add_factors(graph, kernel, memory, values, number, -1.0)
+        _add_factors(prepared.graph, kernel, memory, values, number, -1.0)
         _exchange_labels(kernel, memory, values, number)
-        _add_factors(graph, kernel, memory, values, number, 1.0)
+        _add_factors(prepared.graph, kernel, memory, values, number, 1.0)
         for lane in range(lanes_of(memory.scratch)):
             outcomes[NULL] += memory.moved[lane] == 0
             memory.moved[lane] = 0
@@ -78,13 +88,22 @@ def relabelling_steps(graph, kernel, memory, values, outcomes, rng, count):
 
 
 @shared
-def _add_factors(graph, kernel, memory, values, number, sign):
+def _add_factors(
+    graph: FactorGraph,
+    kernel: Relabelling,
+    memory: RelabellingMemory,
+    values: Bytes,
+    number: Index,
+    sign: float,
+) -> None:
     for place in range(kernel.factor_start[number], kernel.factor_start[number + 1]):
         add_potentials(graph, memory, values, kernel.factor[place], sign)
 
 
 @shared
-def _exchange_labels(kernel, memory, values, number):
+def _exchange_labels(
+    kernel: Relabelling, memory: RelabellingMemory, values: Bytes, number: Index
+) -> None:
     """Exchange the two labels in the lanes that are not (or no longer) accepted."""
     one, other = kernel.first[number], kernel.second[number]
     for place in range(kernel.start[number], kernel.start[number + 1]):
@@ -98,7 +117,7 @@ def _exchange_labels(kernel, memory, values, number):
 
 
 @shared
-def _count(memory, outcomes):
+def _count(memory: RelabellingMemory, outcomes: Numbers) -> None:
     for lane in range(lanes_of(memory.scratch)):
         changed = memory.accepted[lane] != 0 and memory.moved[lane] > 0
         outcomes[ACCEPTED] += changed

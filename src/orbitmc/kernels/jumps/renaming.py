@@ -4,13 +4,13 @@ The two are drawn without looking at the state, the same for all lanes. A swap u
 the proposal is symmetric without a coin.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
@@ -20,6 +20,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
+from orbitmc.machine.arrays import Bytes, Index, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of
 
@@ -31,7 +32,6 @@ class Renaming(NamedTuple):
     no potential is looked at (lifted MCMC).
     """
 
-    conditionals: Conditionals
     swaps: ConstantSwaps
     symmetric: bool
 
@@ -39,12 +39,20 @@ class Renaming(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> ProposalMemory:
-        return proposal_memory(graph, self.conditionals, lanes, self.swaps.most_moved)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ProposalMemory:
+        return proposal_memory(prepared, lanes, self.swaps.most_moved)
 
 
 @implementation(steps, Renaming)
-def renaming_steps(graph, kernel, memory, values, outcomes, rng, count):
+def renaming_steps(
+    prepared: PreparedGraph,
+    kernel: Renaming,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     swaps = kernel.swaps
     for _ in range(count):
         place = np.int64(integer(rng, len(swaps.member)))
@@ -57,11 +65,13 @@ def renaming_steps(graph, kernel, memory, values, outcomes, rng, count):
         if kernel.symmetric:
             settle_surely(memory, values, outcomes, moved)
         else:
-            settle(graph, kernel.conditionals, memory, values, outcomes, rng, moved)
+            settle(prepared, memory, values, outcomes, rng, moved)
 
 
 @shared
-def _propose(memory, swaps, one, other, values):
+def _propose(
+    memory: ProposalMemory, swaps: ConstantSwaps, one: Index, other: Index, values: Bytes
+) -> Index:
     """Offer the values of one constant's variables to the other's and back; gives how many.
 
     A variable that speaks of both constants meets its image on the list of the first as well.
@@ -82,7 +92,9 @@ def _propose(memory, swaps, one, other, values):
 
 
 @shared
-def _offer(memory, values, slot, source, target):
+def _offer(
+    memory: ProposalMemory, values: Bytes, slot: Index, source: Index, target: Index
+) -> None:
     memory.target[slot] = target
     for lane in range(lanes_of(memory.scratch)):
         memory.proposed[slot, lane] = values[source, lane]
@@ -90,7 +102,6 @@ def _offer(memory, values, slot, source, target):
 
 def renaming(
     graph: FactorGraph,
-    prepared: Conditionals,
     swaps: ConstantSwaps,
     *,
     symmetric: bool = False,
@@ -103,4 +114,4 @@ def renaming(
         raise InputError("there are no two constants to swap")
     if len(swaps.code) != graph.variables:
         raise InputError(f"swaps of {len(swaps.code)} variables are for another graph")
-    return Renaming(prepared, swaps, symmetric)
+    return Renaming(swaps, symmetric)

@@ -1,13 +1,17 @@
 """Sums of log-potentials per lane, of the factors that a proposal may change."""
 
+from typing import Any
+
 import numpy as np
 
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lanes_of
 
 
 @shared
-def add_affected(graph, memory, values, count, sign):
+def add_affected(graph: FactorGraph, memory: Any, values: Bytes, count: Index, sign: float) -> None:
     """Add or subtract the log-potentials of the first `count` affected factors."""
     for place in range(count):
         factor = memory.affected[place]
@@ -19,7 +23,7 @@ def add_affected(graph, memory, values, count, sign):
 
 
 @shared
-def _add_pair(graph, memory, values, factor, sign):
+def _add_pair(graph: FactorGraph, memory: Any, values: Bytes, factor: Index, sign: float) -> None:
     """Do what `add_potentials` does for a table of two variables, in one go."""
     first = np.uint64(graph.scope_start[factor])
     one, two = np.uint64(graph.scope[first]), np.uint64(graph.scope[first + np.uint64(1)])
@@ -30,7 +34,9 @@ def _add_pair(graph, memory, values, factor, sign):
 
 
 @shared
-def add_potentials(graph, memory, values, factor, sign):
+def add_potentials(
+    graph: FactorGraph, memory: Any, values: Bytes, factor: Index, sign: float
+) -> None:
     """Add or subtract one factor's log-potentials; a present state's are always finite."""
     place, satisfied = memory.scratch.place, memory.scratch.pattern
     start = graph.table_start[graph.table_of[factor]]

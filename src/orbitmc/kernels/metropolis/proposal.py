@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, Scratch, scratch
 from orbitmc.graph.conditionals.curves import local_curve
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.conditionals.local_fields import counted_field, local_field
 from orbitmc.graph.conditionals.paths import COUNT
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.metropolis.potential_sums import add_affected
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 from orbitmc.machine.lanes.rows import (
@@ -60,30 +62,36 @@ class ProposalMemory(NamedTuple):
     scratch: Scratch
 
 
-def proposal_memory(
-    graph: FactorGraph, prepared: Conditionals, lanes: int, targets: int
-) -> ProposalMemory:
+def proposal_memory(prepared: PreparedGraph, lanes: int, targets: int) -> ProposalMemory:
     """Give arrays for proposals that change up to `targets` variables."""
-    direct = 0 if prepared.pairwise.all() else graph.factors
+    known = prepared.conditionals
+    direct = 0 if known.pairwise.all() else prepared.graph.factors
     return ProposalMemory(
         target=np.zeros(targets, dtype=np.uint32),
         proposed=np.zeros((targets, lanes), dtype=np.uint8),
         change=np.zeros(lanes),
-        gain=np.zeros(lanes, dtype=prepared.bias.dtype),
+        gain=np.zeros(lanes, dtype=known.bias.dtype),
         coins=np.zeros(lanes, dtype=np.uint8),
         accepted=np.zeros(lanes, dtype=np.uint8),
         changed=np.zeros(lanes, dtype=np.uint8),
         affected=np.zeros(direct, dtype=np.uint32),
         seen=np.zeros(direct, dtype=np.uint32),
         listed=np.zeros(2, dtype=np.uint32),
-        scratch=scratch(graph, lanes, prepared.bias.dtype.type),
+        scratch=scratch(prepared, lanes),
     )
 
 
 @shared
-def settle(graph, prepared, memory, values, outcomes, rng, count):
+def settle(
+    prepared: PreparedGraph,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: Index,
+) -> None:
     """Accept or reject the proposal for the first `count` targets, lane by lane."""
-    if apply_proposal(graph, prepared, memory, values, count):
+    if apply_proposal(prepared, memory, values, count):
         accept_by_log_ratio(rng, memory.change, memory.accepted)
         finish(memory, values, outcomes, count)
     else:
@@ -91,7 +99,7 @@ def settle(graph, prepared, memory, values, outcomes, rng, count):
 
 
 @shared
-def settle_surely(memory, values, outcomes, count):
+def settle_surely(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
     """Accept the proposal in every lane, without looking at the model."""
     for place in range(count):
         _exchange(memory, values, place)
@@ -101,35 +109,37 @@ def settle_surely(memory, values, outcomes, count):
 
 
 @shared
-def count_null(memory, outcomes):
+def count_null(memory: ProposalMemory, outcomes: Numbers) -> None:
     """Count a proposal that changes nothing in any lane."""
     outcomes[PROPOSALS] += lanes_of(memory.scratch)
     outcomes[NULL] += lanes_of(memory.scratch)
 
 
 @shared
-def apply_proposal(graph, prepared, memory, values, count):
+def apply_proposal(
+    prepared: PreparedGraph, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Exchange present and proposed values, adding the change of log-weight to `change`.
 
     Gives false, and does nothing, when no lane would change.
     """
-    if _all_pairwise(prepared, memory, count):
-        return _change_one_by_one(prepared, memory, values, count)
-    return _change_together(graph, memory, values, count)
+    if _all_pairwise(prepared.conditionals, memory, count):
+        return _change_one_by_one(prepared.conditionals, memory, values, count)
+    return _change_together(prepared.graph, memory, values, count)
 
 
 @shared
-def _all_pairwise(prepared, memory, count):
+def _all_pairwise(conditionals: Conditionals, memory: ProposalMemory, count: Index) -> bool:
     if len(memory.affected) == 0:
         return True
     found = 0
-    while found < count and prepared.pairwise[memory.target[found]]:
+    while found < count and conditionals.pairwise[memory.target[found]]:
         found += 1
     return found == count
 
 
 @shared
-def finish(memory, values, outcomes, count):
+def finish(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
     """Take back the values of rejected lanes and count what happened."""
     accepted, changed, width = memory.accepted, memory.changed, memory.scratch.width
     for lane in range(lanes_of(memory.scratch)):
@@ -146,19 +156,21 @@ def finish(memory, values, outcomes, count):
 
 
 @shared
-def _differs(memory, values, place):
+def _differs(memory: ProposalMemory, values: Bytes, place: Index) -> bool:
     """Whether the proposal changes a target in any lane."""
     variable = memory.target[place]
     return rows_differ(values, variable, memory.proposed, place, memory.scratch.width)
 
 
 @shared
-def _exchange(memory, values, place):
+def _exchange(memory: ProposalMemory, values: Bytes, place: Index) -> None:
     exchange_rows(values, memory.target[place], memory.proposed, place, memory.scratch.width)
 
 
 @shared
-def _change_one_by_one(prepared, memory, values, count):
+def _change_one_by_one(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Change pairwise variables in turn; each sees the earlier ones changed, so the sum is right.
 
     Intermediate states need not be possible in general, so all factors must be finite.
@@ -167,12 +179,12 @@ def _change_one_by_one(prepared, memory, values, count):
     for place in range(count):
         if _differs(memory, values, place):
             moving = True
-            if prepared.path[memory.target[place]] == COUNT:
-                _add_counted_rise(prepared, memory, values, place)
-            elif prepared.affine[memory.target[place]]:
-                _add_rise(prepared, memory, values, place)
+            if conditionals.path[memory.target[place]] == COUNT:
+                _add_counted_rise(conditionals, memory, values, place)
+            elif conditionals.affine[memory.target[place]]:
+                _add_rise(conditionals, memory, values, place)
             else:
-                _add_curved_rise(prepared, memory, values, place)
+                _add_curved_rise(conditionals, memory, values, place)
             _exchange(memory, values, place)
         if place % GAINS_TOGETHER == GAINS_TOGETHER - 1:
             _add_gains(memory)
@@ -181,7 +193,7 @@ def _change_one_by_one(prepared, memory, values, count):
 
 
 @shared
-def _add_gains(memory):
+def _add_gains(memory: ProposalMemory) -> None:
     """Add what has been gained to the change, and begin anew."""
     for lane in range(lanes_of(memory.scratch)):
         memory.change[lane] += memory.gain[lane]
@@ -189,33 +201,41 @@ def _add_gains(memory):
 
 
 @shared
-def _add_counted_rise(prepared, memory, values, place):
+def _add_counted_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one variable changes whose neighbours count alike."""
     variable, width = memory.target[place], memory.scratch.width
-    counted, low, step = counted_field(prepared, variable)
+    counted, low, step = counted_field(conditionals, variable)
     gain, proposed = memory.gain, memory.proposed
     add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
 
 
 @shared
-def _add_rise(prepared, memory, values, place):
+def _add_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one affine variable changes."""
     variable, scratch = memory.target[place], memory.scratch
-    local_field(prepared, scratch, values, variable)
+    local_field(conditionals, scratch, values, variable)
     add_rise(memory.gain, scratch.field, values, variable, memory.proposed, place, scratch.width)
 
 
 @shared
-def _add_curved_rise(prepared, memory, values, place):
+def _add_curved_rise(
+    conditionals: Conditionals, memory: ProposalMemory, values: Bytes, place: Index
+) -> None:
     """Add what changing one variable with a curve changes."""
     variable, scratch, proposed = memory.target[place], memory.scratch, memory.proposed
     field, bend, width = scratch.field, scratch.bend, scratch.width
-    local_curve(prepared, scratch, values, variable)
+    local_curve(conditionals, scratch, values, variable)
     add_curved_rise(memory.gain, field, bend, values, variable, proposed, place, width)
 
 
 @shared
-def _change_together(graph, memory, values, count):
+def _change_together(
+    graph: FactorGraph, memory: ProposalMemory, values: Bytes, count: Index
+) -> bool:
     """Change all targets at once, between two sums over the factors around them."""
     moving = _list_affected(graph, memory, values, count)
     if moving:
@@ -227,7 +247,7 @@ def _change_together(graph, memory, values, count):
 
 
 @shared
-def _list_affected(graph, memory, values, count):
+def _list_affected(graph: FactorGraph, memory: ProposalMemory, values: Bytes, count: Index) -> bool:
     """List the factors around the targets that change, each once; gives whether any does."""
     moving = False
     memory.listed[ROUND] += np.uint32(1)

@@ -8,10 +8,11 @@ import numpy as np
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare_unrounded
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.testing.matrices import distribution, one_step, states, transition_matrix
 
-EXACT = 1e-9  # 32-bit limits of Gibbs are off by 2^-32; a mistake is off by much more
+EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by much more
 SIZES = ((2, 2, 2), (2, 2, 2, 2), (3, 3), (2, 3, 2))
 
 
@@ -25,33 +26,33 @@ class KernelReport:
 
 
 def check_kernel(
-    kernel: Kernel | Callable[[Model], Kernel], models: Sequence[Model] | None = None
+    kernel: Kernel | Callable[[PreparedGraph], Kernel], models: Sequence[Model] | None = None
 ) -> KernelReport:
     """Build exact transition matrices, and raise an `AssertionError` that says what is wrong.
 
     The kernel's own step runs in the interpreter, once for every outcome of its draws. Kernels that
-    hold something of a model are given as a function of the model. Models must be small; unless
-    they are given, some random ones are made.
+    hold something of a graph are given as a function of the prepared graph. Models must be small;
+    unless they are given, some random ones are made.
 
     >>> import orbitmc as om
-    >>> om.testing.check_kernel(om.kernels.gibbs).stationary < 1e-9
+    >>> om.testing.check_kernel(om.kernels.gibbs()).stationary < 1e-12
     True
     """
     chosen = example_models() if models is None else list(models)
     if not chosen:
         raise InputError("a kernel is checked on at least one model")
-    found = [_checked(_made(kernel, model), model) for model in chosen]
+    found = [_checked(kernel, model) for model in chosen]
     return KernelReport(len(chosen), max(one for one, _ in found), max(two for _, two in found))
 
 
-def _made(kernel: Kernel | Callable[[Model], Kernel], model: Model) -> Kernel:
-    return kernel if isinstance(kernel, tuple) else kernel(model)  # type: ignore[operator]
-
-
-def _checked(kernel: Kernel, model: Model) -> tuple[float, float]:
-    graph = model.graph
-    before, matrix = distribution(graph), transition_matrix(graph, one_step(graph, kernel))
-    name = type(kernel).__name__
+def _checked(
+    kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model
+) -> tuple[float, float]:
+    graph, prepared = model.graph, prepare_unrounded(model.graph)
+    made = kernel if isinstance(kernel, tuple) else kernel(prepared)  # type: ignore[operator]
+    before = distribution(graph)
+    matrix = transition_matrix(graph, one_step(prepared, made))
+    name = type(made).__name__
     rows = np.abs(matrix.sum(axis=1) - 1.0).max()
     assert rows <= EXACT, (
         f"{name}: the outcomes of a step have a total probability off by {rows:.2g}"

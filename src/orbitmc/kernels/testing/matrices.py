@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.testing.choices import outcomes
@@ -29,12 +30,12 @@ def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
     return matrix
 
 
-def one_step(graph: FactorGraph, kernel: Kernel) -> Run:
+def one_step(prepared: PreparedGraph, kernel: Kernel) -> Run:
     """A run of one step of a kernel, with fresh memory each time."""
 
     def run(values: Bytes, rng: Any) -> None:
         counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
-        steps(graph, kernel, kernel.memory(graph, 1), values, counts, rng, 1)
+        steps(prepared, kernel, kernel.memory(prepared, 1), values, counts, rng, 1)
 
     return run
 

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import RaoBlackwellTally
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
@@ -36,11 +34,11 @@ class Chains:
 
     def sample(self, weights: Floats, *, sweeps: int) -> States:
         """Go on for some sweeps under these weights, and count in the states reached."""
-        graph = graph_of(self.ground, weights)
-        kernel = SystematicScan(conditionals(graph))
-        pack = self._pack(graph, kernel)
-        spacing = sweeps * graph.variables
-        warm_up(graph, kernel, kernel.conditionals, pack, samples=1, spacing=spacing)
+        prepared = prepare(graph_of(self.ground, weights))
+        kernel = SystematicScan()
+        pack = self._pack(prepared, kernel)
+        spacing = sweeps * prepared.graph.variables
+        warm_up(prepared, kernel, pack, samples=1, spacing=spacing)
         self.kept = _arrays(pack)
         return States(self.counts(pack.values), np.full(self.lanes, 1.0 / self.lanes))
 
@@ -54,11 +52,13 @@ class Chains:
             raise InputError("the chains that were kept have values that no atom has")
         self.kept = kept
 
-    def _pack(self, graph: FactorGraph, kernel: SystematicScan) -> Pack:
+    def _pack(self, prepared: PreparedGraph, kernel: SystematicScan) -> Pack:
         """A pack for these weights, in the state in which the last one was left."""
         if not self.kept:
-            return start_pack(graph, kernel, seed=self.seed, number=self.number, lanes=self.lanes)
-        pack = empty_pack(graph, kernel, lanes=self.lanes, kind=RaoBlackwellTally.__name__)
+            return start_pack(
+                prepared, kernel, seed=self.seed, number=self.number, lanes=self.lanes
+            )
+        pack = empty_pack(prepared, kernel, lanes=self.lanes)
         for name, array in _arrays(pack).items():
             array[...] = self.kept[name]
         return pack

@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, Index
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
     accept_lanes,
@@ -79,13 +79,13 @@ def width_of(lanes: int) -> tuple[int, ...]:
 
 
 @generic("rng")
-def integer(rng: Any, bound: int) -> int:
+def integer(rng: Any, bound: Index) -> int:
     """Draw one of 0, …, bound - 1, the same for all lanes."""
     raise NotImplementedError
 
 
 @generic("rng")
-def two_integers(rng: Any, bound: int, other: int) -> tuple[int, int]:
+def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
     """Draw one of 0, …, bound - 1 and one of 0, …, other - 1, the same for all lanes."""
     raise NotImplementedError
 
@@ -97,7 +97,7 @@ def bernoulli(rng: Any, chance: float) -> bool:
 
 
 @generic("rng")
-def lane_integer(rng: Any, bound: int) -> int:
+def lane_integer(rng: Any, bound: Index) -> int:
     """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
     raise NotImplementedError
 
@@ -112,10 +112,10 @@ def lane_bernoulli(rng: Any, chance: float) -> bool:
 def flip_by_table(
     rng: Any,
     limit: NDArray[Any],
-    start: int,
+    start: Index,
     index: Bytes,
     values: Bytes,
-    variable: int,
+    variable: Index,
 ) -> None:
     """Set a binary variable per lane to 1 with chance `limit[start + index[lane]]`."""
     raise NotImplementedError
@@ -125,17 +125,17 @@ def flip_by_table(
 def flip_by_eight_limits(
     rng: Any,
     limit: NDArray[Any],
-    start: int,
+    start: Index,
     index: Bytes,
     values: Bytes,
-    variable: int,
+    variable: Index,
 ) -> None:
     """Do what `flip_by_table` does, knowing that every index is below eight."""
     raise NotImplementedError
 
 
 @generic("rng")
-def flip_by_field(rng: Any, field: NDArray[Any], values: Bytes, variable: int) -> None:
+def flip_by_field(rng: Any, field: NDArray[Any], values: Bytes, variable: Index) -> None:
     """Set a binary variable per lane to 1 with log-odds `field[lane]`."""
     raise NotImplementedError
 
@@ -145,9 +145,9 @@ def choose_by_table(
     rng: Any,
     limit: NDArray[Any],
     place: NDArray[np.uint32],
-    size: int,
+    size: Index,
     values: Bytes,
-    variable: int,
+    variable: Index,
 ) -> None:
     """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
     raise NotImplementedError
@@ -155,7 +155,7 @@ def choose_by_table(
 
 @generic("rng")
 def choose_by_log_weights(
-    rng: Any, log_weights: Floats, size: int, values: Bytes, variable: int
+    rng: Any, log_weights: Floats, size: Index, values: Bytes, variable: Index
 ) -> None:
     """Choose a value per lane in proportion to the exponential of its log-weight.
 
@@ -171,7 +171,7 @@ def toss(rng: Any, coins: Bytes) -> None:
 
 
 @generic("rng")
-def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[Any]) -> None:
+def pick_by_weights(rng: Any, weights: Floats, size: Index, picked: NDArray[Any]) -> None:
     """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
 
     Overwrites the weights by their sums up to each place.

@@ -11,7 +11,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import INNER
 from orbitmc.machine.lanes.row_vectors import (
     add_counted_rise_vectors,
@@ -27,14 +27,14 @@ from orbitmc.machine.lanes.row_vectors import (
 
 
 def rows_differ(
-    values: Bytes, variable: int, proposed: Bytes, place: int, width: tuple[int, ...]
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: tuple[int, ...]
 ) -> bool:
     """Whether any lane would change."""
     return bool((values[variable] != proposed[place]).any())
 
 
 def exchange_rows(
-    values: Bytes, variable: int, proposed: Bytes, place: int, width: tuple[int, ...]
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: tuple[int, ...]
 ) -> None:
     """Exchange present and proposed values."""
     values[variable], proposed[place] = proposed[place].copy(), values[variable].copy()
@@ -42,9 +42,9 @@ def exchange_rows(
 
 def keep_accepted(
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     accepted: Bytes,
     changed: Bytes,
     width: tuple[int, ...],
@@ -61,10 +61,10 @@ def keep_accepted(
 
 def choose_by_coins(
     proposed: Bytes,
-    place: int,
+    place: Index,
     values: Bytes,
-    tails: int,
-    heads: int,
+    tails: Index,
+    heads: Index,
     coins: Bytes,
     width: tuple[int, ...],
 ) -> None:
@@ -73,7 +73,7 @@ def choose_by_coins(
 
 
 def copy_row(
-    proposed: Bytes, place: int, values: Bytes, variable: int, width: tuple[int, ...]
+    proposed: Bytes, place: Index, values: Bytes, variable: Index, width: tuple[int, ...]
 ) -> None:
     """Propose the values that a variable has."""
     proposed[place] = values[variable]
@@ -88,9 +88,9 @@ def add_rise(
     gain: NDArray[Any],
     field: NDArray[Any],
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: tuple[int, ...],
 ) -> None:
     """Add the field where a bit rises, subtract it where it falls."""
@@ -103,9 +103,9 @@ def add_curved_rise(
     field: NDArray[Any],
     bend: NDArray[Any],
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: tuple[int, ...],
 ) -> None:
     """Add how much v * field + v * v * bend grows from the present to the proposed value.
@@ -122,9 +122,9 @@ def add_counted_rise(
     low: Any,
     step: Any,
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: tuple[int, ...],
 ) -> None:
     """Do what `add_rise` does with a field of `low`, and `step` for each neighbour that agrees.

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.files import write_atomically
@@ -80,9 +80,8 @@ class Checkpoint:
 
     def restore(
         self,
-        graph: FactorGraph,
+        prepared: PreparedGraph,
         kernel: Kernel,
-        prepared: Conditionals,
         group: PermutationGroup | None = None,
         *,
         memory: int = MEMORY,
@@ -91,6 +90,7 @@ class Checkpoint:
 
         `group` is needed by runs that average over its orbits.
         """
+        graph = prepared.graph
         if self.header["digest"] != digest(graph):
             raise self._error("this run belongs to another model or other evidence")
         if self.header["kernel"] != digest(kernel):
@@ -101,13 +101,12 @@ class Checkpoint:
         self._require_memory(graph, memory)
         part_of = components(graph)
         run = Run(
-            graph=graph,
-            kernel=kernel,
             prepared=prepared,
+            kernel=kernel,
             schedule=self.header.schedule,
             seed=self.header["seed"],
             lanes=self.header["lanes"],
-            packs=tuple(self._packs(graph, kernel, group, part_of)),
+            packs=tuple(self._packs(prepared, kernel, group, part_of)),
             most_packs=self.header["most_packs"],
             part_of=part_of,
             kind=KINDS[self.header["tally"]],
@@ -128,7 +127,7 @@ class Checkpoint:
 
     def _packs(
         self,
-        graph: FactorGraph,
+        prepared: PreparedGraph,
         kernel: Kernel,
         group: PermutationGroup | None,
         part_of: NDArray[np.int64],
@@ -138,10 +137,12 @@ class Checkpoint:
         if kind not in KINDS:
             raise self._error(f"this run counts in a way we do not know: {quoted(kind)}")
         for number in range(self.header["packs"]):
-            pack = empty_pack(graph, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
+            pack = empty_pack(
+                prepared, kernel, lanes=lanes, kind=KINDS[kind], group=group, part_of=part_of
+            )
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)
-            self._require_sense(graph, pack)
+            self._require_sense(prepared.graph, pack)
             yield pack
 
     def _require_sense(self, graph: FactorGraph, pack: Pack) -> None:
@@ -175,7 +176,8 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     >>> import tempfile
     >>> import orbitmc as om
     >>> model = om.ising_grid(3, 3, 0.3, 0.1)
-    >>> run = om.sample(model.graph, om.kernels.gibbs(model), om.Schedule(samples=20), seed=1)
+    >>> graph = om.kernels.prepare(model.graph)
+    >>> run = om.sample(graph, om.kernels.gibbs(), om.Schedule(samples=20), seed=1)
     >>> path = Path(tempfile.mkdtemp()) / "grid.run"
     >>> om.run.save(run, path, {"model": "a grid"})
     >>> om.run.load(path).question

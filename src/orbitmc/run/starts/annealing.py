@@ -11,10 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.tallies import RaoBlackwellTally
-from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes
@@ -35,15 +34,19 @@ def search_seconds(graph: FactorGraph, lanes: int) -> float:
     return NANOSECONDS * 1e-9 * lanes * (graph.variables + len(graph.scope))
 
 
-def occupy_modes(
-    graph: FactorGraph, packs: Mapping[int, Pack], part_of: NDArray[np.int64], *, seed: int
+def search_modes(
+    graph: FactorGraph,
+    packs: Mapping[int, Pack | None],
+    lanes: int,
+    part_of: NDArray[np.int64],
+    *,
+    seed: int,
 ) -> Bytes:
-    """Let one column of every pack start from annealed states; give the heaviest state of all.
+    """Anneal states for packs with these numbers; give the heaviest state of all.
 
-    A pack still depends on nothing but the seed and its number. `part_of` has the connected
-    component of each variable.
+    One column of every pack that is there is put into its annealed states; it still depends on
+    nothing but the seed and its number. `part_of` has the connected component of each variable.
     """
-    lanes = next(iter(packs.values())).values.shape[1]
     share = lanes // COLUMNS
     found = []
     for group in sorted({number // COLUMNS for number in packs}):
@@ -55,24 +58,12 @@ def occupy_modes(
     return heaviest(graph, np.stack(found, axis=1), part_of)
 
 
-def heaviest_state(
-    graph: FactorGraph, packs: int, lanes: int, part_of: NDArray[np.int64], *, seed: int
-) -> Bytes:
-    """The heaviest of the annealed states that so many packs start from."""
-    found = [
-        heaviest(graph, annealed_states(graph, seed=seed, group=group, lanes=lanes), part_of)
-        for group in range(-(-packs // COLUMNS))
-    ]
-    return heaviest(graph, np.stack(found, axis=1), part_of)
-
-
 def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + group,))
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
-    cold = at_beta(graph, COLD)
-    kernel = SystematicScan(conditionals(cold))
-    pack = empty_pack(cold, kernel, lanes=lanes, kind=RaoBlackwellTally.__name__)
+    cold, kernel = prepare(at_beta(graph, COLD)), SystematicScan()
+    pack = empty_pack(cold, kernel, lanes=lanes)
     pack.values[...] = start_values(graph, lanes, source, wanted)
     pack = replace(pack, rng=generator(seed, PURPOSE + group, lanes))
     walk(cold, kernel, pack, SWEEPS * graph.variables)

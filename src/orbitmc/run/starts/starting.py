@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.pack import Pack, advance, start_pack, warm_up
 from orbitmc.run.run import Run
-from orbitmc.run.starts.annealing import heaviest, occupy_modes
+from orbitmc.run.starts.annealing import heaviest, search_modes
 
 
 def add_packs(run: Run, count: int) -> None:
@@ -24,7 +24,7 @@ def add_packs(run: Run, count: int) -> None:
 
 def _started(run: Run, number: int) -> Pack:
     return start_pack(
-        run.graph,
+        run.prepared,
         run.kernel,
         seed=run.seed,
         number=number,
@@ -38,14 +38,14 @@ def _started(run: Run, number: int) -> Pack:
 def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
     if run.skips_modes:
         return
-    found = occupy_modes(run.graph, started, run.part_of, seed=run.seed)
+    found = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
     if run.heaviest is not None:
         found = heaviest(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
     run.heaviest = found
 
 
 def _catch_up(run: Run, pack: Pack) -> None:
-    todo = (run.graph, run.kernel, run.prepared, pack)
+    todo = (run.prepared, run.kernel, pack)
     if run.warm_up_steps:
         warm_up(*todo, samples=1, spacing=run.warm_up_steps)
     advance(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

@@ -5,24 +5,18 @@ A family is rebuilt from its name, so a recorded choice can be used again withou
 
 from collections.abc import Mapping
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.jumps.replica import replica_exchange
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.lanes.random import COLUMNS
-from orbitmc.tuning.families.constant_families import constant_families
 from orbitmc.tuning.families.exchange_families import (
     group_exchange,
-    group_swap_family,
     guessed_group_exchange,
-    informed,
     one_hot_groups,
     shuffle_families,
-    swap_families,
-    twin_family,
 )
 from orbitmc.tuning.families.family import Family
+from orbitmc.tuning.families.lattice_families import reflection_family
 from orbitmc.tuning.families.value_families import (
     component_flips,
     flip,
@@ -33,17 +27,13 @@ from orbitmc.tuning.families.value_families import (
     guessed_labels,
     labels,
 )
-from orbitmc.tuning.families.window_families import reflection_family, window_families
 from orbitmc.tuning.structure.generators import generator_family
 
 
-def _clusters(model: Model, prepared: Conditionals) -> Kernel | None:
-    pairwise = model.graph.variables and prepared.affine.all() and len(prepared.neighbour)
-    return clusters(model.graph, prepared) if pairwise else None
-
-
-def _replica(model: Model, prepared: Conditionals) -> Kernel | None:
-    return replica_exchange() if model.graph.variables else None
+def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    known = prepared.conditionals
+    pairwise = model.graph.variables and known.affine.all() and len(known.neighbour)
+    return clusters(prepared) if pairwise else None
 
 
 CONTENDERS: tuple[dict[str, Family], ...] = (
@@ -75,19 +65,8 @@ CONTENDERS: tuple[dict[str, Family], ...] = (
             guess=guessed_group_exchange,
         )
     },
-    {"group swap": group_swap_family()},
-    constant_families(),
     {"clusters": Family("clusters of agreeing variables change at once", _clusters)},
-    {"twin swap": twin_family()},
-    swap_families(),
-    {"informed swap": Family("the same, preferring pairs that gain by it", informed)},
     shuffle_families(),
-    window_families(),
-    {
-        "replica": Family(
-            "two chains trade connected parts in which they differ", _replica, columns=COLUMNS
-        )
-    },
 )
 """In the order of their usual worth; of several sizes of one jump only one takes part in a race."""
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
 
@@ -26,15 +26,13 @@ class Family:
     `build` gives its kernel, or None where it does not apply. A family that `switches` connects
     modes that no local step connects, so it is kept even if a short race cannot show its worth.
     A `guess` proposes such jumps, to tell before anything is compiled how often they will be
-    accepted; it is None where the family does not apply. Where lanes trade parts of their states,
-    only `columns` of them are independent.
+    accepted; it is None where the family does not apply.
     """
 
     words: str
-    build: Callable[[Model, Conditionals], Kernel | None]
+    build: Callable[[Model, PreparedGraph], Kernel | None]
     switches: bool = False
     guess: Callable[[Model], Propose | None] | None = None
-    columns: int | None = None
 
 
 def remembered(find: Callable[..., T]) -> Callable[..., T]:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.components import components
-from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import Kernel
@@ -21,7 +21,7 @@ Numbers = NDArray[np.int64]
 MOST_LABELS = 12
 
 
-def flip(model: Model, prepared: Conditionals) -> Kernel | None:
+def flip(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _all_binary(model))
 
 
@@ -29,7 +29,7 @@ def guessed_flip(model: Model) -> Propose | None:
     return _guessed_flips(_all_binary(model))
 
 
-def component_flips(model: Model, prepared: Conditionals) -> Kernel | None:
+def component_flips(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _components(model))
 
 
@@ -37,7 +37,7 @@ def guessed_component_flips(model: Model) -> Propose | None:
     return _guessed_flips(_components(model))
 
 
-def gauge_flips(model: Model, prepared: Conditionals) -> Kernel | None:
+def gauge_flips(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return _flips(model, prepared, _parts(model))
 
 
@@ -64,8 +64,8 @@ def _parts(model: Model) -> list[Numbers]:
     return strong_parts(model.graph)
 
 
-def _flips(model: Model, prepared: Conditionals, sets: Sequence[Numbers]) -> Kernel | None:
-    return flips(model.graph, prepared, sets) if sets else None
+def _flips(model: Model, prepared: PreparedGraph, sets: Sequence[Numbers]) -> Kernel | None:
+    return flips(prepared, sets) if sets else None
 
 
 def _guessed_flips(sets: Sequence[Numbers]) -> Propose | None:
@@ -80,7 +80,7 @@ def _guessed_flips(sets: Sequence[Numbers]) -> Propose | None:
     return propose
 
 
-def labels(model: Model, prepared: Conditionals) -> Kernel | None:
+def labels(model: Model, prepared: PreparedGraph) -> Kernel | None:
     chosen = _label_pairs(model)
     if not chosen:
         return None

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import Conditionals, conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.groups.composition import act, inverse
 from orbitmc.groups.permutation import Permutation
@@ -45,9 +45,9 @@ def generator_family() -> Family:
     return Family(words, _build, True, _guess)
 
 
-def _build(model: Model, prepared: Conditionals) -> Kernel | None:
+def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
     group = _generators(model)
-    return None if group is None else orbital(model.graph, prepared, group)
+    return None if group is None else orbital(model.graph, group)
 
 
 def _guess(model: Model) -> Propose | None:
@@ -115,9 +115,9 @@ def _symmetries(model: Model) -> list[Permutation]:
 
 def _acceptance(graph: FactorGraph, elements: list[Permutation]) -> list[float]:
     """How often each is accepted by states of a short run, always the same, that it changes."""
-    kernel = SystematicScan(conditionals(graph))
-    pack = start_pack(graph, kernel, seed=SEED, number=0, lanes=LANES)
-    walk(graph, kernel, pack, SWEEPS * graph.variables)
+    prepared, kernel = prepare(graph), SystematicScan()
+    pack = start_pack(prepared, kernel, seed=SEED, number=0, lanes=LANES)
+    walk(prepared, kernel, pack, SWEEPS * graph.variables)
     graph = graph._replace(constant=0.0)  # beside a large one differences are lost
     before = log_weight(graph, pack.values)
     found = []

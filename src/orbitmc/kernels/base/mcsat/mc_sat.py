@@ -7,12 +7,13 @@ walk within the slice, which is exact too, or by SampleSAT, which is not.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.slice_components import draw_by_counting, gather, pick_allowed
@@ -25,6 +26,7 @@ from orbitmc.kernels.base.mcsat.slices import (
 )
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice, draw_large
 from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import lane_integer, lanes_of
 
@@ -64,13 +66,21 @@ class MCSat(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> SliceMemory:
-        return slice_memory(graph)
+    def memory(self, prepared: PreparedGraph, lanes: int) -> SliceMemory:
+        return slice_memory(prepared.graph)
 
 
 @implementation(steps, MCSat)
-def mc_sat_steps(graph, kernel, memory, values, outcomes, rng, count):
-    variables = len(graph.cardinality)
+def mc_sat_steps(
+    prepared: PreparedGraph,
+    kernel: MCSat,
+    memory: SliceMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    variables = len(values)
     memory.due[0] -= count
     while memory.due[0] < 0:
         memory.due[0] += max(variables, 1)
@@ -79,13 +89,15 @@ def mc_sat_steps(graph, kernel, memory, values, outcomes, rng, count):
             for variable in range(variables):
                 memory.state[variable] = values[variable, lane]
                 memory.place[variable] = 0
-            _draw_state(graph, kernel, memory, outcomes, rng)
+            _draw_state(prepared.graph, kernel, memory, outcomes, rng)
             for variable in range(variables):
                 values[variable, lane] = memory.state[variable]
 
 
 @shared
-def _draw_state(graph, kernel, memory, outcomes, rng):
+def _draw_state(
+    graph: FactorGraph, kernel: MCSat, memory: SliceMemory, outcomes: Numbers, rng: Any
+) -> None:
     ranks = kernel.ranks
     draw_levels(graph, ranks, memory, rng)
     prune(graph, ranks, memory)

@@ -4,13 +4,18 @@ What is left depends on the levels alone, never on the state or on the order of 
 state itself is always left, so a variable with one value left already has it.
 """
 
+from typing import Any
+
 import numpy as np
 
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory
+from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import shared
 
 
 @shared
-def prune(graph, ranks, memory):
+def prune(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
     """Strike out values until nothing changes; constraints that are decided get level 0.
 
     Constraints on single variables go first: then few others must be looked at twice.
@@ -20,7 +25,8 @@ def prune(graph, ranks, memory):
         if memory.level[factor] > 0:
             _apply_single(graph, ranks, memory, factor)
     factors = len(graph.table_of)
-    reached, waiting = 0, 0
+    reached = 0
+    waiting: Index = 0
     while waiting > 0 or reached < factors:
         if waiting > 0:
             waiting -= 1
@@ -35,7 +41,7 @@ def prune(graph, ranks, memory):
 
 
 @shared
-def _allow_everything(graph, memory):
+def _allow_everything(graph: FactorGraph, memory: SliceMemory) -> None:
     for place in range(len(memory.allowed)):
         memory.allowed[place] = 1
     for variable in range(len(memory.left)):
@@ -45,7 +51,7 @@ def _allow_everything(graph, memory):
 
 
 @shared
-def _apply_single(graph, ranks, memory, factor):
+def _apply_single(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> None:
     """Strike out what a constraint on a single variable forbids."""
     edge = graph.scope_start[factor]
     variable, wanted = graph.scope[edge], np.int64(graph.satisfying[edge])
@@ -58,7 +64,14 @@ def _apply_single(graph, ranks, memory, factor):
 
 
 @shared
-def _revise(graph, ranks, memory, factor, reached, waiting):
+def _revise(
+    graph: FactorGraph,
+    ranks: Ranks,
+    memory: SliceMemory,
+    factor: Index,
+    reached: Index,
+    waiting: Index,
+) -> Index:
     """Strike out what one constraint forbids; gives the new height of the woken stack."""
     if factor < graph.first_clause:
         return _revise_table(graph, ranks, memory, factor, reached, waiting)
@@ -79,9 +92,16 @@ def _revise(graph, ranks, memory, factor, reached, waiting):
 
 
 @shared
-def _revise_table(graph, ranks, memory, factor, reached, waiting):
+def _revise_table(
+    graph: FactorGraph,
+    ranks: Ranks,
+    memory: SliceMemory,
+    factor: Index,
+    reached: Index,
+    waiting: Index,
+) -> Index:
     _mark_supported(graph, ranks, memory, factor)
-    offset, undecided = 0, 0
+    offset, undecided = np.int64(0), 0
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable = graph.scope[edge]
         size = np.int64(graph.cardinality[variable])
@@ -95,7 +115,9 @@ def _revise_table(graph, ranks, memory, factor, reached, waiting):
 
 
 @shared
-def _wake(graph, memory, variable, reached, waiting):
+def _wake(
+    graph: FactorGraph, memory: SliceMemory, variable: Index, reached: Index, waiting: Index
+) -> Index:
     """Put constraints that read a variable on the stack, but for those not yet reached."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])
@@ -109,7 +131,7 @@ def _wake(graph, memory, variable, reached, waiting):
 
 
 @shared
-def _unit_literal(graph, ranks, memory, factor):
+def _unit_literal(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> Index:
     """The literal that must hold, or already does; -1 if a clause still has a choice."""
     unit, possible = np.int64(-1), 0
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
@@ -123,7 +145,9 @@ def _unit_literal(graph, ranks, memory, factor):
 
 
 @shared
-def _keep_only(graph, ranks, memory, variable, value):
+def _keep_only(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, value: Index
+) -> bool:
     """Strike out every other value; whether that changes anything."""
     if memory.left[variable] == 1:
         return False
@@ -136,7 +160,7 @@ def _keep_only(graph, ranks, memory, variable, value):
 
 
 @shared
-def _strike(ranks, memory, variable, value):
+def _strike(ranks: Ranks, memory: SliceMemory, variable: Index, value: Index) -> bool:
     place = np.int64(ranks.value_start[variable]) + np.int64(value)
     if memory.allowed[place] == 0:
         return False
@@ -146,7 +170,7 @@ def _strike(ranks, memory, variable, value):
 
 
 @shared
-def _mark_supported(graph, ranks, memory, factor):
+def _mark_supported(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> None:
     """Mark the values that occur in some allowed entry of a table, variable after variable.
 
     If no entry that is left is forbidden, the constraint is decided.
@@ -168,7 +192,7 @@ def _mark_supported(graph, ranks, memory, factor):
 
 
 @shared
-def _clear_supported(graph, memory, first, last):
+def _clear_supported(graph: FactorGraph, memory: SliceMemory, first: Any, last: Any) -> None:
     place = 0
     for edge in range(first, last):
         for _ in range(np.int64(graph.cardinality[graph.scope[edge]])):
@@ -177,7 +201,9 @@ def _clear_supported(graph, memory, first, last):
 
 
 @shared
-def _is_left(graph, ranks, memory, first, last, entry):
+def _is_left(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, first: Any, last: Any, entry: Index
+) -> bool:
     """Whether every value of an entry is left."""
     for edge in range(first, last):
         variable, stride = graph.scope[edge], np.uint32(graph.stride[edge])
@@ -188,8 +214,8 @@ def _is_left(graph, ranks, memory, first, last, entry):
 
 
 @shared
-def _support(graph, memory, first, last, entry):
-    offset = 0
+def _support(graph: FactorGraph, memory: SliceMemory, first: Any, last: Any, entry: Index) -> None:
+    offset = np.int64(0)
     for edge in range(first, last):
         size, stride = graph.cardinality[graph.scope[edge]], np.uint32(graph.stride[edge])
         memory.supported[offset + np.int64(np.uint32(entry) // stride % size)] = 1
@@ -197,7 +223,9 @@ def _support(graph, memory, first, last, entry):
 
 
 @shared
-def _keep_supported(ranks, memory, variable, offset, size):
+def _keep_supported(
+    ranks: Ranks, memory: SliceMemory, variable: Index, offset: Index, size: Index
+) -> bool:
     """Strike out what is not marked; whether that changes anything."""
     changed = False
     for value in range(size):

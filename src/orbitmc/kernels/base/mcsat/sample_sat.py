@@ -4,13 +4,15 @@ It starts at random and stops at the first solution, so solutions that are easy 
 often. MC-SAT with it is approximate, and counts how often it was used.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slice_components import NONE, another_value, pick_allowed, restore
-from orbitmc.kernels.base.mcsat.slices import holds
+from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
 from orbitmc.kernels.base.mcsat.within_slice import draw_large
+from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import lane_bernoulli, lane_integer
 
@@ -32,7 +34,9 @@ class SampleSAT(NamedTuple):
 
 
 @implementation(draw_large, SampleSAT)
-def _sample(way, graph, ranks, memory, size, rng):
+def _sample(
+    way: SampleSAT, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index, rng: Any
+) -> Index:
     for place in range(size):
         variable = np.int64(memory.member[place])
         number = np.int64(lane_integer(rng, memory.left[variable]))
@@ -44,7 +48,7 @@ def _sample(way, graph, ranks, memory, size, rng):
         walking = lane_bernoulli(rng, way.greedy)
         if walking:
             factor = np.int64(memory.broken[lane_integer(rng, broken)])
-            variable = _choose_member(way, graph, ranks, memory, factor, rng)
+            variable = np.int64(_choose_member(way, graph, ranks, memory, factor, rng))
         else:
             variable = np.int64(memory.member[lane_integer(rng, size)])
         before = memory.state[variable]
@@ -61,7 +65,7 @@ def _sample(way, graph, ranks, memory, size, rng):
 
 
 @shared
-def _list_broken(graph, ranks, memory, size):
+def _list_broken(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index) -> Index:
     """List the constraints of a component that do not hold; gives their number."""
     broken = np.int64(0)
     for depth in range(size):
@@ -77,7 +81,9 @@ def _list_broken(graph, ranks, memory, size):
 
 
 @shared
-def _update_broken(graph, ranks, memory, variable, broken):
+def _update_broken(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, broken: Index
+) -> Index:
     """Correct the list after a variable has changed; gives its new length."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])
@@ -98,7 +104,7 @@ def _update_broken(graph, ranks, memory, variable, broken):
 
 
 @shared
-def _broken_around(graph, ranks, memory, variable):
+def _broken_around(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index) -> Index:
     broken = np.int64(0)
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])
@@ -108,7 +114,9 @@ def _broken_around(graph, ranks, memory, variable):
 
 
 @shared
-def _choose_member(way, graph, ranks, memory, factor, rng):
+def _choose_member(
+    way: SampleSAT, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index, rng: Any
+) -> Index:
     """A variable of a broken constraint: any, or one whose change breaks fewest others."""
     any_member = lane_bernoulli(rng, way.noise)
     chosen, fewest, ties = np.int64(-1), np.int64(0), 0
@@ -117,7 +125,7 @@ def _choose_member(way, graph, ranks, memory, factor, rng):
         if memory.left[variable] > 1:
             score = np.int64(0)
             if not any_member:
-                score = _score(graph, ranks, memory, variable)
+                score = np.int64(_score(graph, ranks, memory, variable))
             if chosen < 0 or score < fewest:
                 chosen, fewest, ties = variable, score, 1
             elif score == fewest:
@@ -128,7 +136,7 @@ def _choose_member(way, graph, ranks, memory, factor, rng):
 
 
 @shared
-def _score(graph, ranks, memory, variable):
+def _score(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index) -> Index:
     """How many constraints around a variable are broken at the next value that is left."""
     before = memory.state[variable]
     memory.state[variable] = _next_value(graph, ranks, memory, variable)
@@ -138,7 +146,7 @@ def _score(graph, ranks, memory, variable):
 
 
 @shared
-def _next_value(graph, ranks, memory, variable):
+def _next_value(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index) -> Index:
     """The next value that the slice leaves, round and round."""
     size = np.int64(graph.cardinality[variable])
     value = np.int64(memory.state[variable])

@@ -1,8 +1,12 @@
 """What a slice leaves open falls into components; small ones are drawn by counting solutions."""
 
+from typing import Any
+
 import numpy as np
 
-from orbitmc.kernels.base.mcsat.slices import holds
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
+from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lane_integer
 
@@ -10,7 +14,7 @@ NONE = -1
 
 
 @shared
-def gather(graph, memory, variable):
+def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
     """List the component of a variable, and its constraints by the last of their members.
 
     Gives the number of members; 0 if no constraint is left on the variable.
@@ -30,7 +34,7 @@ def gather(graph, memory, variable):
 
 
 @shared
-def _join(memory, variable, size):
+def _join(memory: SliceMemory, variable: Index, size: Index) -> Index:
     memory.member[size] = variable
     memory.kept[size] = memory.state[variable]
     memory.first[size] = NONE
@@ -39,7 +43,7 @@ def _join(memory, variable, size):
 
 
 @shared
-def _join_scope(graph, memory, factor, size):
+def _join_scope(graph: FactorGraph, memory: SliceMemory, factor: Index, size: Index) -> Index:
     """Add the open variables of a constraint, then list it under the last of them."""
     last = np.int64(0)
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
@@ -54,7 +58,9 @@ def _join_scope(graph, memory, factor, size):
 
 
 @shared
-def draw_by_counting(graph, ranks, memory, size, most_nodes, rng):
+def draw_by_counting(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index, most_nodes: Index, rng: Any
+) -> bool:
     """Draw a component uniformly from its solutions; false if the search takes too many nodes.
 
     How far the search goes depends on the slice alone, so giving up favours no state.
@@ -71,14 +77,21 @@ def draw_by_counting(graph, ranks, memory, size, most_nodes, rng):
 
 
 @shared
-def restore(memory, size):
+def restore(memory: SliceMemory, size: Index) -> None:
     """Give a component back the state it had."""
     for place in range(size):
         memory.state[memory.member[place]] = memory.kept[place]
 
 
 @shared
-def search(graph, ranks, memory, size, most_nodes, target):
+def search(
+    graph: FactorGraph,
+    ranks: Ranks,
+    memory: SliceMemory,
+    size: Index,
+    most_nodes: Index,
+    target: Index,
+) -> Index:
     """Go through the solutions up to number `target`, or all; gives how many were met.
 
     Depth first, one member after the other; -1 if that takes more than `most_nodes` nodes.
@@ -108,7 +121,9 @@ def search(graph, ranks, memory, size, most_nodes, target):
 
 
 @shared
-def next_allowed(graph, ranks, memory, variable, value):
+def next_allowed(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, value: Index
+) -> Index:
     """The first value from a given one on that the slice leaves, or -1."""
     first = np.int64(ranks.value_start[variable])
     for candidate in range(value, np.int64(graph.cardinality[variable])):
@@ -118,7 +133,7 @@ def next_allowed(graph, ranks, memory, variable, value):
 
 
 @shared
-def _agrees(graph, ranks, memory, depth):
+def _agrees(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, depth: Index) -> bool:
     """Whether the constraints that end with a member hold."""
     factor = np.int64(memory.first[depth])
     while factor != NONE:
@@ -129,7 +144,9 @@ def _agrees(graph, ranks, memory, depth):
 
 
 @shared
-def pick_allowed(graph, ranks, memory, variable, number):
+def pick_allowed(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, number: Index
+) -> Index:
     """The value with the given number among those that the slice leaves."""
     value = next_allowed(graph, ranks, memory, variable, np.int64(0))
     for _ in range(number):
@@ -138,7 +155,9 @@ def pick_allowed(graph, ranks, memory, variable, number):
 
 
 @shared
-def another_value(graph, ranks, memory, variable, rng):
+def another_value(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, rng: Any
+) -> Index:
     """Draw one of the other values that the slice leaves; symmetric."""
     number = np.int64(0)
     if memory.left[variable] > 2:

@@ -12,12 +12,13 @@ from orbitmc.graph.possible.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.slice_components import gather, search
+from orbitmc.kernels.base.mcsat.slices import SliceMemory, slice_memory
 from orbitmc.machine.compiling import compiled
 
 
 def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
     """Whether each variable can be brought from any of its possible values to any other."""
-    memory = kernel.memory(graph, 1)
+    memory = slice_memory(graph)
     memory.level[:] = hard_factors(graph)
     reached = np.ones(graph.variables, dtype=np.bool_)
     _mark_uncounted(graph, kernel, memory, reached)
@@ -25,7 +26,9 @@ def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
 
 
 @compiled
-def _mark_uncounted(graph, kernel, memory, reached):
+def _mark_uncounted(
+    graph: FactorGraph, kernel: MCSat, memory: SliceMemory, reached: NDArray[np.bool_]
+) -> None:
     prune(graph, kernel.ranks, memory)
     for variable in range(len(memory.left)):
         if memory.left[variable] > 1 and memory.place[variable] == 0:

@@ -6,13 +6,13 @@ stays allowed. Level 0 allows everything. A slice is a level per factor; the sta
 from lies in it, and all of its states are equally probable given the levels.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lane_bernoulli
 
@@ -119,7 +119,7 @@ def _widest(graph: FactorGraph) -> int:
 
 
 @shared
-def entry_of(graph, state, factor):
+def entry_of(graph: FactorGraph, state: Bytes, factor: Index) -> Index:
     """Which entry of its table a factor reads in a state."""
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
     if factor < graph.first_clause:
@@ -134,15 +134,15 @@ def entry_of(graph, state, factor):
 
 
 @shared
-def holds(graph, ranks, memory, factor):
+def holds(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> bool:
     """Whether the state obeys the level of a factor."""
     start = np.int64(graph.table_start[graph.table_of[factor]])
     entry = entry_of(graph, memory.state, factor)
-    return np.int64(ranks.rank[start + entry]) >= memory.level[factor]
+    return bool(np.int64(ranks.rank[start + entry]) >= memory.level[factor])
 
 
 @shared
-def draw_levels(graph, ranks, memory, rng):
+def draw_levels(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, rng: Any) -> None:
     """Draw the slice of the present state."""
     for factor in range(len(graph.table_of)):
         start = np.int64(graph.table_start[graph.table_of[factor]])

@@ -7,6 +7,7 @@ import numpy as np
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slice_components import another_value
 from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
+from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import lane_integer
 
@@ -25,14 +26,16 @@ class WithinSlice(NamedTuple):
 
 @generic("way")
 def draw_large(
-    way: Any, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: int, rng: Any
-) -> int:
+    way: Any, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index, rng: Any
+) -> Index:
     """Draw a component that is too large to count; gives the number of the outcome it is."""
     raise NotImplementedError
 
 
 @implementation(draw_large, WithinSlice)
-def _walk(way, graph, ranks, memory, size, rng):
+def _walk(
+    way: WithinSlice, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index, rng: Any
+) -> Index:
     for _ in range(way.sweeps * size):
         variable = np.int64(memory.member[lane_integer(rng, size)])
         before = memory.state[variable]
@@ -43,7 +46,7 @@ def _walk(way, graph, ranks, memory, size, rng):
 
 
 @shared
-def _stays(graph, ranks, memory, variable):
+def _stays(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index) -> bool:
     """Whether the constraints around a variable hold."""
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])

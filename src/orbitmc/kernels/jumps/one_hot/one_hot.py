@@ -5,20 +5,17 @@ one 1 in the group, and those are the same from each of them; any other state is
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import (
-    Conditionals,
-    Scratch,
-    rounded_limits,
-    scratch,
-)
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, limits_alike
 from orbitmc.graph.weights.potentials import factors_around
 from orbitmc.kernels.jumps.one_hot.one_hot_factors import weigh_by_factors
 from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
@@ -28,7 +25,17 @@ from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
 )
 from orbitmc.kernels.jumps.relabelling import checked_set
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    indices,
+    lengths,
+    sealed,
+    starts,
+)
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import choose_by_log_weights, choose_by_table, integer, lanes_of
 
@@ -63,7 +70,6 @@ class OneHot(NamedTuple):
     `factor[factor_start[g]:…]` are the factors around it.
     """
 
-    conditionals: Conditionals
     start: Indices
     member: Indices
     way: Bytes
@@ -79,7 +85,7 @@ class OneHot(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
-    def memory(self, graph: FactorGraph, lanes: int) -> OneHotMemory:
+    def memory(self, prepared: PreparedGraph, lanes: int) -> OneHotMemory:
         most = int(lengths(self.start).max())
         return OneHotMemory(
             np.zeros((most + 1, lanes)),
@@ -87,12 +93,20 @@ class OneHot(NamedTuple):
             np.zeros((most, lanes), dtype=np.uint8),
             np.zeros(lanes, dtype=np.uint8),
             np.zeros((1, lanes), dtype=np.uint8),
-            scratch(graph, lanes, self.conditionals.bias.dtype.type),
+            scratch(prepared, lanes),
         )
 
 
 @implementation(steps, OneHot)
-def one_hot_steps(graph, kernel, memory, values, outcomes, rng, count):
+def one_hot_steps(
+    prepared: PreparedGraph,
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     for _ in range(count):
         group = integer(rng, len(kernel.start) - 1)
         first = np.int64(kernel.start[group])
@@ -103,16 +117,16 @@ def one_hot_steps(graph, kernel, memory, values, outcomes, rng, count):
             choose_by_table(rng, kernel.limit, memory.scratch.place, size + 1, memory.picked, 0)
         else:
             if kernel.way[group] == FIELDS:
-                _weigh_by_fields(kernel, memory, values, first, size)
+                _weigh_by_fields(prepared, kernel, memory, values, first, size)
             else:
-                weigh_by_factors(graph, kernel, memory, values, group)
+                weigh_by_factors(prepared.graph, kernel, memory, values, group)
             _weigh_left_alone(memory, size)
             choose_by_log_weights(rng, memory.log_weights, size + 1, memory.picked, 0)
         _fill_group(kernel, memory, values, outcomes, first, size)
 
 
 @shared
-def _find_rows(kernel, scratch, values, group):
+def _find_rows(kernel: OneHot, scratch: Scratch, values: Bytes, group: Index) -> None:
     """Where the limits for the joint value of a group's surroundings begin, per lane."""
     for lane in range(lanes_of(scratch)):
         scratch.place[lane] = kernel.limit_start[group]
@@ -123,7 +137,7 @@ def _find_rows(kernel, scratch, values, group):
 
 
 @shared
-def _weigh_left_alone(memory, size):
+def _weigh_left_alone(memory: OneHotMemory, size: Index) -> None:
     """Give harmless weights to lanes that stay as they are, whatever is drawn."""
     for candidate in range(size + 1):
         for lane in range(lanes_of(memory.scratch)):
@@ -132,7 +146,9 @@ def _weigh_left_alone(memory, size):
 
 
 @shared
-def _clear_group(kernel, memory, values, first, size):
+def _clear_group(
+    kernel: OneHot, memory: OneHotMemory, values: Bytes, first: Index, size: Index
+) -> None:
     """Remember the members' values, count their 1s up to 2, and set them all to 0."""
     for lane in range(lanes_of(memory.scratch)):
         memory.ones[lane] = 0
@@ -146,20 +162,35 @@ def _clear_group(kernel, memory, values, first, size):
 
 
 @shared
-def _weigh_by_fields(kernel, memory, values, first, size):
+def _weigh_by_fields(
+    prepared: PreparedGraph,
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    first: Index,
+    size: Index,
+) -> None:
     """With all members at 0, the log-odds of each is the log-weight of being the only 1."""
     for lane in range(lanes_of(memory.scratch)):
         memory.log_weights[0, lane] = 0.0
     for place in range(size):
-        local_field(kernel.conditionals, memory.scratch, values, kernel.member[first + place])
+        variable: Any = kernel.member[first + place]
+        local_field(prepared.conditionals, memory.scratch, values, variable)
         for lane in range(lanes_of(memory.scratch)):
             memory.log_weights[place + 1, lane] = np.float64(memory.scratch.field[lane])
 
 
 @shared
-def _fill_group(kernel, memory, values, outcomes, first, size):
+def _fill_group(
+    kernel: OneHot,
+    memory: OneHotMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    first: Index,
+    size: Index,
+) -> None:
     """Give the members their new values, or in lanes left alone their old ones."""
-    moved, alone = 0, 0
+    moved, alone = np.int64(0), np.int64(0)
     for place in range(size):
         variable = np.uint64(kernel.member[first + place])
         wanted = np.uint8(place + 1)
@@ -176,8 +207,9 @@ def _fill_group(kernel, memory, values, outcomes, first, size):
     outcomes[MOVED] += moved
 
 
-def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLike]) -> OneHot:
+def one_hot(prepared: PreparedGraph, groups: Sequence[ArrayLike]) -> OneHot:
     """Draw groups of binary variables of which mostly one is 1; groups are disjoint."""
+    graph = prepared.graph
     chosen = [checked_set(graph, group) for group in groups]
     if not chosen:
         raise InputError("there are no one-hot groups")
@@ -187,12 +219,11 @@ def one_hot(graph: FactorGraph, prepared: Conditionals, groups: Sequence[ArrayLi
         raise InputError(f"one-hot groups hold binary variables; variable {variable} is not")
     if max(len(group) for group in chosen) > MOST_MEMBERS:
         raise InputError(f"a one-hot group has up to {MOST_MEMBERS} members")
-    return _assembled(graph, prepared, chosen)
+    return _assembled(prepared, chosen)
 
 
-def _assembled(
-    graph: FactorGraph, prepared: Conditionals, groups: list[NDArray[np.int64]]
-) -> OneHot:
+def _assembled(prepared: PreparedGraph, groups: list[NDArray[np.int64]]) -> OneHot:
+    graph, known = prepared
     ways, around, limits, factors = [], [], [], []
     for group in groups:
         moved = np.zeros(graph.variables, dtype=np.bool_)
@@ -200,14 +231,13 @@ def _assembled(
         near = factors_around(graph, moved)
         outside = surroundings(graph, group, near)
         small = fits(graph, group, outside)
-        ways.append(TABLE if small else FIELDS if prepared.affine[group].all() else FACTORS)
+        ways.append(TABLE if small else FIELDS if known.affine[group].all() else FACTORS)
         nothing = np.zeros(0)
         limits.append(cumulative_probabilities(graph, group, near, outside) if small else nothing)
         around.append(outside if small else outside[:0])
         factors.append(near if ways[-1] == FACTORS else near[:0])
     limit = np.concatenate([found.ravel() for found in limits])
     return OneHot(
-        prepared,
         start=starts(np.array([len(group) for group in groups])),
         member=indices(np.concatenate(groups)),
         way=sealed(np.array(ways, dtype=np.uint8)),
@@ -217,7 +247,7 @@ def _assembled(
             np.concatenate([_strides(graph, *of) for of in zip(groups, around, strict=True)])
         ),
         limit_start=starts(np.array([found.size for found in limits])),
-        limit=sealed(limit if prepared.limit.dtype == np.float64 else rounded_limits(limit)),
+        limit=limits_alike(prepared, limit),
         factor_start=starts(np.array([len(found) for found in factors])),
         factor=indices(np.concatenate(factors)),
     )

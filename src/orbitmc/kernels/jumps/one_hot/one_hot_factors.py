@@ -4,14 +4,21 @@ All members are 0 meanwhile. A factor may be impossible then (a group of which o
 such factors are counted, not summed: no infinity is ever subtracted.
 """
 
+from typing import Any
+
 import numpy as np
 
+from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lanes_of
 
 
 @shared
-def weigh_by_factors(graph, kernel, memory, values, group):
+def weigh_by_factors(
+    graph: FactorGraph, kernel: Any, memory: Any, values: Bytes, group: Index
+) -> None:
     """Sum over factors what each member changes as the only 1; impossible ones are counted."""
     first, last = np.int64(kernel.start[group]), np.int64(kernel.start[group + 1])
     for candidate in range(last - first + 1):
@@ -35,7 +42,7 @@ def weigh_by_factors(graph, kernel, memory, values, group):
 
 
 @shared
-def _find_places(graph, scratch, values, factor):
+def _find_places(graph: FactorGraph, scratch: Scratch, values: Bytes, factor: Index) -> None:
     """Where each lane stands in a factor's table; `pattern` counts satisfied literals, up to 2."""
     start = graph.table_start[graph.table_of[factor]]
     for lane in range(lanes_of(scratch)):
@@ -58,14 +65,16 @@ def _find_places(graph, scratch, values, factor):
 
 
 @shared
-def _count_lost(graph, memory):
+def _count_lost(graph: FactorGraph, memory: Any) -> None:
     for lane in range(lanes_of(memory.scratch)):
         base = graph.table[np.uint64(memory.scratch.place[lane])]
         memory.lost[0, lane] += np.uint32(base == -np.inf)
 
 
 @shared
-def _add_member(graph, memory, factor, edge, candidate):
+def _add_member(
+    graph: FactorGraph, memory: Any, factor: Index, edge: Index, candidate: Index
+) -> None:
     """Add what a factor changes when the member at `edge` of its scope becomes the only 1."""
     place, pattern = memory.scratch.place, memory.scratch.pattern
     start = graph.table_start[graph.table_of[factor]]
@@ -83,7 +92,9 @@ def _add_member(graph, memory, factor, edge, candidate):
 
 
 @shared
-def _add_change(graph, memory, candidate, lane, after):
+def _add_change(
+    graph: FactorGraph, memory: Any, candidate: Index, lane: Index, after: float
+) -> None:
     base = graph.table[np.uint64(memory.scratch.place[lane])]
     lost = base == -np.inf
     memory.lost[candidate, lane] += np.uint32(lost)

@@ -1,0 +1,139 @@
+"""Draw a variable given all others, or say how probable its values are; the same in all lanes."""
+
+from typing import Any
+
+import numpy as np
+
+from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
+from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.conditionals.local_fields import (
+    bits_of_neighbours,
+    count_agreeing,
+    local_field,
+    places_of_limits,
+)
+from orbitmc.graph.conditionals.local_weights import local_log_weights
+from orbitmc.graph.conditionals.paths import BITS, COUNT, FIELD, TABLE
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.lanes.random import (
+    choose_by_log_weights,
+    choose_by_table,
+    cumulate_weights,
+    flip_by_eight_limits,
+    flip_by_field,
+    flip_by_table,
+    lanes_of,
+    width_of,
+)
+from orbitmc.machine.lanes.vectors import add_by_eight, logistic
+
+
+def scratch(prepared: PreparedGraph, lanes: int) -> Scratch:
+    """Room for any conditional, in the precision that they are prepared in."""
+    most = int(prepared.graph.cardinality.max(initial=1))
+    number = prepared.conditionals.bias.dtype
+    return Scratch(
+        pattern=np.zeros(lanes, dtype=np.uint8),
+        place=np.zeros(lanes, dtype=np.uint32),
+        field=np.zeros(lanes, dtype=number),
+        bend=np.zeros(lanes, dtype=number),
+        log_weights=np.zeros((most, lanes)),
+        width=width_of(lanes),
+    )
+
+
+@shared
+def draw(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int, rng: Any) -> None:
+    """Give one variable a new value in every lane, drawn from its conditional distribution."""
+    graph, conditionals = prepared.graph, prepared.conditionals
+    path = conditionals.path[variable]
+    if path == COUNT:
+        count_agreeing(conditionals, scratch, values, variable)
+        flip_by_eight_limits(
+            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
+        )
+    elif path == BITS:
+        bits_of_neighbours(conditionals, scratch, values, variable)
+        flip_by_table(
+            rng, conditionals.limit, conditionals.start[variable], scratch.pattern, values, variable
+        )
+    elif path == TABLE:
+        size = np.int64(graph.cardinality[variable])
+        places_of_limits(conditionals, scratch, values, variable)
+        choose_by_table(rng, conditionals.limit, scratch.place, size, values, variable)
+    elif path == FIELD:
+        local_field(conditionals, scratch, values, variable)
+        flip_by_field(rng, scratch.field, values, variable)
+    else:
+        size = np.int64(graph.cardinality[variable])
+        local_log_weights(graph, scratch, values, variable)
+        choose_by_log_weights(rng, scratch.log_weights, size, values, variable)
+
+
+@shared
+def has_limits(prepared: PreparedGraph, variable: int) -> bool:
+    """Whether `add_limits` serves this variable."""
+    return bool(prepared.conditionals.path[variable] <= BITS)
+
+
+@shared
+def add_limits(
+    prepared: PreparedGraph,
+    scratch: Scratch,
+    values: Bytes,
+    variable: int,
+    sums: Floats,
+    place: np.uint64,
+) -> None:
+    """Add the chances of value 1 to the eight flat `sums` from `place` on, lane modulo eight."""
+    conditionals = prepared.conditionals
+    start = conditionals.start[variable]
+    if conditionals.path[variable] == COUNT:
+        count_agreeing(conditionals, scratch, values, variable)
+        add_by_eight(conditionals.limit, start, scratch.pattern, sums, place, scratch.width)
+    else:
+        bits_of_neighbours(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            limit = conditionals.limit[np.uint64(start) + np.uint64(scratch.pattern[lane])]
+            sums[place + np.uint64(lane % 8)] += np.float64(limit) / LARGEST_LIMIT
+
+
+@shared
+def cumulative_probabilities(
+    prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int
+) -> None:
+    """Fill `scratch.log_weights[value, lane]` with the chance of each value but the last, or less.
+
+    Of a binary variable only row 0 is filled, with the chance of value 0.
+    """
+    graph, conditionals = prepared.graph, prepared.conditionals
+    path = conditionals.path[variable]
+    start = np.uint64(conditionals.start[variable])
+    chances = scratch.log_weights
+    if path <= BITS:
+        if path == COUNT:
+            count_agreeing(conditionals, scratch, values, variable)
+        else:
+            bits_of_neighbours(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            limit = conditionals.limit[start + np.uint64(scratch.pattern[lane])]
+            chances[0, lane] = 1.0 - np.float64(limit) / LARGEST_LIMIT
+    elif path == TABLE:
+        places_of_limits(conditionals, scratch, values, variable)
+        for value in range(np.int64(graph.cardinality[variable]) - 1):
+            for lane in range(lanes_of(scratch)):
+                limit = conditionals.limit[scratch.place[lane] + np.uint32(value)]
+                chances[value, lane] = np.float64(limit) / LARGEST_LIMIT
+    elif path == FIELD:
+        local_field(conditionals, scratch, values, variable)
+        for lane in range(lanes_of(scratch)):
+            chances[0, lane] = np.float64(logistic(-scratch.field[lane]))
+    else:
+        size = np.int64(graph.cardinality[variable])
+        local_log_weights(graph, scratch, values, variable)
+        cumulate_weights(chances, size, lanes_of(scratch))
+        for value in range(size - 1):
+            for lane in range(lanes_of(scratch)):
+                chances[value, lane] /= chances[size - 1, lane]

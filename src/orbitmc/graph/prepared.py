@@ -1,0 +1,60 @@
+"""A graph that is ready to be sampled: one value instead of a graph and what belongs to it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.conditionals.conditionals import (
+    conditionals,
+    rounded_limits,
+    unrounded_conditionals,
+)
+from orbitmc.graph.conditionals.layout import Conditionals
+from orbitmc.graph.conditionals.pair_couplings import fill_fields
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Floats, sealed
+
+
+class PreparedGraph(NamedTuple):
+    """A factor graph and the conditionals of its variables: all that a step reads of a model."""
+
+    graph: FactorGraph
+    conditionals: Conditionals
+
+
+def prepare(graph: FactorGraph) -> PreparedGraph:
+    """Prepare a graph for sampling, with 32-bit limits and float32 couplings.
+
+    >>> import orbitmc as om
+    >>> om.kernels.prepare(om.ising_grid(2, 2, 0.4).graph).graph.variables
+    4
+    """
+    return PreparedGraph(graph, conditionals(graph))
+
+
+def prepare_unrounded(graph: FactorGraph) -> PreparedGraph:
+    """Prepare a graph with float64 probabilities and couplings: for proofs."""
+    return PreparedGraph(graph, unrounded_conditionals(graph))
+
+
+def prepare_alike(prepared: PreparedGraph, other: FactorGraph) -> PreparedGraph:
+    """Prepare another graph in the precision of a prepared one."""
+    return prepare_unrounded(other) if _is_unrounded(prepared) else prepare(other)
+
+
+def limits_alike(prepared: PreparedGraph, chances: Floats) -> NDArray[np.generic]:
+    """Probabilities as limits, in the precision of a prepared graph."""
+    return sealed(chances if _is_unrounded(prepared) else rounded_limits(chances))
+
+
+def _is_unrounded(prepared: PreparedGraph) -> bool:
+    return prepared.conditionals.limit.dtype == np.float64
+
+
+def fields_in_double(prepared: PreparedGraph) -> tuple[Floats, Floats]:
+    """Couplings and biases of the affine variables before rounding, as conditionals list them."""
+    graph, known = prepared
+    coupling, bias = np.zeros(len(known.neighbour)), np.zeros(graph.variables)
+    fill_fields(graph, known.affine, known.neighbour_start, known.neighbour, coupling, bias)
+    return sealed(coupling), sealed(bias)

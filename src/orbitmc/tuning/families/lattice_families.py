@@ -1,0 +1,58 @@
+"""Symmetries of a whole lattice: its reflections and turns."""
+
+import numpy as np
+
+from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.groups.composition import act
+from orbitmc.groups.permutation import Permutation, from_row
+from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
+from orbitmc.tuning.families.family import Family, Propose, remembered
+from orbitmc.tuning.structure.lattice import Numbers, lattice
+
+
+def reflection_family() -> Family:
+    """Reflections of all sites: they lead from one sublattice to the other if sides are even."""
+    return Family("the whole lattice is reflected or turned", _build, True, _guess)
+
+
+def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    turns = _turns(model)
+    if not turns:
+        return None
+    graph = prepared.graph
+    return orbital(graph, permutation_group(graph.variables, turns, cardinality=graph.cardinality))
+
+
+def _guess(model: Model) -> Propose | None:
+    turns = _turns(model)
+    if not turns:
+        return None
+
+    def propose(values: Bytes, rng: np.random.Generator) -> Bytes:
+        return act(turns[rng.integers(len(turns))], values)
+
+    return propose
+
+
+@remembered
+def _turns(model: Model) -> list[Permutation]:
+    """What carries the lattice of a model to itself; nothing if there is no lattice."""
+    sites = lattice(model.graph)
+    return [] if sites is None else [_onto(sites, turned) for turned in _images(sites)]
+
+
+def _images(sites: Numbers) -> list[Numbers]:
+    """A lattice, reflected and turned in all ways that keep its shape."""
+    straight = [np.fliplr(sites), np.flipud(sites), np.rot90(sites, 2)]
+    square = sites.shape[0] == sites.shape[1]
+    return [*straight, *([sites.T, np.rot90(sites, 2).T] if square else [])]
+
+
+def _onto(sites: Numbers, turned: Numbers) -> Permutation:
+    image = np.arange(sites.max() + 1)
+    image[sites.ravel()] = turned.ravel()
+    return from_row(image)
