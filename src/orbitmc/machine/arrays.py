@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 Indices = NDArray[np.uint32]  # unsigned, because compiled code indexes faster with them
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Words = NDArray[np.uint64]
+Width = tuple[int, ...]  # one entry for each 32 lanes, so that the compiler knows their number
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

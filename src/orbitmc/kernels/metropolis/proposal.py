@@ -192,9 +192,11 @@ def _add_gains(memory):
 def _add_counted_rise(prepared, memory, values, place):
     """Add what changing one variable changes whose neighbours count alike."""
     variable, width = memory.target[place], memory.scratch.width
-    counted, low, step = counted_field(prepared, variable)
+    (neighbour, role, first, last), low, step = counted_field(prepared, variable)
     gain, proposed = memory.gain, memory.proposed
-    add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
+    add_counted_rise(
+        gain, neighbour, role, first, last, low, step, values, variable, proposed, place, width
+    )
 
 
 @shared

@@ -2,24 +2,28 @@
 
 from typing import Any
 
-from numba.extending import overload
+from llvmlite import ir
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.compiling import INNER
-from orbitmc.machine.lanes.rank_vectors import count_holders_vectors, find_picked_vectors
+from orbitmc.machine.arrays import Bytes, Width
+from orbitmc.machine.lanes.vector_code import ROW, Call, spread, vector_code
 
 
 def count_holders(
-    holders: NDArray[Any],
-    number: int,
-    wanted: Bytes,
-    proposed: Bytes,
-    place: int,
-    width: tuple[int, ...],
+    holders: NDArray[Any], number: int, wanted: Bytes, proposed: Bytes, place: int, width: Width
 ) -> None:
     """Add 1 to `holders[number]` where a member has the wanted value."""
     holders[number] += proposed[place] == wanted
+
+
+@vector_code(count_holders)
+def _count_holders(call: Call) -> None:
+    counts, kind = call.row("holders", "number"), _kind_of_counts(call, "holders")
+    starts = call.row("proposed", "place"), call.array("wanted")
+    for lane in range(0, call.lanes, 32):
+        values = (call.load(start, lane, ROW) for start in starts)
+        alike = call.builder.zext(call.builder.icmp_unsigned("==", *values), kind)
+        call.store(call.builder.add(call.load(counts, lane, kind), alike), counts, lane)
 
 
 def find_picked(
@@ -31,7 +35,7 @@ def find_picked(
     wanted: Bytes,
     proposed: Bytes,
     place: int,
-    width: tuple[int, ...],
+    width: Width,
 ) -> None:
     """Note a member as the first or the second of the pair where it has the right rank.
 
@@ -44,27 +48,24 @@ def find_picked(
     seen += alike
 
 
-@overload(count_holders, strict=False, jit_options=INNER)
-def _compiled_count_holders(
-    holders: Any, number: Any, wanted: Any, proposed: Any, place: Any, width: Any
-) -> Any:
-    return lambda holders, number, wanted, proposed, place, width: count_holders_vectors(
-        holders, number, wanted, proposed, place, width
-    )
+@vector_code(find_picked)
+def _find_picked(call: Call) -> None:
+    builder, kind = call.builder, _kind_of_counts(call, "first")
+    data = [call.array(name) for name in ("first", "second", "seen", "rank", "other_rank")]
+    starts = call.row("proposed", "place"), call.array("wanted")
+    here = spread(builder, call.number("place", call.kind("first").dtype), 32)
+    for lane in range(0, call.lanes, 32):
+        found, other, passed, rank, other_rank = (call.load(start, lane, kind) for start in data)
+        values = (call.load(start, lane, ROW) for start in starts)
+        alike = builder.icmp_unsigned("==", *values)
+        hit = builder.and_(alike, builder.icmp_unsigned("==", passed, rank))
+        others = builder.icmp_unsigned("==", builder.sub(here, passed), other_rank)
+        missed = builder.and_(builder.not_(alike), others)
+        call.store(builder.select(hit, here, found), data[0], lane)
+        call.store(builder.select(missed, here, other), data[1], lane)
+        call.store(builder.add(passed, builder.zext(alike, kind)), data[2], lane)
 
 
-@overload(find_picked, strict=False, jit_options=INNER)
-def _compiled_find_picked(
-    first: Any,
-    second: Any,
-    seen: Any,
-    rank: Any,
-    other_rank: Any,
-    wanted: Any,
-    proposed: Any,
-    place: Any,
-    width: Any,
-) -> Any:
-    return lambda first, second, seen, rank, other_rank, wanted, proposed, place, width: (
-        find_picked_vectors(first, second, seen, rank, other_rank, wanted, proposed, place, width)
-    )
+def _kind_of_counts(call: Call, name: str) -> Any:
+    """32 entries of an array of counts."""
+    return ir.VectorType(ir.IntType(call.kind(name).dtype.bitwidth), 32)
