@@ -10,9 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.conditionals import add_limits, cumulative_probabilities, has_limits
+from orbitmc.graph.conditionals.conditionals import (
+    Conditionals,
+    Scratch,
+    add_limits,
+    cumulative_probabilities,
+    has_limits,
+)
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Indices, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, starts
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
@@ -80,7 +86,14 @@ def record(
 
 
 @implementation(record, RaoBlackwellTally)
-def _record_probabilities(tally, graph, conditionals, scratch, values, part):
+def _record_probabilities(
+    tally: RaoBlackwellTally,
+    graph: FactorGraph,
+    conditionals: Conditionals,
+    scratch: Scratch,
+    values: Bytes,
+    part: int,
+) -> None:
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
@@ -98,7 +111,14 @@ def _record_probabilities(tally, graph, conditionals, scratch, values, part):
 
 
 @implementation(record, ValueTally)
-def _record_values(tally, graph, conditionals, scratch, values, part):
+def _record_values(
+    tally: ValueTally,
+    graph: FactorGraph,
+    conditionals: Conditionals,
+    scratch: Scratch,
+    values: Bytes,
+    part: int,
+) -> None:
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
@@ -116,14 +136,14 @@ def _record_values(tally, graph, conditionals, scratch, values, part):
 
 
 @shared
-def _add_binary(tally, scratch, part, row):
+def _add_binary(tally: Tally, scratch: Scratch, part: int, row: Index) -> None:
     for first in range(0, lanes_of(scratch), COLUMNS):
         for column in range(COLUMNS):
             tally.sums[part, row, column] += 1.0 - scratch.log_weights[0, first + column]
 
 
 @shared
-def _add_probabilities(tally, scratch, part, row, size):
+def _add_probabilities(tally: Tally, scratch: Scratch, part: int, row: Index, size: Index) -> None:
     chances = scratch.log_weights
     for value in range(size if size > 2 else 0):
         for first in range(0, lanes_of(scratch), COLUMNS):
@@ -134,7 +154,7 @@ def _add_probabilities(tally, scratch, part, row, size):
 
 
 @shared
-def mark_open(tally, scratch, variable, size):
+def mark_open(tally: Any, scratch: Scratch, variable: int, size: Index) -> None:
     """Remember the lanes in which more than one value is possible."""
     for value in range(size - 1):
         for lane in range(lanes_of(scratch)):

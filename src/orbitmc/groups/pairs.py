@@ -17,7 +17,7 @@ from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     moved_points,
 )
-from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Index, Indices, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import shared
 
 
@@ -38,19 +38,14 @@ class Pairs(NamedTuple):
 
 
 @shared
-def image_of(pairs, row, k):
-    """Where a row carries the moved point number `k`: the number of another moved point."""
-    return pairs.owner[row[pairs.start[k]]]
-
-
-@shared
-def value_of(pairs, row, k, value):
+def value_of(pairs: Pairs, row: Indices, k: int, value: Index) -> Index:
     """What a value of the moved point number `k` becomes on its way."""
     begin = pairs.start[k]
     if pairs.start[k + 1] - begin == 1:
         return value
     there = row[begin + value]
-    return there - pairs.start[pairs.owner[there]]
+    carried: Index = there - pairs.start[pairs.owner[there]]
+    return carried
 
 
 def pairs_of(group: PermutationGroup) -> Pairs:

@@ -9,7 +9,9 @@ Indices = NDArray[np.uint32]  # unsigned, because compiled code indexes faster w
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Index = int | np.integer[Any]  # a number by itself: Python's, or one of an array
 Width = tuple[int, ...]  # one entry for each 32 lanes, so that the compiler knows their number
 
 Scalar = TypeVar("Scalar", bound=np.generic)

@@ -45,7 +45,9 @@ class StabilizerChain(NamedTuple):
 
 
 @shared
-def uniform_element(chain, rng, forward, backward):
+def uniform_element(
+    chain: StabilizerChain, rng: Generator, forward: Indices, backward: Indices
+) -> None:
     """Fill `forward` with a uniform element of the group and `backward` with its inverse."""
     for pair in range(len(forward)):
         forward[pair] = pair
@@ -59,7 +61,9 @@ def uniform_element(chain, rng, forward, backward):
 
 
 @compiled
-def _fill_uniform(chain, rng, forward, backward):
+def _fill_uniform(
+    chain: StabilizerChain, rng: Generator, forward: Indices, backward: Indices
+) -> None:
     uniform_element(chain, rng, forward, backward)
 
 

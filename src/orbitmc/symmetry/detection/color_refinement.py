@@ -6,18 +6,18 @@ Cells are unions of orbits, sometimes larger ones. As proposals they are always 
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import sealed
+from orbitmc.machine.arrays import Numbers, Words, sealed
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.search.partition import memory
 from orbitmc.symmetry.detection.search.refinement import refine_colors
 
 
-def equitable_cells(graph: ColoredGraph, colors: Ints | None = None) -> Ints:
+def equitable_cells(graph: ColoredGraph, colors: Numbers | None = None) -> Numbers:
     """Number the cells of the coarsest equitable partition that refines the colours.
 
     Takes time proportional to arcs times the logarithm of vertices (Hopcroft's rule).
@@ -26,7 +26,7 @@ def equitable_cells(graph: ColoredGraph, colors: Ints | None = None) -> Ints:
     return numbered(refine_colors(graph, given, memory(graph.vertices)).cell)
 
 
-def computation_trees(graph: ColoredGraph, colors: Ints, rounds: int) -> Ints:
+def computation_trees(graph: ColoredGraph, colors: Numbers, rounds: int) -> Numbers:
     """Number vertices so that equal numbers mean equal computation trees of that depth.
 
     In a round, factors look at points first, then points look at everything. `colors` is what is
@@ -43,7 +43,7 @@ def computation_trees(graph: ColoredGraph, colors: Ints, rounds: int) -> Ints:
     return current
 
 
-def variable_cells(graph: FactorGraph, *, rounds: int | None = None) -> Ints:
+def variable_cells(graph: FactorGraph, *, rounds: int | None = None) -> Numbers:
     """Number the variables of a model by what refinement can tell of them.
 
     Without `rounds`, refine until nothing changes. After 0 rounds only the number of values
@@ -58,7 +58,7 @@ def variable_cells(graph: FactorGraph, *, rounds: int | None = None) -> Ints:
     return sealed(numbered(computation_trees(drawn, start, rounds)[: drawn.points]))
 
 
-def numbered(classes: Ints) -> Ints:
+def numbered(classes: Numbers) -> Numbers:
     """Number classes from 0 in the order in which they first appear."""
     _, first, which = np.unique(classes, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
@@ -66,7 +66,7 @@ def numbered(classes: Ints) -> Ints:
     return rank[which.reshape(-1)]
 
 
-def _looked_around(graph: ColoredGraph, current: Ints) -> Ints:
+def _looked_around(graph: ColoredGraph, current: Numbers) -> Numbers:
     seen = np.zeros(graph.vertices, dtype=np.uint64)
     _add_up(graph, current, seen)
     rows = np.column_stack([graph.color, seen.view(np.int64)])
@@ -74,7 +74,7 @@ def _looked_around(graph: ColoredGraph, current: Ints) -> Ints:
 
 
 @compiled
-def _add_up(graph, current, seen):
+def _add_up(graph: ColoredGraph, current: Numbers, seen: Words) -> None:
     """Hash the multiset of (label, colour) around each vertex."""
     for vertex in range(len(seen)):
         for arc in range(graph.start[vertex], graph.start[vertex + 1]):

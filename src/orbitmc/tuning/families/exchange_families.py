@@ -14,7 +14,7 @@ from orbitmc.kernels.jumps.informed import informed_swap
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.swap import swap
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks
@@ -22,8 +22,6 @@ from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
 from orbitmc.tuning.families.family import Family, Propose, remembered
 from orbitmc.tuning.structure.groups import exclusive_groups
 from orbitmc.tuning.structure.twins import twins
-
-Numbers = NDArray[np.int64]
 
 CLUSTERS = 6  # of weights, for blocks of variables that are nearly alike
 MOST_MOVED = 200  # factors around a block, unless a family says otherwise

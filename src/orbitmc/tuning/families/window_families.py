@@ -9,9 +9,9 @@ from orbitmc.graph.conditionals.conditionals import Conditionals
 from orbitmc.graph.model import Model
 from orbitmc.kernels.jumps.windows import windows
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.tuning.families.family import Family, Propose, remembered
-from orbitmc.tuning.structure.lattice import Numbers, lattice
+from orbitmc.tuning.structure.lattice import lattice
 
 SIZES = (2, 3, 4, 8)
 
