@@ -9,9 +9,10 @@ from orbitmc.estimate.orbit_tally import orbit_tally, rows_of_orbits
 from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
 from orbitmc.graph.conditionals.conditionals import conditionals, scratch
-from orbitmc.groups.permutation import from_images, from_row
+from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
+from tests.groups.builders import from_row
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
 

@@ -9,8 +9,7 @@ from orbitmc.groups.chains.stabilizer_chain import StabilizerChain
 from orbitmc.groups.pairs import Pairs, element_of
 from orbitmc.groups.permutation import Permutation
 from orbitmc.machine.arrays import Indices, indices, sealed
-from orbitmc.machine.compiling import compiled, shared
-from orbitmc.machine.lanes.random import Generator, integer
+from orbitmc.machine.compiling import compiled
 
 MAX_ORDER = 5000
 MAX_ENTRIES = 50_000_000  # 200 MB
@@ -22,12 +21,6 @@ class ElementTable(NamedTuple):
     pairs: Pairs
     row: Indices
     inverse: Indices
-
-
-@shared
-def draw_row(table: ElementTable, rng: Generator) -> int:
-    """Draw the number of an element; each has the same chance."""
-    return integer(rng, len(table.row))
 
 
 @compiled
