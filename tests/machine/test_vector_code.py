@@ -1,5 +1,7 @@
 """Vector code does what the plain function that it stands for says."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -126,6 +128,13 @@ def test_vector_code_does_what_the_plain_function_does(plain, compiled_cases):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6)
         else:
             assert np.array_equal(mine, theirs)
+
+
+def test_every_operation_on_lanes_has_a_case():
+    modules = (rows, ranks, vectors, random_vectors)
+    functions = {f for module in modules for f in vars(module).values() if inspect.isfunction(f)}
+    on_lanes = {f for f in functions if [*inspect.signature(f).parameters][-1:] == ["width"]}
+    assert on_lanes == set(CASES)
 
 
 @pytest.mark.parametrize("plain", CASES, ids=lambda plain: plain.__name__)
