@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Singles, Width, Words
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Singles, Width, Words
 from orbitmc.machine.compiling import F, generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
     LARGEST_CHANCE,
@@ -85,13 +85,13 @@ def draws(body: F) -> F:
 
 
 @draws
-def integer(rng: Any, bound: int) -> int:
+def integer(rng: Any, bound: Index) -> int:
     """Draw one of 0, …, bound - 1, the same for all lanes."""
     return _scaled(_next(rng.common) >> np.uint64(32), bound)
 
 
 @draws
-def two_integers(rng: Any, bound: int, other: int) -> tuple[int, int]:
+def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
     """Draw one of 0, …, bound - 1 and one of 0, …, other - 1, the same for all lanes."""
     drawn = _next(rng.common)
     high, low = drawn >> np.uint64(32), drawn & np.uint64(0xFFFFFFFF)
@@ -105,7 +105,7 @@ def bernoulli(rng: Any, chance: float) -> bool:
 
 
 @draws
-def lane_integer(rng: Any, bound: int) -> int:
+def lane_integer(rng: Any, bound: Index) -> int:
     """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
     return integer(rng, bound)
 
@@ -118,7 +118,7 @@ def lane_bernoulli(rng: Any, chance: float) -> bool:
 
 @draws
 def flip_by_table(
-    rng: Any, limit: Indices, start: int, index: Bytes, values: Bytes, variable: int
+    rng: Any, limit: Indices, start: Index, index: Bytes, values: Bytes, variable: Index
 ) -> None:
     """Set a binary variable per lane to 1 with chance `limit[start + index[lane]]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
@@ -130,14 +130,14 @@ def flip_by_table(
 
 @draws
 def flip_by_eight_limits(
-    rng: Any, limit: Indices, start: int, index: Bytes, values: Bytes, variable: int
+    rng: Any, limit: Indices, start: Index, index: Bytes, values: Bytes, variable: Index
 ) -> None:
     """Do what `flip_by_table` does, knowing that every index is below eight."""
     flip_by_eight(rng.streams, limit, start, index, values, variable, rng.width)
 
 
 @draws
-def flip_by_field(rng: Any, field: Singles, values: Bytes, variable: int) -> None:
+def flip_by_field(rng: Any, field: Singles, values: Bytes, variable: Index) -> None:
     """Set a binary variable per lane to 1 with log-odds `field[lane]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
@@ -147,7 +147,7 @@ def flip_by_field(rng: Any, field: Singles, values: Bytes, variable: int) -> Non
 
 @draws
 def choose_by_table(
-    rng: Any, limit: Indices, place: Indices, size: int, values: Bytes, variable: int
+    rng: Any, limit: Indices, place: Indices, size: Index, values: Bytes, variable: Index
 ) -> None:
     """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
     fill_random(rng.streams, rng.drawn, rng.width)
@@ -161,7 +161,7 @@ def choose_by_table(
 
 @draws
 def choose_by_log_weights(
-    rng: Any, log_weights: Floats, size: int, values: Bytes, variable: int
+    rng: Any, log_weights: Floats, size: Index, values: Bytes, variable: Index
 ) -> None:
     """Choose a value per lane in proportion to the exponential of its log-weight.
 
@@ -184,7 +184,7 @@ def toss(rng: Any, coins: Bytes) -> None:
 
 
 @draws
-def pick_by_weights(rng: Any, weights: Floats, size: int, picked: NDArray[Any]) -> None:
+def pick_by_weights(rng: Any, weights: Floats, size: Index, picked: NDArray[Any]) -> None:
     """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
 
     Overwrites the weights by their sums up to each place.
@@ -235,13 +235,13 @@ def _next(state: Words) -> np.uint64:
 
 
 @shared
-def _scaled(drawn: np.uint64, bound: int) -> int:
+def _scaled(drawn: np.uint64, bound: Index) -> int:
     """One of 0, …, bound - 1 from a number of 32 bits."""
     return int(np.int64((drawn * np.uint64(bound)) >> np.uint64(32)))
 
 
 @shared
-def cumulate_weights(log_weights: Floats, size: int, lanes: int) -> None:
+def cumulate_weights(log_weights: Floats, size: Index, lanes: int) -> None:
     """Turn log-weights per lane into weights of each value or a smaller one; largest is 1.
 
     A value of weight 0 has the same sum as the value before it and so is never chosen.

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Width
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
     HAS_AVX2,
@@ -90,10 +90,10 @@ def _fill_random(call: Call) -> None:
 def flip_by_eight(
     streams: Indices,
     limit: Indices,
-    start: int,
+    start: Index,
     index: Bytes,
     values: Bytes,
-    variable: int,
+    variable: Index,
     width: Width,
 ) -> None:
     """Set `values[variable, lane]` to whether a draw is below `limit[start + index[lane]]`."""

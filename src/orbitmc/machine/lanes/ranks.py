@@ -5,12 +5,12 @@ from typing import Any
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Width
+from orbitmc.machine.arrays import Bytes, Index, Width
 from orbitmc.machine.lanes.vector_code import ROW, Call, spread, vector_code
 
 
 def count_holders(
-    holders: NDArray[Any], number: int, wanted: Bytes, proposed: Bytes, place: int, width: Width
+    holders: NDArray[Any], number: Index, wanted: Bytes, proposed: Bytes, place: Index, width: Width
 ) -> None:
     """Add 1 to `holders[number]` where a member has the wanted value."""
     holders[number] += proposed[place] == wanted
@@ -34,7 +34,7 @@ def find_picked(
     other_rank: NDArray[Any],
     wanted: Bytes,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: Width,
 ) -> None:
     """Note a member as the first or the second of the pair where it has the right rank.

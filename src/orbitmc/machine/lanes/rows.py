@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Indices, Singles, Width
+from orbitmc.machine.arrays import Bytes, Index, Indices, Singles, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
     I8,
@@ -31,7 +31,9 @@ from orbitmc.machine.lanes.vector_code import (
 NONE = repeated(0, ROW)
 
 
-def rows_differ(values: Bytes, variable: int, proposed: Bytes, place: int, width: Width) -> bool:
+def rows_differ(
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: Width
+) -> bool:
     """Whether any lane would change."""
     return bool((values[variable] != proposed[place]).any())
 
@@ -47,7 +49,9 @@ def _rows_differ(call: Call) -> Any:
     return call.builder.icmp_unsigned("!=", call.builder.bitcast(found, whole), whole(0))
 
 
-def exchange_rows(values: Bytes, variable: int, proposed: Bytes, place: int, width: Width) -> None:
+def exchange_rows(
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: Width
+) -> None:
     """Exchange present and proposed values."""
     values[variable], proposed[place] = proposed[place].copy(), values[variable].copy()
 
@@ -61,7 +65,7 @@ def _exchange_rows(call: Call) -> None:
         call.store(first, other, lane)
 
 
-def copy_row(proposed: Bytes, place: int, values: Bytes, variable: int, width: Width) -> None:
+def copy_row(proposed: Bytes, place: Index, values: Bytes, variable: Index, width: Width) -> None:
     """Propose the values that a variable has."""
     proposed[place] = values[variable]
 
@@ -74,7 +78,13 @@ def _copy_row(call: Call) -> None:
 
 
 def choose_by_coins(
-    proposed: Bytes, place: int, values: Bytes, tails: int, heads: int, coins: Bytes, width: Width
+    proposed: Bytes,
+    place: Index,
+    values: Bytes,
+    tails: Index,
+    heads: Index,
+    coins: Bytes,
+    width: Width,
 ) -> None:
     """Propose the values of `heads` where the coin is 1, those of `tails` where it is 0."""
     proposed[place] = np.where(coins, values[heads], values[tails])
@@ -91,9 +101,9 @@ def _choose_by_coins(call: Call) -> None:
 
 def keep_accepted(
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     accepted: Bytes,
     changed: Bytes,
     width: Width,
@@ -150,9 +160,9 @@ def add_rise(
     gain: Singles,
     field: Singles,
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: Width,
 ) -> None:
     """Add the field where a bit rises, subtract it where it falls."""
@@ -172,9 +182,9 @@ def add_curved_rise(
     field: Singles,
     bend: Singles,
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: Width,
 ) -> None:
     """Add how much v * field + v * v * bend grows from the present to the proposed value.
@@ -200,14 +210,14 @@ def add_counted_rise(
     gain: Singles,
     neighbour: Indices,
     role: Indices,
-    first: int,
-    last: int,
+    first: Index,
+    last: Index,
     low: float,
     step: float,
     values: Bytes,
-    variable: int,
+    variable: Index,
     proposed: Bytes,
-    place: int,
+    place: Index,
     width: Width,
 ) -> None:
     """Do what `add_rise` does with a field of `low`, and `step` for each neighbour that agrees.

@@ -6,7 +6,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Singles, Width
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Singles, Width
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
@@ -25,7 +25,7 @@ from orbitmc.machine.lanes.vector_code import (
 
 
 def add_by_eight(
-    limit: Indices, start: int, index: Bytes, sums: Floats, place: int, width: Width
+    limit: Indices, start: Index, index: Bytes, sums: Floats, place: Index, width: Width
 ) -> None:
     """Add the chances `limit[start + index[lane]]` to eight sums from `place` on, lane by lane.
 
@@ -52,10 +52,10 @@ def _add_by_eight(call: Call) -> None:
 def add_sextet(
     field: Singles,
     sums: Singles,
-    start: int,
+    start: Index,
     values: Bytes,
     neighbour: Indices,
-    edge: int,
+    edge: Index,
     width: Width,
 ) -> None:
     """Add what six binary neighbours contribute to `field`, three at a time by a table of eight.
