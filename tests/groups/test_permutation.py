@@ -1,5 +1,7 @@
 """Permutations act by one convention, with and without values."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,7 +49,7 @@ def test_permutations_obey_the_laws_of_groups(made):
 @given(permutations())
 def test_the_order_is_the_first_power_that_changes_nothing(made):
     (g,) = made
-    repeated = [compose(*[g] * k) for k in range(1, order(g) + 1)]
+    repeated = list(itertools.accumulate([g] * order(g), compose))
     assert [element.is_identity for element in repeated] == [False] * (order(g) - 1) + [True]
 
 
