@@ -17,7 +17,7 @@ from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     moved_points,
 )
-from orbitmc.machine.arrays import Index, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import shared
 
 
@@ -38,13 +38,13 @@ class Pairs(NamedTuple):
 
 
 @shared
-def value_of(pairs: Pairs, row: Indices, k: int, value: Index) -> Index:
+def value_of(pairs: Pairs, row: Indices, k: int, value: np.uint32) -> np.uint32:
     """What a value of the moved point number `k` becomes on its way."""
     begin = pairs.start[k]
     if pairs.start[k + 1] - begin == 1:
         return value
     there = row[begin + value]
-    carried: Index = there - pairs.start[pairs.owner[there]]
+    carried: np.uint32 = there - pairs.start[pairs.owner[there]]
     return carried
 
 

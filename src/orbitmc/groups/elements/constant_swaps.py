@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Indices, Numbers, lengths
+from orbitmc.machine.arrays import Index, Indices, Numbers, lengths
 from orbitmc.machine.compiling import shared
 
 NOBODY = -1
@@ -59,7 +59,7 @@ class ConstantSwaps(NamedTuple):
 
 
 @shared
-def swapped(swaps: ConstantSwaps, variable: int, one: int, other: int) -> tuple[int, bool]:
+def swapped(swaps: ConstantSwaps, variable: Index, one: Index, other: Index) -> tuple[int, bool]:
     """Where the swap of two constants carries a variable, and whether it speaks of `other` too.
 
     NOBODY stands for an atom that is no variable.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Singles, Width, Words
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width, Words
 from orbitmc.machine.compiling import F, generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
     LARGEST_CHANCE,
@@ -118,7 +118,7 @@ def lane_bernoulli(rng: Any, chance: float) -> bool:
 
 @draws
 def flip_by_table(
-    rng: Any, limit: Indices, start: Index, index: Bytes, values: Bytes, variable: Index
+    rng: Any, limit: NDArray[Any], start: Index, index: Bytes, values: Bytes, variable: Index
 ) -> None:
     """Set a binary variable per lane to 1 with chance `limit[start + index[lane]]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
@@ -130,14 +130,14 @@ def flip_by_table(
 
 @draws
 def flip_by_eight_limits(
-    rng: Any, limit: Indices, start: Index, index: Bytes, values: Bytes, variable: Index
+    rng: Any, limit: NDArray[Any], start: Index, index: Bytes, values: Bytes, variable: Index
 ) -> None:
     """Do what `flip_by_table` does, knowing that every index is below eight."""
     flip_by_eight(rng.streams, limit, start, index, values, variable, rng.width)
 
 
 @draws
-def flip_by_field(rng: Any, field: Singles, values: Bytes, variable: Index) -> None:
+def flip_by_field(rng: Any, field: NDArray[Any], values: Bytes, variable: Index) -> None:
     """Set a binary variable per lane to 1 with log-odds `field[lane]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
@@ -147,7 +147,7 @@ def flip_by_field(rng: Any, field: Singles, values: Bytes, variable: Index) -> N
 
 @draws
 def choose_by_table(
-    rng: Any, limit: Indices, place: Indices, size: Index, values: Bytes, variable: Index
+    rng: Any, limit: NDArray[Any], place: Indices, size: Index, values: Bytes, variable: Index
 ) -> None:
     """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
     fill_random(rng.streams, rng.drawn, rng.width)
