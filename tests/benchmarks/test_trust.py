@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc, stdtr
 
-from orbitmc.estimate.columns import Marginal, gathered
+from orbitmc.estimate.columns import Marginal
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import FAIR, FEW, FORCED, GOOD, RARE
 from orbitmc.run.kept.checkpoint import digest
@@ -21,6 +21,7 @@ from tests.benchmarks.trusting import (
     farthest_by_chance,
     module,
 )
+from tests.gathered import gathered
 
 models, families, traps = module("trust_models"), module("trust_families"), module("trust_traps")
 scores, trust = module("trust_scores"), module("trust")

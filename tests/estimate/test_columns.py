@@ -4,8 +4,9 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.estimate import columns as module
-from orbitmc.estimate.columns import NUMBERS, OF_VALUES, Marginal, certain, gathered, joined
+from orbitmc.estimate.columns import NUMBERS, OF_VALUES, Marginal, certain, joined
 from orbitmc.estimate.verdicts import EXACT, GOOD, OBSERVED, UNMIXED
+from tests.gathered import gathered
 
 RNG = np.random.default_rng(3)
 

@@ -10,9 +10,10 @@ from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import record
 from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.permutation import from_images, from_row
+from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
+from tests.groups.builders import from_row
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from orbitmc.groups.block_groups import exchange_blocks, group_of
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.cycles import from_cycles, read_cycles
-from orbitmc.groups.permutation import permutation
-from orbitmc.groups.permutation_groups import group_from_rows, permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
+from tests.groups.builders import group_from_rows, permutation
+from tests.groups.group_questions import group_of
 
 
 def symmetric(points):

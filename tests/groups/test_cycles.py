@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from orbitmc.errors import InputError
 from orbitmc.groups.cycles import cycle_text, cycles, from_cycles, read_cycles
-from orbitmc.groups.permutation import identity
+from tests.groups.builders import identity
 from tests.groups.random_groups import permutations, random_permutation
 from tests.groups.slow_groups import VALUES
 

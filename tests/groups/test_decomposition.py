@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
-from orbitmc.groups.block_groups import exchange_blocks, group_of, order_of
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.membership import (
-    factors_contain,
-    group_contains,
     group_order,
     order_of_factors,
-    same_group,
 )
-from orbitmc.groups.composition import compose
 from orbitmc.groups.cycles import from_cycles, read_cycles
 from orbitmc.groups.elements import recognition
 from orbitmc.groups.elements.decomposition import (
@@ -26,12 +22,8 @@ from orbitmc.groups.elements.decomposition import (
     decompose,
     disjoint_factors,
 )
-from orbitmc.groups.permutation import identity, permutation
-from orbitmc.groups.permutation_groups import (
-    group_from_rows,
-    moved_points,
-    permutation_group,
-)
+from orbitmc.groups.permutation_groups import moved_points, permutation_group
+from tests.groups.builders import group_from_rows, identity, permutation
 from tests.groups.familiar import (
     chimera,
     cyclic,
@@ -42,6 +34,14 @@ from tests.groups.familiar import (
     renaming,
     signed,
     symmetric,
+)
+from tests.groups.group_questions import (
+    compose,
+    factors_contain,
+    group_contains,
+    group_of,
+    order_of,
+    same_group,
 )
 from tests.groups.random_groups import random_group, random_permutation
 from tests.groups.slow_groups import as_pairs, closure_of

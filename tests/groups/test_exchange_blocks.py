@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.block_groups import exchange_blocks, group_of, order_of
+from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.membership import group_order
 from orbitmc.groups.permutation_groups import orbits
+from tests.groups.group_questions import group_of, order_of
 from tests.groups.slow_groups import closure_of
 
 
@@ -62,6 +63,6 @@ def test_malformed_blocks_are_refused(blocks, message):
         exchange_blocks(blocks, degree=5)
 
 
-def test_blocks_must_fit_into_the_group():
+def test_blocks_must_fit_into_the_points():
     with pytest.raises(InputError, match="no point 4 among 3"):
-        group_of(exchange_blocks([[0, 4]]), 3)
+        exchange_blocks([[0, 4]], degree=3)

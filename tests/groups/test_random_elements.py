@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.chains.stabilizer_chain import contains, stabilizer_chain
+from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.random_elements import (
     ProductReplacement,
     product_replacement,
@@ -19,6 +19,7 @@ from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import chimera, cyclic, grid, mathieu_24, signed, symmetric
+from tests.groups.group_questions import contains
 from tests.groups.slow_groups import after
 from tests.oracle.slow_generator import SlowGenerator
 

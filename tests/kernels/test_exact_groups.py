@@ -6,7 +6,6 @@ import pytest
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
-from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
@@ -16,6 +15,7 @@ from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.symmetry.detection.automorphisms import automorphisms
+from tests.groups.builders import from_row
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.brute_force import states

@@ -5,7 +5,6 @@ import pytest
 
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
-from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import _propose, orbital
@@ -13,6 +12,7 @@ from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
 from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.lanes.random import integer
+from tests.groups.builders import from_row
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_graph, random_ising
 

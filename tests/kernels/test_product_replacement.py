@@ -4,12 +4,12 @@ import numpy as np
 
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
-from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.drawn import _propose, replaced_orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import settle
 from orbitmc.kernels.testing.choices import outcomes
+from tests.groups.builders import from_row
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_ising
 

@@ -9,7 +9,6 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.permutation import from_row
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.combine.mixture import lifted
@@ -18,6 +17,7 @@ from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
 from tests.cli.commands import orbitmc
+from tests.groups.builders import from_row
 
 SIZE = 24
 

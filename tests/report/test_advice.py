@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from orbitmc.estimate.columns import Marginal, gathered
+from orbitmc.estimate.columns import Marginal
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
 from orbitmc.report.words import verdict
+from tests.gathered import gathered
 
 
 def advice(found, method, ruled_out):

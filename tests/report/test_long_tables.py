@@ -10,13 +10,14 @@ import pytest
 from rich.console import Console
 
 from orbitmc.estimate import columns as columns_module
-from orbitmc.estimate.columns import NUMBERS, Marginal, certain, gathered, joined
+from orbitmc.estimate.columns import NUMBERS, Marginal, certain, joined
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.text import headings, plain_table, rows
 from orbitmc.estimate.verdicts import EXACT, FAIR, OBSERVED, RARE, UNMIXED
 from orbitmc.report import tables
 from orbitmc.report.json_answer import json_pieces
 from orbitmc.report.tables import csv_pieces, plain_pieces, show_answer
+from tests.gathered import gathered
 
 PROBABILITIES = [0.0, 1.0, 0.25, 1e-5, 3e-101, 1 - 1e-9, 0.99994, 9.95e-100, 1.0000001]
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import orbitmc as om
-from orbitmc.estimate.columns import Marginal, gathered
+from orbitmc.estimate.columns import Marginal
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import (
     EXACT,
@@ -24,6 +24,7 @@ from orbitmc.report.comparison import compare
 from orbitmc.report.json_answer import json_pieces
 from orbitmc.report.tables import csv_pieces, show_answer
 from orbitmc.report.words import remarks, verdict
+from tests.gathered import gathered
 
 
 def marginal(p, verdict=GOOD, *, values=("no", "yes"), error=0.01):

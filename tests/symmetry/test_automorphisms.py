@@ -6,13 +6,13 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.groups.permutation import permutation
-from orbitmc.groups.permutation_groups import group_from_rows, permutation_group
+from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.models.chimera_models import chimera
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.detection.automorphisms import automorphisms, given_generators, orbit_cells
 from orbitmc.symmetry.detection.energy_check import changes_energy
+from tests.groups.builders import group_from_rows, permutation
 from tests.oracle.symmetries import (
     as_image_and_maps,
     count_symmetries,

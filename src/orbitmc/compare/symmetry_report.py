@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.ask.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.errors import InputError, LimitError
@@ -19,7 +18,7 @@ from orbitmc.groups.permutation_groups import PermutationGroup, orbits
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.pack import start_pack, warm_up
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
@@ -29,8 +28,6 @@ from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
-
-Numbers = NDArray[np.int64]
 
 ROUNDS = 1  # of colour passing, before it is stopped
 

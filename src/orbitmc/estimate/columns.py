@@ -155,20 +155,3 @@ def joined(parts: Sequence[Columns]) -> Columns:
         np.concatenate([*starts, ends[-1:]]),
         **together,
     )
-
-
-def gathered(marginals: Mapping[str, Marginal]) -> Columns:
-    """Columns of marginals that were made one by one."""
-    each, none = list(marginals.values()), np.zeros(0)
-    sizes = [len(one.values) for one in each]
-    numbers: dict[str, Any] = {
-        column: np.concatenate([getattr(one, column) for one in each] or [none])
-        for column in OF_VALUES
-    }
-    return Columns(
-        list(marginals),
-        [one.values for one in each],
-        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
-        **numbers,
-        verdict=np.array([CODE[one.verdict] for one in each], dtype=np.uint8),
-    )

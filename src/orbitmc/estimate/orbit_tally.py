@@ -12,7 +12,9 @@ import numpy as np
 from orbitmc.errors import LimitError
 from orbitmc.estimate.tallies import mark_open, record, tally
 from orbitmc.graph.conditionals.draws import cumulative_probabilities
+from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.element_table import ElementTable, element_table
@@ -57,7 +59,9 @@ def orbit_tally(graph: FactorGraph, lanes: int, group: PermutationGroup) -> Orbi
 
 
 @implementation(record, OrbitTally)
-def _record_orbits(tally, prepared, scratch, values, part):
+def _record_orbits(
+    tally: OrbitTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
+) -> None:
     graph = prepared.graph
     if len(tally.open) > 0:
         for variable in range(len(graph.cardinality)):
@@ -78,7 +82,7 @@ def _record_orbits(tally, prepared, scratch, values, part):
 
 
 @shared
-def _carry(tally, values, element, scratch):
+def _carry(tally: OrbitTally, values: Bytes, element: int, scratch: Scratch) -> None:
     """Fill `image` with what an element makes of the present states."""
     pairs, row = tally.table.pairs, tally.table.row[element]
     for variable in range(len(tally.image)):
@@ -93,7 +97,7 @@ def _carry(tally, values, element, scratch):
 
 
 @shared
-def _normalise(weight, elements, scratch):
+def _normalise(weight: Floats, elements: int, scratch: Scratch) -> None:
     """Turn log-weights of the images into chances, lane by lane."""
     for lane in range(lanes_of(scratch)):
         best, total = -np.inf, 0.0
@@ -107,7 +111,9 @@ def _normalise(weight, elements, scratch):
 
 
 @shared
-def _add_values(tally, graph, part, element, scratch):
+def _add_values(
+    tally: OrbitTally, graph: FactorGraph, part: int, element: int, scratch: Scratch
+) -> None:
     for variable in range(len(graph.cardinality)):
         row = np.int64(tally.row_start[variable])
         size = np.int64(graph.cardinality[variable])

@@ -18,7 +18,7 @@ from orbitmc.graph.conditionals.draws import (
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Floats, Indices, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, starts
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
@@ -84,7 +84,9 @@ def record(tally: Any, prepared: PreparedGraph, scratch: Scratch, values: Bytes,
 
 
 @implementation(record, RaoBlackwellTally)
-def _record_probabilities(tally, prepared, scratch, values, part):
+def _record_probabilities(
+    tally: RaoBlackwellTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
+) -> None:
     graph = prepared.graph
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
@@ -103,7 +105,9 @@ def _record_probabilities(tally, prepared, scratch, values, part):
 
 
 @implementation(record, ValueTally)
-def _record_values(tally, prepared, scratch, values, part):
+def _record_values(
+    tally: ValueTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
+) -> None:
     graph = prepared.graph
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
@@ -122,14 +126,14 @@ def _record_values(tally, prepared, scratch, values, part):
 
 
 @shared
-def _add_binary(tally, scratch, part, row):
+def _add_binary(tally: Tally, scratch: Scratch, part: int, row: Index) -> None:
     for first in range(0, lanes_of(scratch), COLUMNS):
         for column in range(COLUMNS):
             tally.sums[part, row, column] += 1.0 - scratch.log_weights[0, first + column]
 
 
 @shared
-def _add_probabilities(tally, scratch, part, row, size):
+def _add_probabilities(tally: Tally, scratch: Scratch, part: int, row: Index, size: Index) -> None:
     chances = scratch.log_weights
     for value in range(size if size > 2 else 0):
         for first in range(0, lanes_of(scratch), COLUMNS):
@@ -140,7 +144,7 @@ def _add_probabilities(tally, scratch, part, row, size):
 
 
 @shared
-def mark_open(tally, scratch, variable, size):
+def mark_open(tally: Any, scratch: Scratch, variable: int, size: Index) -> None:
     """Remember the lanes in which more than one value is possible."""
     for value in range(size - 1):
         for lane in range(lanes_of(scratch)):

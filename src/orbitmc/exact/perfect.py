@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.machine.arrays import Bytes, Floats, Indices, floats, indices, sealed, starts
+from orbitmc.machine.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
-
-Numbers = NDArray[np.int64]
 
 LANES = 64
 """Samples that are made together."""

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Index, Numbers
 from orbitmc.machine.compiling import compiled, shared
 
 
 @shared
-def root_of(parent, point):
+def root_of(parent: Numbers, point: Index) -> Index:
     """The representative of a point; shortens the path to it."""
     while parent[point] != point:
         parent[point] = parent[parent[point]]
@@ -18,7 +19,7 @@ def root_of(parent, point):
 
 
 @shared
-def unite(parent, one, other):
+def unite(parent: Numbers, one: Index, other: Index) -> bool:
     """Join two classes under the smaller representative; tells whether they were apart."""
     first, second = root_of(parent, one), root_of(parent, other)
     if first == second:
@@ -28,7 +29,7 @@ def unite(parent, one, other):
 
 
 @compiled
-def _connected(parent, one, other):
+def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
     for k in range(len(one)):
         unite(parent, one[k], other[k])
     for point in range(len(parent)):

@@ -38,19 +38,14 @@ class Pairs(NamedTuple):
 
 
 @shared
-def image_of(pairs, row, k):
-    """Where a row carries the moved point number `k`: the number of another moved point."""
-    return pairs.owner[row[pairs.start[k]]]
-
-
-@shared
-def value_of(pairs, row, k, value):
+def value_of(pairs: Pairs, row: Indices, k: int, value: np.uint32) -> np.uint32:
     """What a value of the moved point number `k` becomes on its way."""
     begin = pairs.start[k]
     if pairs.start[k + 1] - begin == 1:
         return value
     there = row[begin + value]
-    return there - pairs.start[pairs.owner[there]]
+    carried: np.uint32 = there - pairs.start[pairs.owner[there]]
+    return carried
 
 
 def pairs_of(group: PermutationGroup) -> Pairs:

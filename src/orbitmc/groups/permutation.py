@@ -5,7 +5,7 @@ One convention everywhere: `g` carries the value at point `i` to point `g[i]`, s
 `(g.values)[g[i]] = map_i[values[i]]`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,29 +62,6 @@ class Permutation:
         return self.degree, points, images, self.map_start.tobytes(), self.value_map.tobytes()
 
 
-def identity(degree: int) -> Permutation:
-    return from_images(degree, [], [])
-
-
-def permutation(
-    degree: int,
-    images: Mapping[int, int],
-    value_maps: Mapping[int, Sequence[int]] | None = None,
-) -> Permutation:
-    """Move points to their images; points that are not mentioned stay where they are.
-
-    If any point has a value map, every point that is mentioned needs one.
-    """
-    if value_maps is None:
-        return from_images(degree, list(images), list(images.values()))
-    points = sorted({*images, *value_maps})
-    for point in points:
-        if point not in value_maps:
-            raise InputError(f"point {point} needs a value map, because other points have one")
-    maps = [value_maps[point] for point in points]
-    return from_images(degree, points, [images.get(point, point) for point in points], maps)
-
-
 def from_images(
     degree: int,
     points: ArrayLike,
@@ -106,12 +83,6 @@ def from_images(
     begins = starts(np.array([len(one) for one in maps], dtype=np.int64))
     _check_domains(moved, target, lengths(begins))
     return normal(degree, moved, target, begins, np.array([a for one in maps for a in one]))
-
-
-def from_row(row: ArrayLike) -> Permutation:
-    """Read a permutation from the images of all points: point `i` goes to `row[i]`."""
-    images = np.asarray(row)
-    return from_images(images.size, np.arange(images.size), images)
 
 
 def row_of(element: Permutation) -> Indices:

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.compiling import compiled, shared
 
 Bits = NDArray[np.uint64]
-Numbers = NDArray[np.int64]
-
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
 """What the next variable has least of: new edges, table entries, or new edges by their weight."""
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.exact.orders.greedy import LARGEST_COUNTS, Numbers
+from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 
 EASY = 2.0**13
 """Table entries that are eliminated in no time: no search is worth it."""

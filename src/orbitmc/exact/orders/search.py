@@ -16,13 +16,12 @@ from orbitmc.exact.orders.greedy import (
     WEIGHTED_FILL,
     InteractionGraph,
     Manner,
-    Numbers,
     bit_rows,
     order_stretch,
     parents_in,
 )
 from orbitmc.exact.orders.sweeps import sweeps
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""

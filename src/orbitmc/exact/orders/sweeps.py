@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orbitmc.exact.orders.greedy import Numbers
 from orbitmc.exact.orders.neighbours import Neighbours, neighbours_of
+from orbitmc.machine.arrays import Numbers
 
 LANDMARKS = 4  # variables that distances are counted from
 

@@ -11,7 +11,8 @@ from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
 from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import INNER, shared
 from orbitmc.machine.lanes.random import lanes_of
-from orbitmc.machine.lanes.vectors import HAS_AVX2, add_sextet
+from orbitmc.machine.lanes.vector_code import HAS_AVX2
+from orbitmc.machine.lanes.vectors import add_sextet
 
 
 @shared

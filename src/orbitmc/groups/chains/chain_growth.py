@@ -5,12 +5,19 @@ earlier base points, and for each point of the orbit an element that carries it 
 point: row `place[l, point]` of `back` (-1: not in the orbit).
 """
 
-from orbitmc.groups.elements.random_elements import product_replacement_step
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
+from orbitmc.machine.arrays import Indices, Numbers
 from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.lanes.random import Generator
 
 
 @shared
-def sift(base, place, back, element, first):
+def sift(
+    base: Indices, place: NDArray[np.int32], back: Indices, element: Indices, first: int
+) -> int:
     """Strip an element level by level; tells where it got stuck (past the last: nowhere)."""
     for level in range(first, len(base)):
         row = place[level, element[base[level]]]
@@ -22,7 +29,7 @@ def sift(base, place, back, element, first):
 
 
 @shared
-def moves(element):
+def moves(element: Indices) -> bool:
     """Whether an element is not the identity."""
     moved = 0
     for point in range(len(element)):
@@ -31,12 +38,22 @@ def moves(element):
 
 
 @compiled
-def sift_from(base, place, back, element, first):
+def sift_from(
+    base: Indices, place: NDArray[np.int32], back: Indices, element: Indices, first: int
+) -> int:
     return sift(base, place, back, element, first)
 
 
 @compiled
-def sift_random(base, place, back, element, rattle, rng, tries):
+def sift_random(
+    base: Indices,
+    place: NDArray[np.int32],
+    back: Indices,
+    element: Indices,
+    rattle: ProductReplacement,
+    rng: Generator,
+    tries: int,
+) -> int:
     """Sift random elements until one leaves a residue; gives where, or -1 after `tries`."""
     for _ in range(tries):
         product_replacement_step(rattle, rng)
@@ -49,7 +66,15 @@ def sift_random(base, place, back, element, rattle, rng, tries):
 
 
 @compiled
-def sift_schreier(base, place, back, element, level, orbit, generators):
+def sift_schreier(
+    base: Indices,
+    place: NDArray[np.int32],
+    back: Indices,
+    element: Indices,
+    level: int,
+    orbit: Indices,
+    generators: Indices,
+) -> int:
     """Sift all Schreier generators of a level; gives where one left a residue, or -1.
 
     They generate the stabilizer of the base point, so nothing left means that the levels below
@@ -68,7 +93,15 @@ def sift_schreier(base, place, back, element, level, orbit, generators):
 
 
 @compiled
-def grow_orbit(place, level, orbit, size, generators, before, by):
+def grow_orbit(
+    place: NDArray[np.int32],
+    level: int,
+    orbit: Indices,
+    size: int,
+    generators: Indices,
+    before: Numbers,
+    by: Numbers,
+) -> int:
     """Complete an orbit from its first `size` points; gives its new size.
 
     New point `k` of the orbit is reached by generator `by[k]` from the orbit's point `before[k]`;
@@ -89,7 +122,18 @@ def grow_orbit(place, level, orbit, size, generators, before, by):
 
 
 @compiled
-def fill_rows(place, level, orbit, old, size, inverses, before, by, back, used):
+def fill_rows(
+    place: NDArray[np.int32],
+    level: int,
+    orbit: Indices,
+    old: int,
+    size: int,
+    inverses: Indices,
+    before: Numbers,
+    by: Numbers,
+    back: Indices,
+    used: int,
+) -> None:
     """Store how new points of an orbit are carried back: first to the point they came from."""
     for k in range(old, size):
         row = used + k - old

@@ -11,14 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import InputError
 from orbitmc.groups.chains.chain_builder import ChainBuilder
-from orbitmc.groups.chains.chain_growth import sift_from
-from orbitmc.groups.pairs import Pairs, element_of, pairs_of, row_in, rows_of
-from orbitmc.groups.permutation import Permutation
+from orbitmc.groups.pairs import Pairs, pairs_of, rows_of
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import Generator, integer
 
 MAX_ENTRIES = 50_000_000  # 200 MB of rows
@@ -45,7 +42,9 @@ class StabilizerChain(NamedTuple):
 
 
 @shared
-def uniform_element(chain, rng, forward, backward):
+def uniform_element(
+    chain: StabilizerChain, rng: Generator, forward: Indices, backward: Indices
+) -> None:
     """Fill `forward` with a uniform element of the group and `backward` with its inverse."""
     for pair in range(len(forward)):
         forward[pair] = pair
@@ -58,11 +57,6 @@ def uniform_element(chain, rng, forward, backward):
         backward[forward[pair]] = pair
 
 
-@compiled
-def _fill_uniform(chain, rng, forward, backward):
-    uniform_element(chain, rng, forward, backward)
-
-
 def stabilizer_chain(
     group: PermutationGroup, *, max_entries: int = MAX_ENTRIES, max_work: int = MAX_WORK
 ) -> StabilizerChain:
@@ -71,25 +65,6 @@ def stabilizer_chain(
     builder = ChainBuilder(rows_of(pairs, group), max_entries=max_entries, max_work=max_work)
     builder.build()
     return _in_order(pairs, builder)
-
-
-def contains(chain: StabilizerChain, element: Permutation) -> bool:
-    """Whether a permutation is in the group."""
-    if element.degree != chain.pairs.degree:
-        raise InputError(f"expected a permutation of {chain.pairs.degree} points")
-    try:
-        row = row_in(chain.pairs, element).copy()
-    except InputError:  # it moves a point, or changes a value, that the group keeps
-        return False
-    stuck = sift_from(chain.base, chain.place, chain.back, row, 0)
-    return stuck == len(chain.base) and bool((row == np.arange(len(row))).all())
-
-
-def uniform(chain: StabilizerChain, rng: Generator) -> Permutation:
-    """Draw an element of the group, each with the same chance."""
-    forward, backward = np.empty((2, len(chain.pairs.owner)), dtype=np.uint32)
-    _fill_uniform(chain, rng, forward, backward)
-    return element_of(chain.pairs, forward)
 
 
 def _in_order(pairs: Pairs, builder: ChainBuilder) -> StabilizerChain:

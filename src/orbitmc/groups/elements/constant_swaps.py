@@ -8,14 +8,11 @@ every swap undoes itself, even when the constants are known in different ways.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Indices, lengths
+from orbitmc.machine.arrays import Index, Indices, Numbers, lengths
 from orbitmc.machine.compiling import shared
 
 NOBODY = -1
-
-Codes = NDArray[np.int64]
 
 
 class ConstantSwaps(NamedTuple):
@@ -32,18 +29,18 @@ class ConstantSwaps(NamedTuple):
     start: Indices
     member: Indices
     class_of: Indices
-    digit: Codes
+    digit: Numbers
     kind: Indices
     mention_start: Indices
     mention: Indices
     family: Indices
-    code: Codes
+    code: Numbers
     place_start: Indices
     place_kind: Indices
-    radix: Codes
-    size: Codes
+    radix: Numbers
+    size: Numbers
     code_start: Indices
-    known_code: Codes
+    known_code: Numbers
     owner: Indices
 
     @property
@@ -62,7 +59,7 @@ class ConstantSwaps(NamedTuple):
 
 
 @shared
-def swapped(swaps, variable, one, other):
+def swapped(swaps: ConstantSwaps, variable: Index, one: Index, other: Index) -> tuple[int, bool]:
     """Where the swap of two constants carries a variable, and whether it speaks of `other` too.
 
     NOBODY stands for an atom that is no variable.
@@ -82,7 +79,7 @@ def swapped(swaps, variable, one, other):
 
 
 @shared
-def _owner_of(swaps, family, code):
+def _owner_of(swaps: ConstantSwaps, family: int, code: int) -> int:
     """The variable with a code, by halving."""
     low, high = np.int64(swaps.code_start[family]), np.int64(swaps.code_start[family + 1])
     end = high
@@ -93,5 +90,5 @@ def _owner_of(swaps, family, code):
         else:
             high = middle
     if low < end and swaps.known_code[low] == code:
-        return np.int64(swaps.owner[low])
-    return np.int64(NOBODY)
+        return int(np.int64(swaps.owner[low]))
+    return NOBODY

@@ -9,8 +9,7 @@ from orbitmc.groups.chains.stabilizer_chain import StabilizerChain
 from orbitmc.groups.pairs import Pairs, element_of
 from orbitmc.groups.permutation import Permutation
 from orbitmc.machine.arrays import Indices, indices, sealed
-from orbitmc.machine.compiling import compiled, shared
-from orbitmc.machine.lanes.random import integer
+from orbitmc.machine.compiling import compiled
 
 MAX_ORDER = 5000
 MAX_ENTRIES = 50_000_000  # 200 MB
@@ -24,14 +23,8 @@ class ElementTable(NamedTuple):
     inverse: Indices
 
 
-@shared
-def draw_row(table, rng):
-    """Draw the number of an element; each has the same chance."""
-    return integer(rng, len(table.row))
-
-
 @compiled
-def _products(rows, factors):
+def _products(rows: Indices, factors: Indices) -> Indices:
     """All products of a factor after a row."""
     count, degree = rows.shape
     result = np.empty((count * len(factors), degree), dtype=np.uint32)

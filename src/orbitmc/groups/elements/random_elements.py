@@ -32,7 +32,7 @@ class ProductReplacement(NamedTuple):
 
 
 @shared
-def product_replacement_step(rattle, rng):
+def product_replacement_step(rattle: ProductReplacement, rng: Generator) -> None:
     """Make row 0 a new random element, in place."""
     slots = len(rattle.forward) - 1
     one = integer(rng, slots)
@@ -45,7 +45,9 @@ def product_replacement_step(rattle, rng):
 
 
 @shared
-def multiply_row(rattle, target, by, inverted, on_the_left):
+def multiply_row(
+    rattle: ProductReplacement, target: int, by: int, inverted: bool, on_the_left: bool
+) -> None:
     """Multiply one row by another row, or by its inverse, on either side.
 
     The side that is a mere renaming of images is done in place, its inverse follows from it.
@@ -62,7 +64,7 @@ def multiply_row(rattle, target, by, inverted, on_the_left):
 
 
 @shared
-def _rename(rows, target, factors, by, inverses):
+def _rename(rows: Indices, target: int, factors: Indices, by: int, inverses: Indices) -> None:
     """Set row `target` of `rows` to `factors[by]` after it, and of `inverses` to the inverse."""
     for pair in range(rows.shape[1]):
         image = factors[by, rows[target, pair]]
@@ -71,7 +73,7 @@ def _rename(rows, target, factors, by, inverses):
 
 
 @compiled
-def stir(rattle, rng, steps):
+def stir(rattle: ProductReplacement, rng: Generator, steps: int) -> None:
     for _ in range(steps):
         product_replacement_step(rattle, rng)
 
@@ -114,5 +116,5 @@ def _bag(rows: Indices, slots: int, rng: Generator) -> Indices:
 
 
 @compiled
-def _draw(rng, bound):
+def _draw(rng: Generator, bound: int) -> int:
     return integer(rng, bound)

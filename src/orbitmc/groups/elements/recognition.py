@@ -14,7 +14,7 @@ from orbitmc.groups.elements.random_elements import product_replacement_of_rows,
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
 from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, orbits
-from orbitmc.machine.arrays import Indices, lengths, sealed
+from orbitmc.machine.arrays import Indices, Numbers, lengths, sealed
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator
 
@@ -67,7 +67,7 @@ def is_symmetric(rows: NDArray[np.uint32]) -> bool:
 
 
 @compiled
-def _classes_of_swaps(rows, pairs):
+def _classes_of_swaps(rows: Indices, pairs: Numbers) -> int:
     """Into how many classes of points known swaps, moved around by all generators, connect.
 
     If a group contains the swap of a and b, it also contains the swap of g(a) and g(b).
@@ -91,11 +91,11 @@ def _classes_of_swaps(rows, pairs):
                 edges[count, 0], edges[count, 1] = one, other
                 count += 1
         done += 1
-    return degree - count
+    return int(degree - count)
 
 
 @compiled
-def _align(first, second, start, found, queue):
+def _align(first: Indices, second: Indices, start: int, found: Numbers, queue: Numbers) -> bool:
     """Match points of two actions, the first point with `start`; tells whether they act alike."""
     degree = first.shape[1]
     for point in range(degree):

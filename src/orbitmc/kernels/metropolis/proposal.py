@@ -206,9 +206,11 @@ def _add_counted_rise(
 ) -> None:
     """Add what changing one variable changes whose neighbours count alike."""
     variable, width = memory.target[place], memory.scratch.width
-    counted, low, step = counted_field(conditionals, variable)
+    (neighbour, role, first, last), low, step = counted_field(conditionals, variable)
     gain, proposed = memory.gain, memory.proposed
-    add_counted_rise(gain, counted, low, step, values, variable, proposed, place, width)
+    add_counted_rise(
+        gain, neighbour, role, first, last, low, step, values, variable, proposed, place, width
+    )
 
 
 @shared

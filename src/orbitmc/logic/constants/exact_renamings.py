@@ -18,13 +18,13 @@ from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import relations
 from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.equal_numbers import float_classes, row_classes
 from orbitmc.symmetry.detection.automorphisms import compile_once, hunt
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.generators import PointMoves
 
-Images = Mapping[str, Ints]
+Images = Mapping[str, Numbers]
 """For each type, where each constant goes."""
 
 
@@ -110,8 +110,8 @@ def constant_graph(ground: Ground) -> ColoredGraph:
 class _Fact:
     """Rows of constants with labels: equal labels mean that the same is known."""
 
-    rows: Ints
-    label: Ints
+    rows: Numbers
+    label: Numbers
 
 
 def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
@@ -131,12 +131,12 @@ def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
             yield _Fact(rows + np.array([first[kind] for kind in kinds]), weights[unusual])
 
 
-def _weight_classes(weights: Floats) -> Ints:
+def _weight_classes(weights: Floats) -> Numbers:
     finite = np.isfinite(weights)
     return np.where(finite, float_classes(np.where(finite, weights, 0.0)), -1) + 1
 
 
-def _colors(ground: Ground, facts: list[_Fact], total: int) -> Ints:
+def _colors(ground: Ground, facts: list[_Fact], total: int) -> Numbers:
     """By type, by name if a formula says it, and by what is known of a constant alone."""
     sizes = [len(names) for names in ground.universe.constants.values()]
     fixed = fixed_constants(ground.program, ground.universe)

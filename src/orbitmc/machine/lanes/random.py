@@ -15,20 +15,20 @@ acceptances: a log-ratio above -2^-20 counts as 0, so that rounding rejects no e
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Index
-from orbitmc.machine.compiling import generic, implementation, shared
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width, Words
+from orbitmc.machine.compiling import F, generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
+    LARGEST_CHANCE,
     accept_lanes,
     fill_random,
     flip_by_eight,
     toss_lanes,
 )
+from orbitmc.machine.lanes.vector_code import I64, STREAMS, Call, vector_code
 from orbitmc.machine.lanes.vectors import exponential, logistic
 
-STREAMS = 8  # interleaved lane generators, one for each 32-bit number of an AVX2 register
 LANE_UNIT = 32  # lanes come in multiples of this
 COLUMNS = 8  # of lanes (lane modulo eight) are independent: their spread is the error
 
@@ -40,10 +40,10 @@ class Generator(NamedTuple):
     unrolls the loops over them.
     """
 
-    drawn: NDArray[np.uint32]
-    common: NDArray[np.uint64]
-    streams: NDArray[np.uint32]
-    width: tuple[int, ...]
+    drawn: Indices
+    common: Words
+    streams: Indices
+    width: Width
 
 
 def generator(seed: int, pack: int, lanes: int) -> Generator:
@@ -66,171 +66,61 @@ def lanes_of(holder: Any) -> int:
     return len(holder[0])
 
 
-@overload(lanes_of, strict=False)
-def _lanes_of(holder: Any) -> Any:
-    width = holder.types[holder.fields.index("width")]
-    lanes = LANE_UNIT * len(width)
-    return lambda holder: lanes
+@vector_code(lanes_of)
+def _lanes_of(call: Call) -> Any:
+    holder = call.kind("holder")
+    return I64(LANE_UNIT * len(holder.types[holder.fields.index("width")]))
 
 
-def width_of(lanes: int) -> tuple[int, ...]:
+def width_of(lanes: int) -> Width:
     """One entry for each 32 lanes."""
     return (0,) * (lanes // LANE_UNIT)
 
 
-@generic("rng")
+def draws(body: F) -> F:
+    """Make a generic function; what is written there is what it does with a `Generator`."""
+    function = generic("rng")(body)
+    implementation(function, Generator)(body)
+    return function
+
+
+@draws
 def integer(rng: Any, bound: Index) -> int:
     """Draw one of 0, …, bound - 1, the same for all lanes."""
-    raise NotImplementedError
+    return _scaled(_next(rng.common) >> np.uint64(32), bound)
 
 
-@generic("rng")
+@draws
 def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
     """Draw one of 0, …, bound - 1 and one of 0, …, other - 1, the same for all lanes."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def bernoulli(rng: Any, chance: float) -> bool:
-    """Draw true with the given chance, the same for all lanes."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def lane_integer(rng: Any, bound: Index) -> int:
-    """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def lane_bernoulli(rng: Any, chance: float) -> bool:
-    """Draw true with the given chance for one lane."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def flip_by_table(
-    rng: Any,
-    limit: NDArray[Any],
-    start: Index,
-    index: Bytes,
-    values: Bytes,
-    variable: Index,
-) -> None:
-    """Set a binary variable per lane to 1 with chance `limit[start + index[lane]]`."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def flip_by_eight_limits(
-    rng: Any,
-    limit: NDArray[Any],
-    start: Index,
-    index: Bytes,
-    values: Bytes,
-    variable: Index,
-) -> None:
-    """Do what `flip_by_table` does, knowing that every index is below eight."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def flip_by_field(rng: Any, field: NDArray[Any], values: Bytes, variable: Index) -> None:
-    """Set a binary variable per lane to 1 with log-odds `field[lane]`."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def choose_by_table(
-    rng: Any,
-    limit: NDArray[Any],
-    place: NDArray[np.uint32],
-    size: Index,
-    values: Bytes,
-    variable: Index,
-) -> None:
-    """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def choose_by_log_weights(
-    rng: Any, log_weights: Floats, size: Index, values: Bytes, variable: Index
-) -> None:
-    """Choose a value per lane in proportion to the exponential of its log-weight.
-
-    Overwrites `log_weights[value, lane]`.
-    """
-    raise NotImplementedError
-
-
-@generic("rng")
-def toss(rng: Any, coins: Bytes) -> None:
-    """Set `coins[lane]` to 0 or 1 with equal chances."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def pick_by_weights(rng: Any, weights: Floats, size: Index, picked: NDArray[Any]) -> None:
-    """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
-
-    Overwrites the weights by their sums up to each place.
-    """
-    raise NotImplementedError
-
-
-@generic("rng")
-def pick_below(rng: Any, bound: NDArray[Any], picked: NDArray[Any]) -> None:
-    """Draw one of 0, …, `bound[lane]` - 1 per lane; 0 if the bound is 0."""
-    raise NotImplementedError
-
-
-@generic("rng")
-def accept_by_log_ratio(rng: Any, log_ratio: Floats, accepted: Bytes) -> None:
-    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
-    raise NotImplementedError
-
-
-@shared
-def _next(state):
-    """One step of xoshiro256++."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    sum_ = s0 + s3
-    result = ((sum_ << np.uint64(23)) | (sum_ >> np.uint64(41))) + s0
-    shifted = s1 << np.uint64(17)
-    s2 ^= s0
-    s3 ^= s1
-    s1 ^= s2
-    s0 ^= s3
-    s2 ^= shifted
-    state[0], state[1], state[2] = s0, s1, s2
-    state[3] = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
-    return result
-
-
-@implementation(integer, Generator)
-@implementation(lane_integer, Generator)
-def _integer(rng, bound):
-    high = _next(rng.common) >> np.uint64(32)
-    return np.int64((high * np.uint64(bound)) >> np.uint64(32))
-
-
-@implementation(two_integers, Generator)
-def _two_integers(rng, bound, other):
     drawn = _next(rng.common)
     high, low = drawn >> np.uint64(32), drawn & np.uint64(0xFFFFFFFF)
-    first = np.int64((high * np.uint64(bound)) >> np.uint64(32))
-    return first, np.int64((low * np.uint64(other)) >> np.uint64(32))
+    return _scaled(high, bound), _scaled(low, other)
 
 
-@implementation(bernoulli, Generator)
-@implementation(lane_bernoulli, Generator)
-def _bernoulli(rng, chance):
-    return np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance
+@draws
+def bernoulli(rng: Any, chance: float) -> bool:
+    """Draw true with the given chance, the same for all lanes."""
+    return bool(np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance)
 
 
-@implementation(flip_by_table, Generator)
-def _flip_by_table(rng, limit, start, index, values, variable):
+@draws
+def lane_integer(rng: Any, bound: Index) -> int:
+    """Draw one of 0, …, bound - 1 for one lane, in kernels that go through lanes one by one."""
+    return integer(rng, bound)
+
+
+@draws
+def lane_bernoulli(rng: Any, chance: float) -> bool:
+    """Draw true with the given chance for one lane."""
+    return bernoulli(rng, chance)
+
+
+@draws
+def flip_by_table(
+    rng: Any, limit: NDArray[Any], start: Index, index: Bytes, values: Bytes, variable: Index
+) -> None:
+    """Set a binary variable per lane to 1 with chance `limit[start + index[lane]]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
     first = np.uint64(start)
     for lane in range(lanes_of(rng)):
@@ -238,21 +128,28 @@ def _flip_by_table(rng, limit, start, index, values, variable):
         values[variable, lane] = np.uint8(rng.drawn[lane] < chance)
 
 
-@implementation(flip_by_eight_limits, Generator)
-def _flip_by_eight_limits(rng, limit, start, index, values, variable):
+@draws
+def flip_by_eight_limits(
+    rng: Any, limit: NDArray[Any], start: Index, index: Bytes, values: Bytes, variable: Index
+) -> None:
+    """Do what `flip_by_table` does, knowing that every index is below eight."""
     flip_by_eight(rng.streams, limit, start, index, values, variable, rng.width)
 
 
-@implementation(flip_by_field, Generator)
-def _flip_by_field(rng, field, values, variable):
+@draws
+def flip_by_field(rng: Any, field: NDArray[Any], values: Bytes, variable: Index) -> None:
+    """Set a binary variable per lane to 1 with log-odds `field[lane]`."""
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
-        chance = np.int32(logistic(field[lane]) * np.float32(2147483520.0))
+        chance = np.int32(logistic(field[lane]) * np.float32(LARGEST_CHANCE))
         values[variable, lane] = np.uint8(np.int32(rng.drawn[lane] >> np.uint32(1)) < chance)
 
 
-@implementation(choose_by_table, Generator)
-def _choose_by_table(rng, limit, place, size, values, variable):
+@draws
+def choose_by_table(
+    rng: Any, limit: NDArray[Any], place: Indices, size: Index, values: Bytes, variable: Index
+) -> None:
+    """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
         values[variable, lane] = np.uint8(rng.drawn[lane] >= limit[place[lane]])
@@ -262,8 +159,14 @@ def _choose_by_table(rng, limit, place, size, values, variable):
             values[variable, lane] += np.uint8(above)
 
 
-@implementation(choose_by_log_weights, Generator)
-def _choose_by_log_weights(rng, log_weights, size, values, variable):
+@draws
+def choose_by_log_weights(
+    rng: Any, log_weights: Floats, size: Index, values: Bytes, variable: Index
+) -> None:
+    """Choose a value per lane in proportion to the exponential of its log-weight.
+
+    Overwrites `log_weights[value, lane]`.
+    """
     fill_random(rng.streams, rng.drawn, rng.width)
     cumulate_weights(log_weights, size, lanes_of(rng))
     for lane in range(lanes_of(rng)):
@@ -274,13 +177,18 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
             values[variable, lane] += np.uint8(log_weights[value, lane] <= target)
 
 
-@implementation(toss, Generator)
-def _toss(rng, coins):
+@draws
+def toss(rng: Any, coins: Bytes) -> None:
+    """Set `coins[lane]` to 0 or 1 with equal chances."""
     toss_lanes(rng.streams, coins, rng.width)
 
 
-@implementation(pick_by_weights, Generator)
-def _pick_by_weights(rng, weights, size, picked):
+@draws
+def pick_by_weights(rng: Any, weights: Floats, size: Index, picked: NDArray[Any]) -> None:
+    """Pick one of `size` per lane in proportion to `weights[place, lane]`; 0 if all weigh 0.
+
+    Overwrites the weights by their sums up to each place.
+    """
     fill_random(rng.streams, rng.drawn, rng.width)
     for place in range(1, size):
         for lane in range(lanes_of(rng)):
@@ -294,21 +202,46 @@ def _pick_by_weights(rng, weights, size, picked):
             picked[lane] += np.uint32(beyond)
 
 
-@implementation(pick_below, Generator)
-def _pick_below(rng, bound, picked):
+@draws
+def pick_below(rng: Any, bound: NDArray[Any], picked: NDArray[Any]) -> None:
+    """Draw one of 0, …, `bound[lane]` - 1 per lane; 0 if the bound is 0."""
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
         product = np.uint64(rng.drawn[lane]) * np.uint64(bound[lane])
         picked[lane] = product >> np.uint64(32)
 
 
-@implementation(accept_by_log_ratio, Generator)
-def _accept_by_log_ratio(rng, log_ratio, accepted):
+@draws
+def accept_by_log_ratio(rng: Any, log_ratio: Floats, accepted: Bytes) -> None:
+    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
     accept_lanes(rng.streams, log_ratio, accepted, rng.width)
 
 
 @shared
-def cumulate_weights(log_weights, size, lanes):
+def _next(state: Words) -> np.uint64:
+    """One step of xoshiro256++."""
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    sum_ = s0 + s3
+    result: np.uint64 = ((sum_ << np.uint64(23)) | (sum_ >> np.uint64(41))) + s0
+    shifted = s1 << np.uint64(17)
+    s2 ^= s0
+    s3 ^= s1
+    s1 ^= s2
+    s0 ^= s3
+    s2 ^= shifted
+    state[0], state[1], state[2] = s0, s1, s2
+    state[3] = (s3 << np.uint64(45)) | (s3 >> np.uint64(19))
+    return result
+
+
+@shared
+def _scaled(drawn: np.uint64, bound: Index) -> int:
+    """One of 0, …, bound - 1 from a number of 32 bits."""
+    return int(np.int64((drawn * np.uint64(bound)) >> np.uint64(32)))
+
+
+@shared
+def cumulate_weights(log_weights: Floats, size: Index, lanes: int) -> None:
     """Turn log-weights per lane into weights of each value or a smaller one; largest is 1.
 
     A value of weight 0 has the same sum as the value before it and so is never chosen.

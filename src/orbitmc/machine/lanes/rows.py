@@ -1,43 +1,102 @@
 """Rows of a pack, one byte per lane, handled as whole vectors.
 
-A row is `values[variable]` or `proposed[place]`. Every function is plain Python for the
-interpreter and vector code for the compiler, which cannot know that two arrays never overlap and
-so would check it for every row. `width` has one entry for each 32 lanes.
+A row is `values[variable]` or `proposed[place]`. The compiler cannot know that two arrays never
+overlap and so would check it for every row; hence the vector code.
 """
 
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
+from llvmlite import ir
+from numba.core import cgutils
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import INNER
-from orbitmc.machine.lanes.row_vectors import (
-    add_counted_rise_vectors,
-    add_curved_rise_vectors,
-    add_rise_vectors,
-    choose_by_coins_vectors,
-    copy_row_vectors,
-    count_both_vectors,
-    exchange_rows_vectors,
-    keep_accepted_vectors,
-    rows_differ_vectors,
+from orbitmc.machine.arrays import Bytes, Index, Indices, Singles, Width
+from orbitmc.machine.lanes.vector_code import (
+    EIGHT,
+    I8,
+    I32,
+    I64,
+    NUMBERS,
+    ROW,
+    STREAMS,
+    Call,
+    eight_of,
+    multiply_add,
+    repeated,
+    spread,
+    vector_code,
 )
+
+NONE = repeated(0, ROW)
 
 
 def rows_differ(
-    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: tuple[int, ...]
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: Width
 ) -> bool:
     """Whether any lane would change."""
     return bool((values[variable] != proposed[place]).any())
 
 
+@vector_code(rows_differ)
+def _rows_differ(call: Call) -> Any:
+    one, other = call.row("values", "variable"), call.row("proposed", "place")
+    found = NONE
+    for lane in range(0, call.lanes, 32):
+        differing = call.builder.xor(*(call.load(start, lane, ROW) for start in (one, other)))
+        found = call.builder.or_(found, differing)
+    whole = ir.IntType(256)
+    return call.builder.icmp_unsigned("!=", call.builder.bitcast(found, whole), whole(0))
+
+
 def exchange_rows(
-    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: tuple[int, ...]
+    values: Bytes, variable: Index, proposed: Bytes, place: Index, width: Width
 ) -> None:
     """Exchange present and proposed values."""
     values[variable], proposed[place] = proposed[place].copy(), values[variable].copy()
+
+
+@vector_code(exchange_rows)
+def _exchange_rows(call: Call) -> None:
+    one, other = call.row("values", "variable"), call.row("proposed", "place")
+    for lane in range(0, call.lanes, 32):
+        first, second = (call.load(start, lane, ROW) for start in (one, other))
+        call.store(second, one, lane)
+        call.store(first, other, lane)
+
+
+def copy_row(proposed: Bytes, place: Index, values: Bytes, variable: Index, width: Width) -> None:
+    """Propose the values that a variable has."""
+    proposed[place] = values[variable]
+
+
+@vector_code(copy_row)
+def _copy_row(call: Call) -> None:
+    target, source = call.row("proposed", "place"), call.row("values", "variable")
+    for lane in range(0, call.lanes, 32):
+        call.store(call.load(source, lane, ROW), target, lane)
+
+
+def choose_by_coins(
+    proposed: Bytes,
+    place: Index,
+    values: Bytes,
+    tails: Index,
+    heads: Index,
+    coins: Bytes,
+    width: Width,
+) -> None:
+    """Propose the values of `heads` where the coin is 1, those of `tails` where it is 0."""
+    proposed[place] = np.where(coins, values[heads], values[tails])
+
+
+@vector_code(choose_by_coins)
+def _choose_by_coins(call: Call) -> None:
+    target, tosses = call.row("proposed", "place"), call.array("coins")
+    low, high = (call.row("values", name) for name in ("tails", "heads"))
+    for lane in range(0, call.lanes, 32):
+        one, other, coin = (call.load(start, lane, ROW) for start in (low, high, tosses))
+        call.store(call.builder.select(_differ(call, coin, NONE), other, one), target, lane)
 
 
 def keep_accepted(
@@ -47,7 +106,7 @@ def keep_accepted(
     place: Index,
     accepted: Bytes,
     changed: Bytes,
-    width: tuple[int, ...],
+    width: Width,
 ) -> int:
     """Put the old value, kept in `proposed`, back where it is not accepted; count the changes.
 
@@ -59,54 +118,74 @@ def keep_accepted(
     return int((differs & (accepted != 0)).sum())
 
 
-def choose_by_coins(
-    proposed: Bytes,
-    place: Index,
-    values: Bytes,
-    tails: Index,
-    heads: Index,
-    coins: Bytes,
-    width: tuple[int, ...],
-) -> None:
-    """Propose the values of `heads` where the coin is 1, those of `tails` where it is 0."""
-    proposed[place] = np.where(coins, values[heads], values[tails])
+@vector_code(keep_accepted)
+def _keep_accepted(call: Call) -> Any:
+    present, former = call.row("values", "variable"), call.row("proposed", "place")
+    starts = (present, former, call.array("accepted"), call.array("changed"))
+    total = I64(0)
+    for lane in range(0, call.lanes, 32):
+        new, old, taken, before = (call.load(start, lane, ROW) for start in starts)
+        wanted, differs = _differ(call, taken, NONE), _differ(call, new, old)
+        counted = _count(call, call.builder.and_(differs, wanted))
+        total = call.builder.add(total, counted)
+        call.store(call.builder.select(wanted, new, old), present, lane)
+        both = call.builder.or_(before, call.builder.zext(differs, ROW))
+        call.store(both, starts[3], lane)
+    return total
 
 
-def copy_row(
-    proposed: Bytes, place: Index, values: Bytes, variable: Index, width: tuple[int, ...]
-) -> None:
-    """Propose the values that a variable has."""
-    proposed[place] = values[variable]
-
-
-def count_both(one: Bytes, other: Bytes, width: tuple[int, ...]) -> int:
+def count_both(one: Bytes, other: Bytes, width: Width) -> int:
     """In how many lanes neither of two rows is 0."""
     return int(((one != 0) & (other != 0)).sum())
 
 
+@vector_code(count_both)
+def _count_both(call: Call) -> Any:
+    starts, total = [call.array(name) for name in ("one", "other")], I64(0)
+    for lane in range(0, call.lanes, 32):
+        flags = (_differ(call, call.load(start, lane, ROW), NONE) for start in starts)
+        total = call.builder.add(total, _count(call, call.builder.and_(*flags)))
+    return total
+
+
+def _differ(call: Call, one: Any, other: Any) -> Any:
+    return call.builder.icmp_unsigned("!=", one, other)
+
+
+def _count(call: Call, flags: Any) -> Any:
+    return call.builder.zext(call.builder.ctpop(call.builder.bitcast(flags, I32)), I64)
+
+
 def add_rise(
-    gain: NDArray[Any],
-    field: NDArray[Any],
+    gain: Singles,
+    field: Singles,
     values: Bytes,
     variable: Index,
     proposed: Bytes,
     place: Index,
-    width: tuple[int, ...],
+    width: Width,
 ) -> None:
     """Add the field where a bit rises, subtract it where it falls."""
     rise = proposed[place].astype(np.int8) - values[variable].astype(np.int8)
     gain += rise * field
 
 
+@vector_code(add_rise)
+def _add_rise(call: Call) -> None:
+    rise, fields = _Rise(call), call.array("field")
+    for lane in range(0, call.lanes, STREAMS):
+        rise.add(call.load(fields, lane, NUMBERS), lane)
+
+
 def add_curved_rise(
-    gain: NDArray[Any],
-    field: NDArray[Any],
-    bend: NDArray[Any],
+    gain: Singles,
+    field: Singles,
+    bend: Singles,
     values: Bytes,
     variable: Index,
     proposed: Bytes,
     place: Index,
-    width: tuple[int, ...],
+    width: Width,
 ) -> None:
     """Add how much v * field + v * v * bend grows from the present to the proposed value.
 
@@ -116,127 +195,85 @@ def add_curved_rise(
     gain += (new - old) * (field + (new + old) * bend)
 
 
+@vector_code(add_curved_rise)
+def _add_curved_rise(call: Call) -> None:
+    builder, rise, twice_middle = call.builder, _Rise(call), repeated(2, EIGHT)
+    fields, bends = call.array("field"), call.array("bend")
+    for lane in range(0, call.lanes, STREAMS):
+        new, old = rise.values(lane)
+        both = builder.sitofp(builder.sub(builder.add(new, old), twice_middle), NUMBERS)
+        field, bend = (call.load(start, lane, NUMBERS) for start in (fields, bends))
+        rise.add(multiply_add(builder, both, bend, field), lane)
+
+
 def add_counted_rise(
-    gain: NDArray[Any],
-    counted: Any,
-    low: Any,
-    step: Any,
+    gain: Singles,
+    neighbour: Indices,
+    role: Indices,
+    first: Index,
+    last: Index,
+    low: float,
+    step: float,
     values: Bytes,
     variable: Index,
     proposed: Bytes,
     place: Index,
-    width: tuple[int, ...],
+    width: Width,
 ) -> None:
     """Do what `add_rise` does with a field of `low`, and `step` for each neighbour that agrees.
 
-    `counted` are the neighbours, whether each counts when it is 0, and where their list begins
-    and ends.
+    The neighbours are `neighbour[first:last]`; `role` is 1 for those that agree when they are 0.
     """
-    neighbour, role, first, last = counted
-    pattern = np.zeros(values.shape[1], dtype=np.int64)
+    pattern: NDArray[np.int64] = np.zeros(values.shape[1], dtype=np.int64)
     for edge in range(first, last):
         pattern += values[neighbour[edge]] ^ np.uint8(role[edge])
     add_rise(gain, low + step * pattern, values, variable, proposed, place, width)
 
 
-@overload(rows_differ, strict=False, jit_options=INNER)
-def _compiled_rows_differ(values: Any, variable: Any, proposed: Any, place: Any, width: Any) -> Any:
-    return lambda values, variable, proposed, place, width: rows_differ_vectors(
-        values, variable, proposed, place, width
-    )
+@vector_code(add_counted_rise)
+def _add_counted_rise(call: Call) -> None:
+    rise = _Rise(call)
+    low, step = (spread(call.builder, call.value(name), STREAMS) for name in ("low", "step"))
+    counts = [call.builder.load(count) for count in _counts_of_agreeing(call)]
+    for lane in range(0, call.lanes, STREAMS):
+        eight = eight_of(call.builder, counts[lane // 32], lane % 32)
+        count = call.builder.uitofp(eight, NUMBERS)
+        rise.add(multiply_add(call.builder, step, count, low), lane)
 
 
-@overload(exchange_rows, strict=False, jit_options=INNER)
-def _compiled_exchange_rows(
-    values: Any, variable: Any, proposed: Any, place: Any, width: Any
-) -> Any:
-    return lambda values, variable, proposed, place, width: exchange_rows_vectors(
-        values, variable, proposed, place, width
-    )
+def _counts_of_agreeing(call: Call) -> list[Any]:
+    """How many neighbours agree with their sign, 32 lanes in each place of memory."""
+    builder, states = call.builder, call.array("values")
+    others, signs = call.array("neighbour"), call.array("role")
+    begin, end = call.number("first"), call.number("last")
+    counts = [cgutils.alloca_once(builder, ROW) for _ in range(0, call.lanes, 32)]
+    for count in counts:
+        builder.store(NONE, count)
+    with cgutils.for_range(builder, builder.sub(end, begin)) as loop:
+        edge = builder.add(begin, loop.index)
+        number = builder.zext(builder.load(call.at(others, edge)), I64)
+        sign = builder.trunc(builder.load(call.at(signs, edge)), I8)
+        row, negative = call.row_at(states, number), spread(builder, sign, 32)
+        for lane, count in zip(range(0, call.lanes, 32), counts, strict=True):
+            agrees = builder.xor(call.load(row, lane, ROW), negative)
+            builder.store(builder.add(builder.load(count), agrees), count)
+    return counts
 
 
-@overload(keep_accepted, strict=False, jit_options=INNER)
-def _compiled_keep_accepted(
-    values: Any, variable: Any, proposed: Any, place: Any, accepted: Any, changed: Any, width: Any
-) -> Any:
-    return lambda values, variable, proposed, place, accepted, changed, width: (
-        keep_accepted_vectors(values, variable, proposed, place, accepted, changed, width)
-    )
+class _Rise:
+    """What `gain` gets where a proposal differs from the present values."""
 
+    def __init__(self, call: Call) -> None:
+        self.call, self.sums = call, call.array("gain")
+        self.starts = call.row("proposed", "place"), call.row("values", "variable")
 
-@overload(choose_by_coins, strict=False, jit_options=INNER)
-def _compiled_choose_by_coins(
-    proposed: Any, place: Any, values: Any, tails: Any, heads: Any, coins: Any, width: Any
-) -> Any:
-    return lambda proposed, place, values, tails, heads, coins, width: choose_by_coins_vectors(
-        proposed, place, values, tails, heads, coins, width
-    )
+    def values(self, lane: int) -> tuple[Any, ...]:
+        """Eight new and eight old values."""
+        return tuple(self.call.load(start, lane, EIGHT) for start in self.starts)
 
-
-@overload(copy_row, strict=False, jit_options=INNER)
-def _compiled_copy_row(proposed: Any, place: Any, values: Any, variable: Any, width: Any) -> Any:
-    return lambda proposed, place, values, variable, width: copy_row_vectors(
-        proposed, place, values, variable, width
-    )
-
-
-@overload(count_both, strict=False, jit_options=INNER)
-def _compiled_count_both(one: Any, other: Any, width: Any) -> Any:
-    return lambda one, other, width: count_both_vectors(one, other, width)
-
-
-@overload(add_rise, strict=False, jit_options=INNER)
-def _compiled_add_rise(
-    gain: Any, field: Any, values: Any, variable: Any, proposed: Any, place: Any, width: Any
-) -> Any:
-    return lambda gain, field, values, variable, proposed, place, width: add_rise_vectors(
-        gain, field, values, variable, proposed, place, width
-    )
-
-
-@overload(add_curved_rise, strict=False, jit_options=INNER)
-def _compiled_add_curved_rise(
-    gain: Any,
-    field: Any,
-    bend: Any,
-    values: Any,
-    variable: Any,
-    proposed: Any,
-    place: Any,
-    width: Any,
-) -> Any:
-    return lambda gain, field, bend, values, variable, proposed, place, width: (
-        add_curved_rise_vectors(gain, field, bend, values, variable, proposed, place, width)
-    )
-
-
-@overload(add_counted_rise, strict=False, jit_options=INNER)
-def _compiled_add_counted_rise(
-    gain: Any,
-    counted: Any,
-    low: Any,
-    step: Any,
-    values: Any,
-    variable: Any,
-    proposed: Any,
-    place: Any,
-    width: Any,
-) -> Any:
-    def vectors(gain, counted, low, step, values, variable, proposed, place, width):
-        neighbour, role, first, last = counted
-        add_counted_rise_vectors(
-            gain,
-            neighbour,
-            role,
-            first,
-            last,
-            low,
-            step,
-            values,
-            variable,
-            proposed,
-            place,
-            width,
-        )
-
-    return vectors
+    def add(self, field: Any, lane: int) -> None:
+        """Add eight fields where a bit rises, subtract them where it falls."""
+        builder = self.call.builder
+        rise = builder.sitofp(builder.sub(*self.values(lane)), NUMBERS)
+        before = self.call.load(self.sums, lane, NUMBERS)
+        self.call.store(multiply_add(builder, rise, field, before), self.sums, lane)

@@ -1,191 +1,118 @@
-"""The few operations that are written for vector units, in LLVM's own vector language.
-
-Everything here works on any processor; the lookup of eight limits uses the AVX2 permutation
-where there is one.
-"""
+"""Sums over neighbours and float32 functions that are written for vector units."""
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Singles, Width
 from orbitmc.machine.compiling import shared
-
-STREAMS = 8
-I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-WORDS = ir.VectorType(I32, STREAMS)
-NUMBERS = ir.VectorType(ir.FloatType(), STREAMS)
-DOUBLES = ir.VectorType(ir.DoubleType(), 4)
-HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
-
-
-def load_doubles(builder: Any, start: Any, lane: int) -> list[Any]:
-    """Eight float64 in two halves, because four fill a register."""
-    return [
-        load_vector(builder, builder.gep(start, [I64(lane + 4 * half)]), DOUBLES)
-        for half in range(2)
-    ]
-
-
-def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more` of eight float32."""
-    kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.v8f32")
-    return builder.call(function, [one, other, more])
+from orbitmc.machine.lanes.vector_code import (
+    EIGHT,
+    I32,
+    I64,
+    NUMBERS,
+    ROW,
+    STREAMS,
+    WORDS,
+    Call,
+    eight_of,
+    look_up,
+    repeated,
+    vector_code,
+)
 
 
-def constant(value: int) -> ir.Constant:
-    return ir.Constant(WORDS, [value] * STREAMS)
-
-
-def array_data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
-    return context.make_array(array_type)(context, builder, array).data
-
-
-def load_vector(builder: Any, pointer: Any, kind: Any) -> Any:
-    loaded = builder.load(builder.bitcast(pointer, kind.as_pointer()))
-    loaded.align = 1
-    return loaded
-
-
-def store_vector(builder: Any, value: Any, pointer: Any) -> None:
-    builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 1
-
-
-@intrinsic
 def add_by_eight(
-    typing: Any, limit: Any, start: Any, index: Any, sums: Any, place: Any, width: Any
-) -> Any:
-    """Add the chances `limit[start + index[lane]]` to eight sums from `place` on, lane by lane."""
+    limit: Indices, start: Index, index: Bytes, sums: Floats, place: Index, width: Width
+) -> None:
+    """Add the chances `limit[start + index[lane]]` to eight sums from `place` on, lane by lane.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        limits, indices, out = (
-            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 3)
-        )
-        first, target = (
-            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (1, 4)
-        )
-        table = load_vector(builder, builder.gep(limits, [first]), WORDS)
-        long = ir.VectorType(I64, STREAMS)
-        total = ir.Constant(long, [0] * STREAMS)
-        for chunk in range(4 * len(signature.args[5])):
-            place = builder.gep(indices, [I64(STREAMS * chunk)])
-            places = builder.zext(load_vector(builder, place, ir.VectorType(I8, STREAMS)), WORDS)
-            total = builder.add(total, builder.zext(look_up(builder, table, places), long))
-        numbers = ir.VectorType(ir.DoubleType(), STREAMS)
-        scale = ir.Constant(numbers, [2.0**-32] * STREAMS)
-        pointer = builder.gep(out, [target])
-        chances = builder.fmul(builder.sitofp(total, numbers), scale)
-        store_vector(
-            builder, builder.fadd(load_vector(builder, pointer, numbers), chances), pointer
-        )
-        return context.get_dummy_value()
-
-    return types.void(limit, start, index, sums, place, width), generate
+    Every index is below eight.
+    """
+    chances = limit[int(start) + index.astype(np.int64)] * 2.0**-32
+    sums[place : place + STREAMS] += chances.reshape(-1, STREAMS).sum(axis=0)
 
 
-@intrinsic
+@vector_code(add_by_eight)
+def _add_by_eight(call: Call) -> None:
+    builder, indices = call.builder, call.array("index")
+    table = call.load(call.array("limit"), call.number("start"), WORDS)
+    long, numbers = ir.VectorType(I64, STREAMS), ir.VectorType(ir.DoubleType(), STREAMS)
+    total = repeated(0, long)
+    for lane in range(0, call.lanes, STREAMS):
+        places = builder.zext(call.load(indices, lane, EIGHT), WORDS)
+        total = builder.add(total, builder.zext(look_up(builder, table, places), long))
+    chances = builder.fmul(builder.sitofp(total, numbers), repeated(2.0**-32, numbers))
+    sums, place = call.array("sums"), call.number("place")
+    call.store(builder.fadd(call.load(sums, place, numbers), chances), sums, place)
+
+
 def add_sextet(
-    typing: Any,
-    field: Any,
-    sums: Any,
-    start: Any,
-    values: Any,
-    neighbour: Any,
-    edge: Any,
-    width: Any,
-) -> Any:
+    field: Singles,
+    sums: Singles,
+    start: Index,
+    values: Bytes,
+    neighbour: Indices,
+    edge: Index,
+    width: Width,
+) -> None:
     """Add what six binary neighbours contribute to `field`, three at a time by a table of eight.
 
     The neighbours are `neighbour[edge]` to `neighbour[edge + 5]`; `sums[start + b]` belongs to the
     bits of the first three (first one lowest), `sums[start + 8 + b]` to the others.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        fields, tables, states, others = (
-            array_data(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3, 4)
-        )
-        first, begin = (
-            context.cast(builder, arguments[k], signature.args[k], types.uint64) for k in (2, 5)
-        )
-        lanes = 32 * len(signature.args[6])
-        rows = []
-        for k in range(6):
-            number = builder.load(builder.gep(others, [builder.add(begin, I64(k))]))
-            place = builder.mul(builder.zext(number, I64), I64(lanes))
-            rows.append(builder.gep(states, [place]))
-        pair = [
-            load_vector(builder, builder.gep(tables, [builder.add(first, I64(8 * k))]), NUMBERS)
-            for k in range(2)
-        ]
-        for chunk in range(lanes // 32):
-            patterns = [_pattern(builder, rows[3 * k : 3 * k + 3], 32 * chunk) for k in range(2)]
-            for part in range(4):
-                pointer = builder.gep(fields, [I64(32 * chunk + STREAMS * part)])
-                total = load_vector(builder, pointer, NUMBERS)
-                order = ir.Constant(WORDS, list(range(STREAMS * part, STREAMS * (part + 1))))
-                for table, pattern in zip(pair, patterns, strict=True):
-                    places = builder.shuffle_vector(pattern, pattern, order)
-                    looked_up = _look_up_numbers(builder, table, builder.zext(places, WORDS))
-                    total = builder.fadd(total, looked_up)
-                store_vector(builder, total, pointer)
-        return context.get_dummy_value()
-
-    return types.void(field, sums, start, values, neighbour, edge, width), generate
+    bits = values[neighbour[edge : edge + 6]].astype(np.int64)
+    for place, (low, middle, high) in zip((start, start + 8), (bits[:3], bits[3:]), strict=True):
+        field += sums[int(place) + low + 2 * middle + 4 * high]
 
 
-def _pattern(builder: Any, rows: list[Any], offset: int) -> Any:
+@vector_code(add_sextet)
+def _add_sextet(call: Call) -> None:
+    builder, fields = call.builder, call.array("field")
+    rows, tables = _rows_of_six(call), _two_tables(call)
+    for chunk in range(0, call.lanes, 32):
+        patterns = [_pattern(call, rows[3 * k : 3 * k + 3], chunk) for k in range(2)]
+        for part in range(0, 32, STREAMS):
+            total = call.load(fields, chunk + part, NUMBERS)
+            for table, pattern in zip(tables, patterns, strict=True):
+                places = builder.zext(eight_of(builder, pattern, part), WORDS)
+                found = builder.bitcast(look_up(builder, table, places), NUMBERS)
+                total = builder.fadd(total, found)
+            call.store(total, fields, chunk + part)
+
+
+def _rows_of_six(call: Call) -> list[Any]:
+    """Where the values of six neighbours begin."""
+    builder, states, others = call.builder, call.array("values"), call.array("neighbour")
+    places = [builder.add(call.number("edge"), I64(k)) for k in range(6)]
+    numbers = [builder.load(call.at(others, place)) for place in places]
+    return [call.row_at(states, builder.zext(number, I64)) for number in numbers]
+
+
+def _two_tables(call: Call) -> list[Any]:
+    """Two tables of eight float32, by their bits."""
+    start, sums = call.number("start"), call.array("sums")
+    return [call.load(sums, call.builder.add(start, I64(8 * k)), WORDS) for k in range(2)]
+
+
+def _pattern(call: Call, rows: list[Any], lane: int) -> Any:
     """The bits of three rows of 32 lanes as numbers below eight, first row lowest."""
-    low, middle, high = (
-        load_vector(builder, builder.gep(row, [I64(offset)]), ir.VectorType(I8, 32)) for row in rows
-    )
-    upper = builder.add(middle, builder.add(high, high))
-    return builder.add(low, builder.add(upper, upper))
+    low, middle, high = (call.load(row, lane, ROW) for row in rows)
+    upper = call.builder.add(middle, call.builder.add(high, high))
+    return call.builder.add(low, call.builder.add(upper, upper))
 
 
-def _look_up_numbers(builder: Any, table: Any, places: Any) -> Any:
-    """Eight entries of a table of eight float32."""
-    words = look_up(builder, builder.bitcast(table, WORDS), places)
-    return builder.bitcast(words, NUMBERS)
-
-
-def look_up(builder: Any, table: Any, places: Any) -> Any:
-    """Eight entries of a table of eight."""
-    if HAS_AVX2:
-        permute = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(WORDS, [WORDS, WORDS]), "llvm.x86.avx2.permd"
-        )
-        return builder.call(permute, [table, places])
-    found = builder.shuffle_vector(table, table, constant(0))
-    for entry in range(1, STREAMS):
-        spread = builder.shuffle_vector(table, table, constant(entry))
-        found = builder.select(builder.icmp_unsigned("==", places, constant(entry)), spread, found)
-    return found
-
-
-def joined(builder: Any, parts: list[Any]) -> Any:
-    while len(parts) > 1:
-        width = 2 * parts[0].type.count
-        order = ir.Constant(ir.VectorType(I32, width), list(range(width)))
-        parts = [
-            builder.shuffle_vector(first, second, order)
-            for first, second in zip(parts[::2], parts[1::2], strict=True)
-        ]
-    return parts[0]
-
-
-@intrinsic
-def _power_of_two(typing: Any, exponent: Any) -> Any:
+def _power_of_two(exponent: np.int32) -> np.float32:
     """The float32 whose exponent field is the given integer."""
+    return np.float32(np.ldexp(1.0, int(exponent) - 127))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(builder.shl(arguments[0], I32(23)), ir.FloatType())
 
-    return types.float32(types.int32), generate
+@vector_code(_power_of_two)
+def _emit_power_of_two(call: Call) -> Any:
+    exponent = call.number("exponent", types.int32)
+    return call.builder.bitcast(call.builder.shl(exponent, I32(23)), ir.FloatType())
 
 
 POLYNOMIAL = tuple(
@@ -196,7 +123,7 @@ POLYNOMIAL = tuple(
 
 
 @shared
-def exponential(x):
+def exponential(x: np.float32) -> np.float32:
     """Exponential of a float32, written so that it becomes vector code; 0 below about -87."""
     c0, c1, c2, c3, c4, c5, c6 = POLYNOMIAL
     clipped = min(max(x, np.float32(-87.3)), np.float32(87.3))
@@ -209,6 +136,6 @@ def exponential(x):
 
 
 @shared
-def logistic(field):
+def logistic(field: np.float32) -> np.float32:
     """Chance of the value 1 from its log-odds, in float32."""
     return np.float32(1.0) / (np.float32(1.0) + exponential(-field))

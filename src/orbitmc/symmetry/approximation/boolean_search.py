@@ -4,12 +4,10 @@
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.symmetry.approximation.bits import Bits, Matrix, count, has, put
-
-Numbers = NDArray[np.int64]
 
 EXHAUSTIVE = 6
 """Up to this many sets, all ways of using them for a row are tried; beyond, one at a time."""

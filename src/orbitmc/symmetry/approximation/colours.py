@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.equal_numbers import row_classes, snapped
 from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.approximation.cluster_weights import with_all_fields
 from orbitmc.symmetry.approximation.kmeans import cluster_means
 from orbitmc.symmetry.approximation.terms import Clauses, Energy, Terms, energy_of, rebuilt
 
-Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 

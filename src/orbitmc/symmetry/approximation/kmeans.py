@@ -1,13 +1,10 @@
 """Put numbers, or vectors, into a few clusters with small squared distances to their means."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.equal_numbers import row_classes
-
-Numbers = NDArray[np.int64]
 
 RESTARTS = 10
 MOST_ROUNDS = 100

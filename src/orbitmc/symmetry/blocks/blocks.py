@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.block_groups import ExchangeBlocks, blocks_from_arrays
-from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
 from orbitmc.symmetry.blocks.greedy_blocks import search
 from orbitmc.symmetry.blocks.greedy_memory import Candidates, memory_for
 from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT, Links, links
 from orbitmc.symmetry.detection.encoding.fields import fields
-
-Numbers = NDArray[np.int64]
 
 ACCEPTANCE_BUDGET = 4.0
 """A shuffle whose log-odds differ by this sum of squares is accepted about six times in ten."""

@@ -5,6 +5,7 @@ moves the fewest further factors. Only what a round has met is looked at, so its
 the factors around the block, not of the graph.
 """
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.symmetry.blocks.greedy_choice import NOBODY, cheapest, distance_of
 from orbitmc.symmetry.blocks.greedy_counts import count_cliques, credit, meet, pairs, rate
@@ -18,11 +19,23 @@ from orbitmc.symmetry.blocks.greedy_memory import (
     SIZE,
     STEP,
     TOUCHED,
+    Candidates,
+    Memory,
 )
+from orbitmc.symmetry.detection.encoding.exchangeable import Links
 
 
 @compiled
-def search(links, candidates, memory, max_moved, budget, slack, member, ends):
+def search(
+    links: Links,
+    candidates: Candidates,
+    memory: Memory,
+    max_moved: float,
+    budget: float,
+    slack: float,
+    member: Numbers,
+    ends: Numbers,
+) -> int:
     """Fill `member` with disjoint blocks and `ends` with where each ends; gives their number."""
     blocks, filled = 0, 0
     for number in range(len(candidates.class_start) - 1):
@@ -41,7 +54,7 @@ def search(links, candidates, memory, max_moved, budget, slack, member, ends):
 
 
 @shared
-def _leave(candidates, memory, variable, first):
+def _leave(candidates: Candidates, memory: Memory, variable: int, first: int) -> int:
     """Take a variable out of the chain; gives where the chain of its class now begins."""
     place = candidates.place_of[variable]
     left, right = memory.before[place], memory.after[place]
@@ -54,7 +67,16 @@ def _leave(candidates, memory, variable, first):
 
 
 @shared
-def _grow(links, candidates, memory, first, last, max_moved, budget, slack):
+def _grow(
+    links: Links,
+    candidates: Candidates,
+    memory: Memory,
+    first: int,
+    last: int,
+    max_moved: float,
+    budget: float,
+    slack: float,
+) -> int:
     """Build a block from the variable at `first`; gives the size of the beginning to keep, or 0.
 
     That is the longest whose ratio of members to moved factors is nearly that of the best.
@@ -80,17 +102,17 @@ def _grow(links, candidates, memory, first, last, max_moved, budget, slack):
 
 
 @shared
-def _moved(memory):
+def _moved(memory: Memory) -> int:
     """How many factors permutations of the members change and replace by no equal ones."""
     count = memory.counter
     traded = count[COMMON] * count[SIZE]
     if count[SIZE] > 2:  # the factors that join just two members are invariant
         traded += count[CLIQUES] * pairs(count[SIZE])
-    return count[MET] - count[INVARIANT] - traded
+    return int(count[MET] - count[INVARIANT] - traded)
 
 
 @shared
-def _begin(links, candidates, memory, first):
+def _begin(links: Links, candidates: Candidates, memory: Memory, first: int) -> None:
     """Start a round: a single variable moves nothing, so all its factors are invariant."""
     count = memory.counter
     seed = candidates.variable[first]
@@ -115,7 +137,7 @@ def _begin(links, candidates, memory, first):
 
 
 @shared
-def _join(links, candidates, memory, variable):
+def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -> None:
     """Add a variable: factors it does not share, or not in the same role, are now moved.
 
     So are those of bonds that it does not have, and those within the block by which it is not
@@ -139,7 +161,7 @@ def _join(links, candidates, memory, variable):
 
 
 @shared
-def _drop(links, candidates, memory, variable):
+def _drop(links: Links, candidates: Candidates, memory: Memory, variable: int) -> None:
     """Forget what the newest member does not share: factors that were invariant, common bonds."""
     count = memory.counter
     had = count[COMMON]
@@ -154,7 +176,7 @@ def _drop(links, candidates, memory, variable):
 
 
 @shared
-def _bring_forward(items, count, stamp, step):
+def _bring_forward(items: Numbers, count: int, stamp: Numbers, step: int) -> int:
     """Put those of the first items that have the stamp before the others; gives their number."""
     kept = 0
     for place in range(count):
@@ -167,7 +189,7 @@ def _bring_forward(items, count, stamp, step):
 
 
 @shared
-def _enlist(candidates, memory, variable):
+def _enlist(candidates: Candidates, memory: Memory, variable: int) -> None:
     memory.block[memory.counter[SIZE]] = variable
     memory.counter[SIZE] += 1
     memory.joined_in[variable] = memory.counter[ROUND]

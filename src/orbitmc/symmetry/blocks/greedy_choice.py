@@ -1,9 +1,21 @@
 """Who joins a block next: the variable that moves the fewest further factors, compiled."""
 
+from typing import TypeVar
+
 import numpy as np
 
 from orbitmc.machine.compiling import shared
-from orbitmc.symmetry.blocks.greedy_memory import CLIQUES, FRONT, ROUND, SIZE, TOUCHED
+from orbitmc.symmetry.blocks.greedy_memory import (
+    CLIQUES,
+    FRONT,
+    ROUND,
+    SIZE,
+    TOUCHED,
+    Candidates,
+    Memory,
+)
+
+Ordered = TypeVar("Ordered", bound=tuple[float, ...])
 
 NOBODY = -1
 FAR = 2**62
@@ -13,7 +25,7 @@ TIES = 32
 
 
 @shared
-def cheapest(candidates, memory, last, room):
+def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> int:
     """Who adds the fewest moved factors; then who is nearest to the members; then the first.
 
     Nobody farther from the members than `room` (a squared distance) is considered.
@@ -35,33 +47,33 @@ def cheapest(candidates, memory, last, room):
 
 
 @shared
-def _traded(memory, variable):
+def _traded(memory: Memory, variable: int) -> int:
     """How many factors would only be traded for equal ones if a variable joined.
 
     A common bond that stays spares the factors of all members, the new one's too; so does a joint
     that joins the new one to everybody, if every two members have one.
     """
     count, size = memory.counter, memory.counter[SIZE]
-    traded = memory.has[variable] * (size + 1)
+    traded: int = memory.has[variable] * (size + 1)
     if count[CLIQUES] > 0:
         traded += min(count[CLIQUES], memory.joins[variable] // size) * (size * (size + 1) // 2)
     return traded
 
 
 @shared
-def _lesser(one, two):
+def _lesser(one: Ordered, two: Ordered) -> Ordered:
     return two if two < one else one
 
 
 @shared
-def _free(candidates, memory, variable):
+def _free(candidates: Candidates, memory: Memory, variable: int) -> bool:
     """Whether a variable is still in the chain and not in the block."""
     place = candidates.place_of[variable]
     return memory.joined_in[variable] != memory.counter[ROUND] and not memory.gone[place]
 
 
 @shared
-def _stranger(candidates, memory, last):
+def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
     """The nearest of the cheapest variables that share no factor with the block."""
     place = memory.counter[FRONT]
     while place < last and not _untouched(memory, candidates.variable[place]):
@@ -84,13 +96,13 @@ def _stranger(candidates, memory, last):
 
 
 @shared
-def _untouched(memory, variable):
+def _untouched(memory: Memory, variable: int) -> bool:
     number = memory.counter[ROUND]
-    return memory.touched_in[variable] != number and memory.joined_in[variable] != number
+    return bool(memory.touched_in[variable] != number and memory.joined_in[variable] != number)
 
 
 @shared
-def distance_of(candidates, memory, variable):
+def distance_of(candidates: Candidates, memory: Memory, variable: int) -> float:
     """Squared distance of a variable's field to the mean of the members'."""
     total = 0.0
     start = candidates.field_start[variable]

@@ -3,8 +3,16 @@
 import numpy as np
 
 from orbitmc.machine.compiling import shared
-from orbitmc.symmetry.blocks.greedy_memory import CLIQUES, MET, ROUND, SIZE, TOUCHED
-from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT
+from orbitmc.symmetry.blocks.greedy_memory import (
+    CLIQUES,
+    MET,
+    ROUND,
+    SIZE,
+    TOUCHED,
+    Candidates,
+    Memory,
+)
+from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT, Links
 
 WIDE = 64
 """Factors that read more variables than this are counted, but do not make variables cheaper:
@@ -15,7 +23,7 @@ WIDE_BOND = 1024
 
 
 @shared
-def meet(links, candidates, memory, factor, member):
+def meet(links: Links, candidates: Candidates, memory: Memory, factor: int, member: int) -> None:
     """Count a factor; those who read it too become cheaper."""
     memory.met_in[factor] = memory.counter[ROUND]
     memory.counter[MET] += 1
@@ -26,7 +34,9 @@ def meet(links, candidates, memory, factor, member):
 
 
 @shared
-def rate(links, candidates, memory, factor, member, change):
+def rate(
+    links: Links, candidates: Candidates, memory: Memory, factor: int, member: int, change: int
+) -> None:
     """Change the cost of those who could join without moving an invariant factor."""
     first, last = links.factor_start[factor], links.factor_start[factor + 1]
     if last - first <= WIDE:
@@ -36,7 +46,9 @@ def rate(links, candidates, memory, factor, member, change):
 
 
 @shared
-def credit(links, candidates, memory, bond, member, change):
+def credit(
+    links: Links, candidates: Candidates, memory: Memory, bond: int, member: int, change: int
+) -> None:
     """Remember who else has a bond, or that it no longer counts."""
     first, last = links.holder_start[bond], links.holder_start[bond + 1]
     if last - first <= WIDE_BOND:
@@ -48,7 +60,7 @@ def credit(links, candidates, memory, bond, member, change):
 
 
 @shared
-def _touch(candidates, memory, variable, member, change):
+def _touch(candidates: Candidates, memory: Memory, variable: int, member: int, change: int) -> None:
     count = memory.counter
     if candidates.class_of[variable] != candidates.class_of[member]:
         return
@@ -63,7 +75,7 @@ def _touch(candidates, memory, variable, member, change):
 
 
 @shared
-def count_cliques(links, candidates, memory, variable):
+def count_cliques(links: Links, candidates: Candidates, memory: Memory, variable: int) -> None:
     """Count the ways in which all members are joined, the newest too, and who else is so."""
     count = memory.counter
     count[CLIQUES] = 0
@@ -84,12 +96,12 @@ def count_cliques(links, candidates, memory, variable):
 
 
 @shared
-def _joins_members(links, memory, factor, member):
-    return memory.joined_in[_partner(links, factor, member)] == memory.counter[ROUND]
+def _joins_members(links: Links, memory: Memory, factor: int, member: int) -> bool:
+    return bool(memory.joined_in[_partner(links, factor, member)] == memory.counter[ROUND])
 
 
 @shared
-def _extend(links, candidates, memory, member):
+def _extend(links: Links, candidates: Candidates, memory: Memory, member: int) -> None:
     """Remember who is joined to a member as all members are."""
     count = memory.counter
     for link in range(links.variable_start[member], links.variable_start[member + 1]):
@@ -104,13 +116,13 @@ def _extend(links, candidates, memory, member):
 
 
 @shared
-def _partner(links, factor, variable):
+def _partner(links: Links, factor: int, variable: int) -> int:
     """The other variable of a factor that joins two."""
     first = links.factor_start[factor]
-    one = np.int64(links.variable[first])
-    return np.int64(links.variable[first + 1]) if one == variable else one
+    one, two = np.int64(links.variable[first]), np.int64(links.variable[first + 1])
+    return int(two if one == variable else one)
 
 
 @shared
-def pairs(size):
+def pairs(size: int) -> int:
     return size * (size - 1) // 2

@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.symmetry.detection.encoding.exchangeable import Links
-
-Numbers = NDArray[np.int64]
 
 ROUND, STEP, SIZE, MET, INVARIANT, COMMON, CLIQUES, TOUCHED, FRONT = range(9)
 """What `counter` holds: the present round and step; how many members, factors met, factors left

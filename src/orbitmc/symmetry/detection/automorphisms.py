@@ -18,12 +18,12 @@ from orbitmc.groups.permutation_groups import (
     orbits,
     permutation_group,
 )
-from orbitmc.machine.arrays import Indices, sealed
+from orbitmc.machine.arrays import Indices, Numbers, sealed
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.color_refinement import equitable_cells
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.energy_check import changes_energy
@@ -126,7 +126,7 @@ def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> P
     return group
 
 
-def orbit_cells(group: PermutationGroup) -> Ints:
+def orbit_cells(group: PermutationGroup) -> Numbers:
     """Number the orbits, point by point; -1 for points that stay alone."""
     labels = orbit_labels(group)
     alone = np.bincount(labels, minlength=group.degree)[labels] == 1
@@ -139,7 +139,7 @@ def orbit_cells(group: PermutationGroup) -> Ints:
 class FoundSymmetries:
     """Automorphisms of a coloured graph: all permutations within `twins`, and other moves."""
 
-    twins: Ints
+    twins: Numbers
     moves: PointMoves
     order: int | None
     complete: bool
@@ -185,7 +185,7 @@ def hunt(
     return FoundSymmetries(classes, _moves(search), order if complete else None, complete, how)
 
 
-def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Ints:
+def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) -> Numbers:
     """Cells that keep twins in the order of their numbers, refined again.
 
     Every symmetry is a permutation of twins after one that keeps their order.
@@ -196,7 +196,7 @@ def _with_twins_in_order(graph: ColoredGraph, cells: Ints, classes: Ints) -> Int
     return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
 
 
-def _is_discrete(graph: ColoredGraph, cells: Ints) -> bool:
+def _is_discrete(graph: ColoredGraph, cells: Numbers) -> bool:
     return len(np.unique(cells[: graph.points])) == graph.points
 
 
@@ -211,7 +211,7 @@ def compile_once() -> None:
     _searched(graph, cells, until=math.inf)
 
 
-def _searched(graph: ColoredGraph, cells: Ints, *, until: float) -> tuple[Search, Ints]:
+def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Search, Numbers]:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
     patience = PATIENCE * (graph.arcs + graph.vertices)

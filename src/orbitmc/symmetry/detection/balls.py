@@ -5,14 +5,16 @@ and to known vertices, layer by layer, sees cycles, which settles graphs without
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 
-def ball_cells(graph: ColoredGraph, cells: Ints, *, reach: int) -> Ints:
+def ball_cells(graph: ColoredGraph, cells: Numbers, *, reach: int) -> Numbers:
     """Split cells of several points by balls of at most `reach` arcs; not equitable any more.
 
     Cycles begin to show when a ball is as large as the square root of the graph. It is enough
@@ -27,7 +29,16 @@ def ball_cells(graph: ColoredGraph, cells: Ints, *, reach: int) -> Ints:
 
 
 @compiled
-def _fill_balls(graph, cells, centers, reach, ball, seen, distance, found):
+def _fill_balls(
+    graph: ColoredGraph,
+    cells: Numbers,
+    centers: Numbers,
+    reach: int,
+    ball: Words,
+    seen: Words,
+    distance: NDArray[np.int32],
+    found: NDArray[np.int32],
+) -> None:
     for vertex in range(len(cells)):
         seen[vertex] = mixed(cells[vertex])
     for center in centers:
@@ -46,7 +57,15 @@ def _fill_balls(graph, cells, centers, reach, ball, seen, distance, found):
 
 
 @shared
-def _look_on(graph, first, last, layer, seen, distance, found):
+def _look_on(
+    graph: ColoredGraph,
+    first: int,
+    last: int,
+    layer: int,
+    seen: Words,
+    distance: NDArray[np.int32],
+    found: NDArray[np.int32],
+) -> tuple[np.uint64, int]:
     """Follow the arcs of one layer: gives a fingerprint of them, and where the next layer ends."""
     total, end = np.uint64(0), last
     for k in range(first, last):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.symmetry.detection.encoding.colored_graph import (
     ColoredGraph,
-    Ints,
     is_symmetric_label,
     tails,
 )
@@ -29,7 +29,7 @@ def bliss_is_installed() -> bool:
 
 
 def bliss_moves(
-    graph: ColoredGraph, cells: Ints, *, seconds: float, memory: int
+    graph: ColoredGraph, cells: Numbers, *, seconds: float, memory: int
 ) -> PointMoves | None:
     """Generators of all automorphisms that respect the cells; None if a limit was reached.
 
@@ -51,12 +51,12 @@ def bliss_moves(
     )
 
 
-def _in_company(cells: Ints) -> np.ndarray:
+def _in_company(cells: Numbers) -> np.ndarray:
     _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
     return counts[which] > 1
 
 
-def plain_graph(graph: ColoredGraph, cells: Ints, kept: np.ndarray) -> tuple[Ints, Ints]:
+def plain_graph(graph: ColoredGraph, cells: Numbers, kept: np.ndarray) -> tuple[Numbers, Numbers]:
     """The part on kept vertices without labels: edges, and a colour per vertex.
 
     Edges with the most frequent symmetric label stay; others get a vertex in the middle, or two
@@ -97,7 +97,7 @@ def _plain_label(graph: ColoredGraph, forth: np.ndarray) -> int:
     return int(counts.argmax()) if counts.any() else -1
 
 
-def _reverse_among(tail: Ints, head: np.ndarray) -> Ints:
+def _reverse_among(tail: Numbers, head: np.ndarray) -> Numbers:
     """Where the reverse of each arc stands in a list that has both directions of all its arcs."""
     forth, back = np.lexsort((head, tail)), np.lexsort((tail, head))
     reverse = np.empty(len(tail), dtype=np.int64)
@@ -105,7 +105,7 @@ def _reverse_among(tail: Ints, head: np.ndarray) -> Ints:
     return reverse
 
 
-def _ask(edges: Ints, colors: Ints, *, seconds: float, memory: int) -> list[Ints] | None:
+def _ask(edges: Numbers, colors: Numbers, *, seconds: float, memory: int) -> list[Numbers] | None:
     question = io.BytesIO()
     for array in (np.array([memory, max(int(seconds) + 1, 1)]), edges, colors):
         np.save(question, array, allow_pickle=False)

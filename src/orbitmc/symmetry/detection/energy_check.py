@@ -1,11 +1,12 @@
 """The last word on a symmetry: do random states keep their log-weight?"""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.permutation_groups import PermutationGroup
-from orbitmc.machine.arrays import indices
+from orbitmc.machine.arrays import Bytes, Index, Numbers, indices
 from orbitmc.machine.compiling import compiled, shared
 
 STATES = 16
@@ -30,7 +31,9 @@ def changes_energy(graph: FactorGraph, group: PermutationGroup, *, seed: int = 0
 
 
 @shared
-def _move(group, begin, end, values, proposed):
+def _move(
+    group: PermutationGroup, begin: Index, end: Index, values: Bytes, proposed: Bytes
+) -> None:
     for k in range(begin, end):
         first = np.int64(group.map_start[k])
         for lane in range(values.shape[1]):
@@ -39,7 +42,9 @@ def _move(group, begin, end, values, proposed):
 
 
 @shared
-def _differ(graph, factors, count, values, proposed, lane):
+def _differ(
+    graph: FactorGraph, factors: Numbers, count: int, values: Bytes, proposed: Bytes, lane: int
+) -> bool:
     """Whether the log-potentials of some factors add up to something else."""
     before, after, scale = 0.0, 0.0, 1.0
     for k in range(count):
@@ -53,7 +58,14 @@ def _differ(graph, factors, count, values, proposed, lane):
 
 
 @compiled
-def _check(graph, group, values, proposed, mark, changes):
+def _check(
+    graph: FactorGraph,
+    group: PermutationGroup,
+    values: Bytes,
+    proposed: Bytes,
+    mark: Numbers,
+    changes: NDArray[np.bool_],
+) -> None:
     factors = np.zeros(len(mark), dtype=np.int64)
     for number in range(len(changes)):
         begin, end = np.int64(group.start[number]), np.int64(group.start[number + 1])

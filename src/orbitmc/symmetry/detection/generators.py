@@ -5,20 +5,19 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc.groups.permutation_groups import PermutationGroup, group_from_arrays
-from orbitmc.machine.arrays import indices, lengths, sealed, starts
-from orbitmc.symmetry.detection.encoding.colored_graph import Ints
+from orbitmc.machine.arrays import Numbers, indices, lengths, sealed, starts
 from orbitmc.symmetry.detection.encoding.encoding import first_literals
 
 
 class PointMoves(NamedTuple):
     """Sparse permutations of points: number `g` moves `point[start[g]:start[g + 1]]` to `image`."""
 
-    start: Ints
-    point: Ints
-    image: Ints
+    start: Numbers
+    point: Numbers
+    image: Numbers
 
 
-def swaps(one: Ints, other: Ints) -> PointMoves:
+def swaps(one: Numbers, other: Numbers) -> PointMoves:
     """One exchange per pair."""
     point, image = np.stack([one, other], axis=1), np.stack([other, one], axis=1)
     return PointMoves(2 * np.arange(len(one) + 1), point.reshape(-1), image.reshape(-1))
@@ -35,12 +34,12 @@ def together(parts: list[PointMoves]) -> PointMoves:
     )
 
 
-def variable_group(cardinality: Ints, moves: PointMoves) -> PermutationGroup:
+def variable_group(cardinality: Numbers, moves: PointMoves) -> PermutationGroup:
     """Points are variables: values are kept."""
     return group_from_arrays(len(cardinality), moves.start, moves.point, moves.image)
 
 
-def value_group(cardinality: Ints, moves: PointMoves) -> PermutationGroup:
+def value_group(cardinality: Numbers, moves: PointMoves) -> PermutationGroup:
     """Points are variables and then literals: values move along with their literals."""
     degree, first = len(cardinality), first_literals(cardinality)
     owner = np.concatenate([np.arange(degree), np.repeat(np.arange(degree), cardinality)])

@@ -8,12 +8,13 @@ against its first member.
 import numpy as np
 
 from orbitmc.groups.orbits import connected
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.color_refinement import numbered
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints, tails
-from orbitmc.symmetry.detection.search.preservation import arc_print, checker, preserves
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
+from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 
 SELF, OTHER = 1 << 41, 1 << 42
 """Stand for the two points of a pair, in place of their numbers."""
@@ -22,7 +23,7 @@ LONGEST = 64
 """Factors with more arguments are not searched for pairs; their twins may be missed."""
 
 
-def twin_classes(graph: ColoredGraph, cells: Ints) -> Ints:
+def twin_classes(graph: ColoredGraph, cells: Numbers) -> Numbers:
     """Number the points so that twins, and only they, have equal numbers.
 
     `cells` are of any partition that symmetries respect: twins share a cell. Two points that are
@@ -41,7 +42,7 @@ def twin_classes(graph: ColoredGraph, cells: Ints) -> Ints:
     return numbered(classes)
 
 
-def ranks(classes: Ints) -> Ints:
+def ranks(classes: Numbers) -> Numbers:
     """The place of each point in its class, from 0."""
     order = np.argsort(classes, kind="stable")
     begins = np.searchsorted(classes[order], classes[order])
@@ -50,7 +51,7 @@ def ranks(classes: Ints) -> Ints:
     return rank
 
 
-def neighboring_swaps(classes: Ints) -> tuple[Ints, Ints]:
+def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:
     """Pairs whose exchanges generate all permutations within classes."""
     order = np.argsort(classes, kind="stable")
     same = classes[order][1:] == classes[order][:-1]
@@ -58,13 +59,13 @@ def neighboring_swaps(classes: Ints) -> tuple[Ints, Ints]:
 
 
 @shared
-def _without(fingerprint, vertex, label):
+def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     """What a factor looks like when one of its arguments is called SELF."""
-    return mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label))
+    return np.uint64(mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
 
 @compiled
-def _fill_outlooks(graph, fingerprint, outlook):
+def _fill_outlooks(graph: ColoredGraph, fingerprint: Words, outlook: Words) -> None:
     """Add up what every point is joined to, itself called SELF."""
     for point in range(graph.points):
         total = np.uint64(0)
@@ -77,7 +78,9 @@ def _fill_outlooks(graph, fingerprint, outlook):
         outlook[point] = total
 
 
-def _neighbors_alike(graph: ColoredGraph, cells: Ints, outlook: np.ndarray) -> tuple[Ints, Ints]:
+def _neighbors_alike(
+    graph: ColoredGraph, cells: Numbers, outlook: np.ndarray
+) -> tuple[Numbers, Numbers]:
     """Pairs that are joined, or share a factor, and look alike when exchanged."""
     pairs = [_joined_pairs(graph), _pairs_in_factors(graph)]
     one, other, ours, theirs, swapped = (
@@ -106,7 +109,9 @@ def _joined_pairs(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
 
 
 @compiled
-def _fill_joined(graph, forth, one, other, filled):
+def _fill_joined(
+    graph: ColoredGraph, forth: Numbers, one: Numbers, other: Numbers, filled: Words
+) -> None:
     for k in range(len(forth)):
         label = graph.label[forth[k]]
         back = graph.start[other[k]]
@@ -133,7 +138,7 @@ def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
 
 
 @compiled
-def _fill_pairs(graph, fingerprint, ends, filled):
+def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: Words) -> None:
     count = 0
     for factor in range(graph.points, len(graph.color)):
         first, last = graph.start[factor], graph.start[factor + 1]
@@ -154,7 +159,7 @@ def _fill_pairs(graph, fingerprint, ends, filled):
 
 
 @compiled
-def _confirm(graph, checker, classes, image):
+def _confirm(graph: ColoredGraph, checker: Checker, classes: Numbers, image: Numbers) -> None:
     """Exchange every point with the first of its class; who fails gets a class of its own."""
     leader = np.full(len(classes), -1)
     moved = np.zeros(2, dtype=np.int64)

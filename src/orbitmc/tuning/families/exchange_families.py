@@ -1,7 +1,6 @@
 """Jumps that exchange values between variables: groups of exclusive ones, shuffles of blocks."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
@@ -9,15 +8,13 @@ from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks
 from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
 from orbitmc.tuning.families.family import Family, Propose, remembered
 from orbitmc.tuning.structure.groups import exclusive_groups
-
-Numbers = NDArray[np.int64]
 
 CLUSTERS = 6  # of weights, for blocks of variables that are nearly alike
 MOST_MOVED = 200  # factors around a block, unless a family says otherwise

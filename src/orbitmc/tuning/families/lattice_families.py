@@ -5,13 +5,13 @@ import numpy as np
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.composition import act
-from orbitmc.groups.permutation import Permutation, from_row
+from orbitmc.groups.permutation import Permutation, from_images
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.tuning.families.family import Family, Propose, remembered
-from orbitmc.tuning.structure.lattice import Numbers, lattice
+from orbitmc.tuning.structure.lattice import lattice
 
 
 def reflection_family() -> Family:
@@ -42,7 +42,11 @@ def _guess(model: Model) -> Propose | None:
 def _turns(model: Model) -> list[Permutation]:
     """What carries the lattice of a model to itself; nothing if there is no lattice."""
     sites = lattice(model.graph)
-    return [] if sites is None else [_onto(sites, turned) for turned in _images(sites)]
+    return (
+        []
+        if sites is None
+        else [from_images(sites.size, sites.ravel(), image.ravel()) for image in _images(sites)]
+    )
 
 
 def _images(sites: Numbers) -> list[Numbers]:
@@ -50,9 +54,3 @@ def _images(sites: Numbers) -> list[Numbers]:
     straight = [np.fliplr(sites), np.flipud(sites), np.rot90(sites, 2)]
     square = sites.shape[0] == sites.shape[1]
     return [*straight, *([sites.T, np.rot90(sites, 2).T] if square else [])]
-
-
-def _onto(sites: Numbers, turned: Numbers) -> Permutation:
-    image = np.arange(sites.max() + 1)
-    image[sites.ravel()] = turned.ravel()
-    return from_row(image)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
@@ -12,11 +11,9 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.tuning.families.family import Propose, remembered
 from orbitmc.tuning.structure.parts import MOST_SETS, strong_parts
-
-Numbers = NDArray[np.int64]
 
 MOST_LABELS = 12
 

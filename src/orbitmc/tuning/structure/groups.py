@@ -1,15 +1,12 @@
 """Sets of variables that want to be treated together, read off the model itself."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
+from orbitmc.machine.arrays import Floats, Numbers, lengths
 
 EXCLUSIVE = -2.0  # log-odds: a neighbour at 1 makes a 1 at least seven times less likely
 LEAST_MEMBERS, MOST_MEMBERS = 3, 64  # two that exclude each other are a coupling like others
-
-Numbers = NDArray[np.int64]
 
 
 def exclusive_groups(graph: FactorGraph) -> list[Numbers]:

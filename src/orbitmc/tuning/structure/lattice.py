@@ -7,15 +7,13 @@ torus by going straight on; then each site knows all its neighbours but the one 
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import lengths
+from orbitmc.machine.arrays import Numbers, lengths
 
 LEAST_SIDE = 3
 NOWHERE = 0  # sites are numbered from 1 here
 
-Numbers = NDArray[np.int64]
 Near = list[set[int]]
 
 

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
+from orbitmc.machine.arrays import Floats, Numbers, lengths
 from orbitmc.machine.equal_numbers import float_classes
 from orbitmc.symmetry.blocks.blocks import budget_for
-
-Numbers = NDArray[np.int64]
 
 MOST_SETS = 1000  # of variables that are flipped together
 MOST_WALKS = 10**6  # of three steps: more take too long to count

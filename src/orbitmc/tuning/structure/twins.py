@@ -14,12 +14,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
+from orbitmc.machine.arrays import Floats, Numbers, Words, lengths
 from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.encoding.exchangeable import table_kinds
-
-Numbers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 def twins(graph: FactorGraph) -> list[Numbers]:

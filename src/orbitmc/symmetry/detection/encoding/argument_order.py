@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.equal_numbers import distinct_rows
-from orbitmc.symmetry.detection.encoding.colored_graph import Ints
 
 MOST_WORK = 20_000_000
 """Table entries we are ready to look at; beyond it, tables count as equal only as written."""
@@ -20,12 +20,12 @@ class OrderedTables(NamedTuple):
     Tables are simple when exchanging arguments of one class is all that leaves them unchanged.
     """
 
-    number: Ints
-    place: Ints
+    number: Numbers
+    place: Numbers
     is_simple: NDArray[np.bool_]
 
 
-def ordered_tables(tables: Ints, shape: tuple[int, ...]) -> OrderedTables:
+def ordered_tables(tables: Numbers, shape: tuple[int, ...]) -> OrderedTables:
     """Compare tables of one shape under all orders of their arguments that keep the shape."""
     count, arity = len(tables), len(shape)
     if math.factorial(arity) * tables.size > MOST_WORK:
@@ -48,8 +48,8 @@ def ordered_tables(tables: Ints, shape: tuple[int, ...]) -> OrderedTables:
 
 
 def _least(
-    tables: Ints, shape: tuple[int, ...], orders: list[tuple[int, ...]]
-) -> tuple[Ints, Ints, Ints]:
+    tables: Numbers, shape: tuple[int, ...], orders: list[tuple[int, ...]]
+) -> tuple[Numbers, Numbers, Numbers]:
     """The least form of each table, the order that gives it, and how many orders give it."""
     full = tables.reshape(-1, *shape)
     least, chosen = tables.copy(), np.zeros(len(tables), dtype=np.int64)
@@ -65,7 +65,7 @@ def _least(
     return least, chosen, ties
 
 
-def _place_classes(table: Ints) -> Ints:
+def _place_classes(table: Numbers) -> Numbers:
     """Number arguments so that those which can be swapped without effect have equal numbers."""
     classes = np.arange(table.ndim)
     for one, other in itertools.combinations(range(table.ndim), 2):

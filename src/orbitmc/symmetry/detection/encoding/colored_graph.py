@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import sealed
+from orbitmc.machine.arrays import Numbers, sealed
 from orbitmc.machine.equal_numbers import row_classes
-
-Ints = NDArray[np.int64]
 
 
 class ColoredGraph(NamedTuple):
@@ -23,8 +21,8 @@ class ColoredGraph(NamedTuple):
     """
 
     points: int
-    color: Ints
-    start: Ints
+    color: Numbers
+    start: Numbers
     neighbor: NDArray[np.int32]
     label: NDArray[np.int32]
 
@@ -40,17 +38,17 @@ class ColoredGraph(NamedTuple):
 class Drawing:
     """Collects vertices and arcs; `finished` gives the coloured graph."""
 
-    def __init__(self, point_colors: Ints) -> None:
+    def __init__(self, point_colors: Numbers) -> None:
         self.points = self.vertices = len(point_colors)
         self._colors = [point_colors]
         self._next_color = int(point_colors.max(initial=-1)) + 1
-        self._arcs: list[tuple[Ints, Ints, Ints, Ints]] = []
+        self._arcs: list[tuple[Numbers, Numbers, Numbers, Numbers]] = []
 
-    def join(self, one: Ints, other: Ints, forth: Ints, back: Ints) -> None:
+    def join(self, one: Numbers, other: Numbers, forth: Numbers, back: Numbers) -> None:
         """Draw arcs between points, with a label for each direction."""
         self._arcs.append((one, other, forth, back))
 
-    def add_factors(self, colors: Ints, members: Ints, labels: Ints) -> None:
+    def add_factors(self, colors: Numbers, members: Numbers, labels: Numbers) -> None:
         """Draw one vertex per row of `members`, joined to them by labelled arcs.
 
         Colours are compared among these vertices only: no other ones share them.
@@ -82,7 +80,9 @@ class Drawing:
         )
 
 
-def _without_parallels(tail: Ints, head: Ints, label: Ints) -> tuple[Ints, Ints, Ints]:
+def _without_parallels(
+    tail: Numbers, head: Numbers, label: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
     """Put a label for the set of labels in the place of parallel arcs, which stand together."""
     again = np.zeros(len(tail), dtype=bool)
     again[1:] = (tail[1:] == tail[:-1]) & (head[1:] == head[:-1])
@@ -103,12 +103,12 @@ def is_symmetric_label(graph: ColoredGraph) -> NDArray[np.bool_]:
     return symmetric
 
 
-def reverse_arcs(graph: ColoredGraph) -> Ints:
+def reverse_arcs(graph: ColoredGraph) -> Numbers:
     """Where the reverse of each arc stands."""
     tail = tails(graph)
     return np.lexsort((tail, graph.neighbor))
 
 
-def tails(graph: ColoredGraph) -> Ints:
+def tails(graph: ColoredGraph) -> Numbers:
     """The vertex that each arc leaves."""
     return np.repeat(np.arange(graph.vertices), np.diff(graph.start))

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.detection.encoding.argument_order import ordered_tables
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm, Terms
 
 
@@ -43,12 +44,12 @@ def value_graph(form: EnergyForm) -> ColoredGraph:
     return drawing.finished()
 
 
-def first_literals(cardinality: Ints) -> Ints:
+def first_literals(cardinality: Numbers) -> Numbers:
     """The vertex of each variable's value 0 in a value graph."""
     return len(cardinality) + np.cumsum(cardinality) - cardinality
 
 
-def _variable_colors(form: EnergyForm) -> Ints:
+def _variable_colors(form: EnergyForm) -> Numbers:
     columns = [form.cardinality]
     for terms in form.terms:
         if len(terms.shape) == 1:
@@ -58,7 +59,7 @@ def _variable_colors(form: EnergyForm) -> Ints:
     return row_classes(np.stack(columns, axis=1))[1]
 
 
-def _literal_colors(form: EnergyForm) -> Ints:
+def _literal_colors(form: EnergyForm) -> Numbers:
     """Colours of variables, then of literals, by what they earn on their own."""
     first = first_literals(form.cardinality)
     size = len(first) + int(form.cardinality.sum())
@@ -73,7 +74,7 @@ def _literal_colors(form: EnergyForm) -> Ints:
     return row_classes(np.stack(columns, axis=1))[1]
 
 
-def _join(drawing: Drawing, one: Ints, other: Ints, label: Ints) -> None:
+def _join(drawing: Drawing, one: Numbers, other: Numbers, label: Numbers) -> None:
     drawing.join(one, other, label, label)
 
 
@@ -105,7 +106,7 @@ def _add_ordered(drawing: Drawing, terms: Terms) -> None:
         drawing.add_factors(kinds, owners, ends)
 
 
-def _listed_entries(terms: Terms, first: Ints) -> tuple[Ints, Ints]:
+def _listed_entries(terms: Terms, first: Numbers) -> tuple[Numbers, Numbers]:
     """Every entry of every term, but one class of them per kind of table.
 
     Gives the literals `first[variable] + value` of each entry, and its kind: the class of the
@@ -124,13 +125,13 @@ def _listed_entries(terms: Terms, first: Ints) -> tuple[Ints, Ints]:
     return first[terms.scopes[factor]] + values, kind[listed]
 
 
-def _entries_each(terms: Terms) -> Ints:
+def _entries_each(terms: Terms) -> Numbers:
     """How many entries of each term are listed."""
-    listed: Ints = (~_most_frequent(terms.tables)).sum(axis=1)
+    listed: Numbers = (~_most_frequent(terms.tables)).sum(axis=1)
     return listed[terms.table_of]
 
 
-def _most_frequent(tables: Ints) -> NDArray[np.bool_]:
+def _most_frequent(tables: Numbers) -> NDArray[np.bool_]:
     """Which entries belong to the most frequent class of their table, the lowest among equals."""
     ordered = np.sort(tables, axis=1)
     place = np.arange(tables.shape[1])

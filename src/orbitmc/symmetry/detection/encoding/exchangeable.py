@@ -3,13 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph, incidence
-from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
-
-Numbers = NDArray[np.int64]
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""
@@ -145,7 +142,7 @@ def _turn(numbers: Numbers) -> Numbers:
 
 
 @compiled
-def _classify(graph, classes, last_with_table):
+def _classify(graph: FactorGraph, classes: Numbers, last_with_table: Numbers) -> None:
     for factor in range(graph.first_clause):
         table = graph.table_of[factor]
         known = last_with_table[table]
@@ -160,7 +157,7 @@ def _classify(graph, classes, last_with_table):
 
 
 @shared
-def _same_shape(graph, first, second):
+def _same_shape(graph: FactorGraph, first: int, second: int) -> bool:
     start, other = np.int64(graph.scope_start[first]), np.int64(graph.scope_start[second])
     arity = np.int64(graph.scope_start[first + 1]) - start
     if np.int64(graph.scope_start[second + 1]) - other != arity:
@@ -173,14 +170,14 @@ def _same_shape(graph, first, second):
 
 
 @shared
-def _copy(graph, classes, known, factor):
+def _copy(graph: FactorGraph, classes: Numbers, known: int, factor: int) -> None:
     start, other = np.int64(graph.scope_start[known]), np.int64(graph.scope_start[factor])
     for place in range(np.int64(graph.scope_start[known + 1]) - start):
         classes[other + place] = classes[start + place]
 
 
 @shared
-def _classify_table(graph, classes, factor):
+def _classify_table(graph: FactorGraph, classes: Numbers, factor: int) -> None:
     """Number the classes after the first place of each."""
     first, last = np.int64(graph.scope_start[factor]), np.int64(graph.scope_start[factor + 1])
     for edge in range(first, last):
@@ -194,7 +191,7 @@ def _classify_table(graph, classes, factor):
 
 
 @shared
-def matters(graph, factor, edge):
+def matters(graph: FactorGraph, factor: int, edge: int) -> bool:
     """Whether a factor depends on the variable at `edge`."""
     start, last = table_bounds(graph, factor)
     if factor >= graph.first_clause:
@@ -209,7 +206,7 @@ def matters(graph, factor, edge):
 
 
 @shared
-def exchangeable(graph, factor, first, second):
+def exchangeable(graph: FactorGraph, factor: int, first: int, second: int) -> bool:
     """Whether a factor stays the same when the variables at two edges of it trade places."""
     if factor >= graph.first_clause and graph.satisfying[first] != graph.satisfying[second]:
         return False
@@ -229,13 +226,13 @@ def exchangeable(graph, factor, first, second):
 
 
 @shared
-def table_bounds(graph, factor):
+def table_bounds(graph: FactorGraph, factor: int) -> tuple[np.int64, np.int64]:
     table = graph.table_of[factor]
     return np.int64(graph.table_start[table]), np.int64(graph.table_start[table + np.uint32(1)])
 
 
 @shared
-def _equal(one, two):
+def _equal(one: float, two: float) -> bool:
     if one == two:
         return True
     return one != -np.inf and two != -np.inf and abs(one - two) <= CLOSE * (1 + abs(one))

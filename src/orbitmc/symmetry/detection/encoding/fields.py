@@ -27,7 +27,7 @@ def fields(graph: FactorGraph) -> tuple[Floats, Indices]:
 
 
 @compiled
-def _add_fields(graph, start, total):
+def _add_fields(graph: FactorGraph, start: Indices, total: Floats) -> None:
     for factor in range(graph.first_clause):
         _add_table(graph, factor, start, total)
     for clause in range(graph.first_clause, len(graph.table_of)):
@@ -35,7 +35,7 @@ def _add_fields(graph, start, total):
 
 
 @shared
-def _add_table(graph, factor, start, total):
+def _add_table(graph: FactorGraph, factor: int, start: Indices, total: Floats) -> None:
     entries, last = table_bounds(graph, factor)
     for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
         variable, stride = graph.scope[edge], np.int64(graph.stride[edge])
@@ -48,7 +48,7 @@ def _add_table(graph, factor, start, total):
 
 
 @shared
-def _add_clause(graph, clause, start, total):
+def _add_clause(graph: FactorGraph, clause: int, start: Indices, total: Floats) -> None:
     """A variable decides a clause when no other one satisfies it: the more others, the rarer."""
     entries, _ = table_bounds(graph, clause)
     gain = max(graph.table[entries + 1], IMPOSSIBLE) - max(graph.table[entries], IMPOSSIBLE)

@@ -5,42 +5,45 @@ is individualised on both sides, and taken back when that leads nowhere.
 """
 
 from orbitmc.machine.compiling import compiled, shared
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.matching import match_differences
-from orbitmc.symmetry.detection.search.partition import individualize, take_back
+from orbitmc.symmetry.detection.search.partition import Partition, individualize, take_back
 from orbitmc.symmetry.detection.search.preservation import preserves
 from orbitmc.symmetry.detection.search.refinement import refine
-from orbitmc.symmetry.detection.search.search_memory import unite
+from orbitmc.symmetry.detection.search.search_memory import Search, unite
 
 FOUND, REFUTED, UNDECIDED = 1, 0, -1
 
 
 @shared
-def recorded(graph, search, vertex, begin):
+def recorded(graph: ColoredGraph, search: Search, vertex: int, begin: int) -> int:
     """Individualise on the left, and record fingerprints; gives the end of the record."""
     individualize(search.left, search.memory, vertex)
     return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
 
 
 @compiled
-def agrees(graph, search, vertex, begin, end):
+def agrees(graph: ColoredGraph, search: Search, vertex: int, begin: int, end: int) -> bool:
     """Individualise on the right as long as fingerprints agree with the record."""
     individualize(search.right, search.memory, vertex)
     return refine(graph, search.right, search.memory, search.path.trace, begin, end) >= 0
 
 
 @shared
-def _hint(left, right, vertex):
+def _hint(left: Partition, right: Partition, vertex: int) -> int:
     """Where a vertex that is the image of a single one should go: back; -1 if it cannot."""
     here, there = right.cell[vertex], left.cell[vertex]
     if left.size[here] == 1 and left.size[there] > 1:
         source = left.element[here]
         if right.cell[source] == there:
-            return source
+            return int(source)
     return -1
 
 
 @compiled
-def _difference(graph, left, right, scan):
+def _difference(
+    graph: ColoredGraph, left: Partition, right: Partition, scan: int
+) -> tuple[int, int]:
     """A point that is in another cell on the left than on the right, not both single.
 
     Looks at born cells from number `scan` on. Points with a hint come first: sending them back
@@ -64,7 +67,7 @@ def _difference(graph, left, right, scan):
 
 
 @shared
-def _choice(left, right, vertex):
+def _choice(left: Partition, right: Partition, vertex: int) -> tuple[int, int, int]:
     """How to settle a differing point: a cell, a vertex of it on the left, its image."""
     here, there = right.cell[vertex], left.cell[vertex]
     hint = _hint(left, right, vertex)
@@ -79,7 +82,7 @@ def _choice(left, right, vertex):
 
 
 @shared
-def _save(search, count):
+def _save(search: Search, count: int) -> bool:
     """Keep a generator and join the orbits it joins; gives False when there is no room."""
     found = search.found
     begin = found.used[1]
@@ -93,11 +96,11 @@ def _save(search, count):
         found.used[0] += 1
         found.used[1] += count
         found.start[found.used[0]] = found.used[1]
-    return room
+    return bool(room)
 
 
 @shared
-def _try_guess(graph, search, mark):
+def _try_guess(graph: ColoredGraph, search: Search, mark: int) -> int:
     """Try the permutation that moves only what differs, and keep it if it is an automorphism."""
     guess = search.guess
     count = match_differences(graph, search.left, search.right, mark, guess)
@@ -110,19 +113,21 @@ def _try_guess(graph, search, mark):
 
 
 @shared
-def _first_open(graph, search, place):
+def _first_open(graph: ColoredGraph, search: Search, place: int) -> int:
     """The first cell of several points on the left from a place on; -1 if there is none."""
     left = search.left
     while place < graph.points:
         cell = left.cell[left.element[place]]
         if left.size[cell] > 1:
-            return cell
+            return int(cell)
         place = cell + 1
     return -1
 
 
 @shared
-def _push(graph, search, depth, choice, scan):
+def _push(
+    graph: ColoredGraph, search: Search, depth: int, choice: tuple[int, int, int], scan: int
+) -> None:
     """Open a frame: individualise on the left, and remember where we were."""
     frames = search.frames
     frames.left_mark[depth], frames.right_mark[depth] = (
@@ -139,7 +144,7 @@ def _push(graph, search, depth, choice, scan):
 
 
 @shared
-def _next_option(search, depth):
+def _next_option(search: Search, depth: int) -> int:
     """Another image for the vertex of a frame; -1 when there is none, -2 when there is no room."""
     frames, right = search.frames, search.right
     if frames.option[depth] < 0:
@@ -156,11 +161,11 @@ def _next_option(search, depth):
     if frames.option[depth] == frames.options_end[depth]:
         return -1
     frames.option[depth] += 1
-    return frames.pool[frames.option[depth] - 1]
+    return int(frames.pool[frames.option[depth] - 1])
 
 
 @compiled
-def _step_back(graph, search, depth, limit):
+def _step_back(graph: ColoredGraph, search: Search, depth: int, limit: int) -> int:
     """Take other images for the innermost choices until one agrees; gives the depth.
 
     -1 means that none is left, -2 that the limit of work was reached.
@@ -181,7 +186,7 @@ def _step_back(graph, search, depth, limit):
 
 
 @compiled
-def complete(graph, search, mark, place, limit):
+def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: int) -> int:
     """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
     frames, left, right = search.frames, search.left, search.right
     depth, scan = 0, mark

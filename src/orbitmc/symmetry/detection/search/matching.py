@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.detection.encoding.colored_graph import Ints
-from orbitmc.symmetry.detection.search.partition import Keys
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
+from orbitmc.symmetry.detection.search.partition import Partition
 from orbitmc.symmetry.detection.search.preservation import arc_print
 
 CELLS = 1 << 40
@@ -32,29 +33,38 @@ class Guess(NamedTuple):
     Between guesses every point is its own image, and none is listed.
     """
 
-    image: Ints
-    moved: Ints
+    image: Numbers
+    moved: Numbers
     is_listed: NDArray[np.bool_]
-    left_key: Keys
-    right_key: Keys
-    fresh: Keys
-    left_order: Ints
-    right_order: Ints
+    left_key: Words
+    right_key: Words
+    fresh: Words
+    left_order: Numbers
+    right_order: Numbers
 
 
 @shared
-def _name(one, other, images, key, vertex):
+def _name(
+    one: Partition, other: Partition, images: Partition, key: Words, vertex: int
+) -> np.uint64:
     """What a neighbour is called, the same way from both sides."""
     cell = one.cell[vertex]
     if other.cell[vertex] == cell:
         return np.uint64(vertex)
     if one.size[cell] > 1:
-        return key[vertex]
+        return np.uint64(key[vertex])
     return np.uint64(images.element[cell])
 
 
 @shared
-def _signature(graph, one, other, images, key, vertex):
+def _signature(
+    graph: ColoredGraph,
+    one: Partition,
+    other: Partition,
+    images: Partition,
+    key: Words,
+    vertex: int,
+) -> np.uint64:
     """A fingerprint of what a vertex is joined to, directly and through factors."""
     total = key[vertex]
     for arc in range(graph.start[vertex], graph.start[vertex + 1]):
@@ -70,11 +80,11 @@ def _signature(graph, one, other, images, key, vertex):
                     name = _name(one, other, images, key, graph.neighbor[inner])
                     inside += arc_print(name, graph.label[inner])
             total += mixed(inside ^ np.uint64(graph.label[arc]))
-    return mixed(total)
+    return np.uint64(mixed(total))
 
 
 @shared
-def _sort_by(order, key, count):
+def _sort_by(order: Numbers, key: Words, count: int) -> None:
     """Fill `order` with the numbers below `count`, sorted by key (heap sort)."""
     for k in range(count):
         order[k] = k
@@ -94,7 +104,16 @@ def _sort_by(order, key, count):
 
 
 @compiled
-def _look_around(graph, one, other, images, guess, count, key, order):
+def _look_around(
+    graph: ColoredGraph,
+    one: Partition,
+    other: Partition,
+    images: Partition,
+    guess: Guess,
+    count: int,
+    key: Words,
+    order: Numbers,
+) -> bool:
     """Renew the keys of the listed points by one look around, and sort them; tells of ties."""
     for k in range(count):
         guess.fresh[k] = _signature(graph, one, other, images, key, guess.moved[k])
@@ -108,7 +127,9 @@ def _look_around(graph, one, other, images, guess, count, key, order):
 
 
 @shared
-def _collect(graph, one, other, mark, guess, count):
+def _collect(
+    graph: ColoredGraph, one: Partition, other: Partition, mark: int, guess: Guess, count: int
+) -> int:
     """List the points of born cells that stand elsewhere in the other partition."""
     for number in range(mark, one.splits[0]):
         cell = one.born[number]
@@ -123,7 +144,9 @@ def _collect(graph, one, other, mark, guess, count):
 
 
 @compiled
-def match_differences(graph, left, right, mark, guess):
+def match_differences(
+    graph: ColoredGraph, left: Partition, right: Partition, mark: int, guess: Guess
+) -> int:
     """Write the guess to `guess.image`; gives how many points it moves, 0 if it is hopeless."""
     count = _collect(graph, right, left, mark, guess, 0)
     count = _collect(graph, left, right, mark, guess, count)
@@ -143,7 +166,7 @@ def match_differences(graph, left, right, mark, guess):
 
 
 @shared
-def _matched(guess, count):
+def _matched(guess: Guess, count: int) -> int:
     """Send each point to the one with the same key; 0 if some has none."""
     for k in range(count):
         source, target = guess.moved[guess.left_order[k]], guess.moved[guess.right_order[k]]

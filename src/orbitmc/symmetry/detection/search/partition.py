@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
-from orbitmc.symmetry.detection.encoding.colored_graph import Ints
-
-Keys = NDArray[np.uint64]
 
 
 class Partition(NamedTuple):
@@ -18,13 +16,13 @@ class Partition(NamedTuple):
     `c` is. `born` and `parent` list the cells that splitting made, in order; `splits[0]` of them.
     """
 
-    element: Ints
-    place: Ints
-    cell: Ints
-    size: Ints
-    born: Ints
-    parent: Ints
-    splits: Ints
+    element: Numbers
+    place: Numbers
+    cell: Numbers
+    size: Numbers
+    born: Numbers
+    parent: Numbers
+    splits: Numbers
 
 
 class Memory(NamedTuple):
@@ -35,18 +33,18 @@ class Memory(NamedTuple):
     counts the arcs looked at.
     """
 
-    key: Keys
-    reached: Ints
+    key: Words
+    reached: Numbers
     is_waiting: NDArray[np.bool_]
-    waiting: Ints
-    queue: Ints
-    member: Ints
-    cells: Ints
-    work: Ints
+    waiting: Numbers
+    queue: Numbers
+    member: Numbers
+    cells: Numbers
+    work: Numbers
 
 
 def memory(vertices: int) -> Memory:
-    def zeros() -> Ints:
+    def zeros() -> Numbers:
         return np.zeros(vertices, dtype=np.int64)
 
     return Memory(
@@ -61,7 +59,7 @@ def memory(vertices: int) -> Memory:
     )
 
 
-def partition(colors: Ints) -> Partition:
+def partition(colors: Numbers) -> Partition:
     """One cell per colour, in ascending order of colours."""
     vertices = len(colors)
     element = np.argsort(colors, kind="stable")
@@ -79,7 +77,7 @@ def partition(colors: Ints) -> Partition:
 
 
 @shared
-def enqueue(memory, cell):
+def enqueue(memory: Memory, cell: int) -> None:
     if not memory.is_waiting[cell]:
         memory.is_waiting[cell] = True
         place = memory.queue[0] + memory.queue[1]
@@ -89,18 +87,18 @@ def enqueue(memory, cell):
 
 
 @shared
-def dequeue(memory):
+def dequeue(memory: Memory) -> int:
     cell = memory.waiting[memory.queue[0]]
     memory.queue[0] += 1
     if memory.queue[0] == len(memory.waiting):
         memory.queue[0] = 0
     memory.queue[1] -= 1
     memory.is_waiting[cell] = False
-    return cell
+    return int(cell)
 
 
 @shared
-def swap(partition, one, other):
+def swap(partition: Partition, one: int, other: int) -> None:
     """Exchange the vertices at two places."""
     first, second = partition.element[one], partition.element[other]
     partition.element[one], partition.element[other] = second, first
@@ -108,7 +106,7 @@ def swap(partition, one, other):
 
 
 @shared
-def cut(partition, parent, begin, end):
+def cut(partition: Partition, parent: int, begin: int, end: int) -> None:
     """Make the last part of a cell a cell of its own."""
     partition.size[begin] = end - begin
     partition.size[parent] -= end - begin
@@ -120,7 +118,7 @@ def cut(partition, parent, begin, end):
 
 
 @compiled
-def take_back(partition, mark):
+def take_back(partition: Partition, mark: int) -> None:
     """Undo the last splits until `mark` of them are left."""
     while partition.splits[0] > mark:
         partition.splits[0] -= 1
@@ -133,7 +131,7 @@ def take_back(partition, mark):
 
 
 @shared
-def individualize(partition, memory, vertex):
+def individualize(partition: Partition, memory: Memory, vertex: int) -> None:
     """Put a vertex into a cell of its own, at the end of its cell, and let it wait for use."""
     parent = partition.cell[vertex]
     last = parent + partition.size[parent] - 1

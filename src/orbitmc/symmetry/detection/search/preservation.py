@@ -5,18 +5,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.machine.arrays import Index, Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints
-from orbitmc.symmetry.detection.search.partition import Keys
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 
 class Checker(NamedTuple):
     """A fingerprint per factor vertex, to find where it would go, and marks to compare arcs."""
 
-    fingerprint: Keys
-    seen: Ints
-    stamp: Ints
+    fingerprint: Words
+    seen: Numbers
+    stamp: Numbers
     label: NDArray[np.int32]
 
 
@@ -32,13 +32,13 @@ def checker(graph: ColoredGraph) -> Checker:
 
 
 @shared
-def arc_print(vertex, label):
+def arc_print(vertex: Index, label: int) -> np.uint64:
     """Fingerprint of one arc, to be added up."""
-    return mixed(mixed(vertex) ^ np.uint64(label))
+    return np.uint64(mixed(mixed(vertex) ^ np.uint64(label)))
 
 
 @compiled
-def _fill_fingerprints(graph, fingerprint):
+def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
     for factor in range(graph.points, len(graph.color)):
         total = mixed(graph.color[factor])
         for arc in range(graph.start[factor], graph.start[factor + 1]):
@@ -47,15 +47,17 @@ def _fill_fingerprints(graph, fingerprint):
 
 
 @shared
-def _moved_print(graph, factor, image):
-    total = mixed(graph.color[factor])
+def _moved_print(graph: ColoredGraph, factor: int, image: Numbers) -> np.uint64:
+    total: np.uint64 = mixed(graph.color[factor])
     for arc in range(graph.start[factor], graph.start[factor + 1]):
         total += arc_print(image[graph.neighbor[arc]], graph.label[arc])
     return total
 
 
 @shared
-def _arcs_follow(graph, checker, image, vertex, target):
+def _arcs_follow(
+    graph: ColoredGraph, checker: Checker, image: Numbers, vertex: int, target: int
+) -> bool:
     """Whether the arcs of `vertex` to points become exactly those of `target`."""
     checker.stamp[0] += 1
     balance = 0
@@ -76,7 +78,7 @@ def _arcs_follow(graph, checker, image, vertex, target):
 
 
 @shared
-def _factor_follows(graph, checker, image, factor):
+def _factor_follows(graph: ColoredGraph, checker: Checker, image: Numbers, factor: int) -> bool:
     """Whether some factor of the same colour has exactly the moved arcs of this one."""
     wanted = _moved_print(graph, factor, image)
     somewhere = image[graph.neighbor[graph.start[factor]]]
@@ -93,7 +95,9 @@ def _factor_follows(graph, checker, image, factor):
 
 
 @compiled
-def preserves(graph, checker, image, moved, count):
+def preserves(
+    graph: ColoredGraph, checker: Checker, image: Numbers, moved: Numbers, count: int
+) -> bool:
     """Whether an automorphism moves the first `count` points of `moved` to their images.
 
     Two factors are never alike in all arcs, so that different ones have different images, and

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,
     Partition,
@@ -19,7 +20,7 @@ DIFFERENT = -1
 
 
 @shared
-def _sift(partition, key, first, root, length):
+def _sift(partition: Partition, key: Words, first: int, root: int, length: int) -> None:
     """Restore the heap below `root` among `length` elements from place `first` on."""
     while 2 * root + 1 < length:
         child = 2 * root + 1
@@ -34,7 +35,7 @@ def _sift(partition, key, first, root, length):
 
 
 @shared
-def _sort_by_key(partition, key, first, last):
+def _sort_by_key(partition: Partition, key: Words, first: int, last: int) -> None:
     """Sort the elements at places `first:last` by key, on the spot (heap sort)."""
     length = last - first
     for step in range(length // 2 + length - 1):
@@ -47,7 +48,7 @@ def _sort_by_key(partition, key, first, last):
 
 
 @shared
-def _sort_cells(cells, count):
+def _sort_cells(cells: Numbers, count: int) -> None:
     """Sort the numbers of a few cells (heap sort)."""
     for step in range(count // 2 + count - 1):
         root, length = count // 2 - 1 - step, count
@@ -65,7 +66,7 @@ def _sort_cells(cells, count):
 
 
 @shared
-def _keys_agree(partition, key, first, last):
+def _keys_agree(partition: Partition, key: Words, first: int, last: int) -> bool:
     for place in range(first + 1, last):
         if key[partition.element[place]] != key[partition.element[first]]:
             return False
@@ -73,7 +74,7 @@ def _keys_agree(partition, key, first, last):
 
 
 @shared
-def _split(partition, memory, cell, trace):
+def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) -> np.uint64:
     """Split a cell by the keys of its touched vertices, which stand at its end.
 
     Gives the trace with the parts mixed in. All parts but the largest must be used later, or all
@@ -100,11 +101,11 @@ def _split(partition, memory, cell, trace):
         part = partition.born[number] if number < partition.splits[0] else cell
         if partition.splits[0] > born and (waiting or part != largest):
             enqueue(memory, part)
-    return mixed(trace ^ np.uint64(cell))
+    return np.uint64(mixed(trace ^ np.uint64(cell)))
 
 
 @shared
-def _touch(partition, memory, vertex, label, found):
+def _touch(partition: Partition, memory: Memory, vertex: int, label: int, found: int) -> int:
     """Add a label to a vertex's key; a first touch moves it to the end of its cell."""
     cell = partition.cell[vertex]
     first = cell + partition.size[cell] - memory.reached[cell]
@@ -119,7 +120,7 @@ def _touch(partition, memory, vertex, label, found):
 
 
 @shared
-def _touch_around(graph, partition, memory, cell):
+def _touch_around(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -> int:
     """Touch every vertex at the end of an arc from a cell; gives how many cells were reached."""
     size = partition.size[cell]
     for k in range(size):
@@ -134,7 +135,7 @@ def _touch_around(graph, partition, memory, cell):
 
 
 @shared
-def _use(graph, partition, memory, cell):
+def _use(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -> np.uint64:
     """Split all cells by the arcs that leave one cell; gives a fingerprint of what happened.
 
     The fingerprint does not depend on the names of vertices, only on where cells stand.
@@ -154,7 +155,9 @@ def _use(graph, partition, memory, cell):
 
 
 @compiled
-def refine(graph, partition, memory, trace, begin, end):
+def refine(
+    graph: ColoredGraph, partition: Partition, memory: Memory, trace: Words, begin: int, end: int
+) -> int:
     """Use waiting cells until none is left.
 
     With `end < 0`, write fingerprints to `trace` from `begin` on; gives the end of the record.
@@ -173,7 +176,7 @@ def refine(graph, partition, memory, trace, begin, end):
     return place if end < 0 or place == end else DIFFERENT
 
 
-def refine_colors(graph: ColoredGraph, colors: Ints, own: Memory) -> Partition:
+def refine_colors(graph: ColoredGraph, colors: Numbers, own: Memory) -> Partition:
     """The coarsest partition that refines the colours and that no vertex can tell apart further."""
     cells = partition(colors)
     begins = np.flatnonzero(cells.size)

@@ -8,8 +8,9 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 
 import numpy as np
 
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import compiled, shared
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Ints
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.completion import (
     FOUND,
     REFUTED,
@@ -38,7 +39,7 @@ QUICK_LOOKS = 64
 
 
 @compiled
-def _follow_path(graph, search):
+def _follow_path(graph: ColoredGraph, search: Search) -> int:
     """Go down on the left until points are single; gives the depth."""
     left, path = search.left, search.path
     level, place = 0, 0
@@ -55,7 +56,7 @@ def _follow_path(graph, search):
 
 
 @shared
-def _attempt(graph, search, level, candidate, limit):
+def _attempt(graph: ColoredGraph, search: Search, level: int, candidate: int, limit: int) -> int:
     """Look for an automorphism that fixes the path above `level` and moves its vertex."""
     path = search.path
     begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
@@ -69,7 +70,7 @@ def _attempt(graph, search, level, candidate, limit):
 
 
 @shared
-def _is_open(search, level, vertex):
+def _is_open(search: Search, level: int, vertex: int) -> bool:
     """Whether a candidate may still be in the orbit of the path's vertex."""
     orbits = search.orbits
     root = root_of(orbits, vertex)
@@ -80,14 +81,16 @@ def _is_open(search, level, vertex):
 
 
 @shared
-def _is_full(search, level):
+def _is_full(search: Search, level: int) -> bool:
     cell = search.path.cell[level]
     root = root_of(search.orbits, search.path.vertex[level])
-    return search.orbits.size[root] == search.left.size[cell]
+    return bool(search.orbits.size[root] == search.left.size[cell])
 
 
 @shared
-def _try_candidate(graph, search, level, candidate, patience):
+def _try_candidate(
+    graph: ColoredGraph, search: Search, level: int, candidate: int, patience: int
+) -> None:
     limit = search.memory.work[0] + patience
     outcome = _attempt(graph, search, level, candidate, limit)
     if outcome != FOUND:
@@ -97,17 +100,17 @@ def _try_candidate(graph, search, level, candidate, patience):
 
 
 @shared
-def _quick_candidate(search, level):
+def _quick_candidate(search: Search, level: int) -> int:
     """An open candidate near the start of the target cell; -1 if there is none."""
     cell, size = search.path.cell[level], search.left.size[search.path.cell[level]]
     for place in range(cell, cell + min(size, QUICK_LOOKS)):
         if _is_open(search, level, search.right.element[place]):
-            return search.right.element[place]
+            return int(search.right.element[place])
     return -1
 
 
 @shared
-def _next_candidate(search, level):
+def _next_candidate(search: Search, level: int) -> int:
     """The next open candidate of a level; -1 if there is none.
 
     A few are taken from where they stand, because mostly the first one joins all orbits. Then
@@ -129,12 +132,12 @@ def _next_candidate(search, level):
     while progress[3] < size:
         progress[3] += 1
         if _is_open(search, level, candidates[progress[3] - 1]):
-            return candidates[progress[3] - 1]
+            return int(candidates[progress[3] - 1])
     return -1
 
 
 @shared
-def _finish_level(search, level):
+def _finish_level(search: Search, level: int) -> None:
     """Note the size of the orbit, and go one level up."""
     root = root_of(search.orbits, search.path.vertex[level])
     search.path.orbit[level] = search.orbits.size[root]
@@ -146,7 +149,7 @@ def _finish_level(search, level):
 
 
 @compiled
-def advance(graph, search, patience, work):
+def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
     """Search on for about so much work; gives whether everything has been tried.
 
     `patience` is how much work one attempt may take before it is left undecided.
@@ -161,10 +164,10 @@ def advance(graph, search, patience, work):
             _try_candidate(graph, search, level, candidate, patience)
         else:
             _finish_level(search, level)
-    return search.progress[1] == 0
+    return bool(search.progress[1] == 0)
 
 
-def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
+def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
     """Follow the left path from an equitable partition, given by a number per vertex.
 
     `room` is how many entries generators may take together.
@@ -190,7 +193,7 @@ def begin(graph: ColoredGraph, cells: Ints, *, room: int) -> Search:
     return search._replace(right=Partition(*(array.copy() for array in left)))
 
 
-def _search_order(graph: ColoredGraph, cells: Ints) -> Ints:
+def _search_order(graph: ColoredGraph, cells: Numbers) -> Numbers:
     """Points before factors, small cells before large ones."""
     _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
     is_factor = (np.arange(graph.vertices) >= graph.points).astype(np.int64)

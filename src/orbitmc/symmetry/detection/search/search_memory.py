@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import shared
-from orbitmc.symmetry.detection.encoding.colored_graph import Ints
 from orbitmc.symmetry.detection.search.matching import Guess
-from orbitmc.symmetry.detection.search.partition import Keys, Memory, Partition
+from orbitmc.symmetry.detection.search.partition import Memory, Partition
 from orbitmc.symmetry.detection.search.preservation import Checker
 
 
@@ -18,45 +18,45 @@ class Path(NamedTuple):
     `trace[trace_start[k]:trace_start[k + 1]]` are the fingerprints of level k's refinement.
     """
 
-    cell: Ints
-    vertex: Ints
-    mark: Ints
-    orbit: Ints
-    trace_start: Ints
-    trace: Keys
+    cell: Numbers
+    vertex: Numbers
+    mark: Numbers
+    orbit: Numbers
+    trace_start: Numbers
+    trace: Words
 
 
 class Frames(NamedTuple):
     """Choices below the current level: what was individualised, and which images are left."""
 
-    left_mark: Ints
-    right_mark: Ints
-    cell: Ints
-    vertex: Ints
-    scan: Ints
-    trace_begin: Ints
-    trace_end: Ints
-    first: Ints
-    option: Ints
-    options_end: Ints
-    pool: Ints
+    left_mark: Numbers
+    right_mark: Numbers
+    cell: Numbers
+    vertex: Numbers
+    scan: Numbers
+    trace_begin: Numbers
+    trace_end: Numbers
+    first: Numbers
+    option: Numbers
+    options_end: Numbers
+    pool: Numbers
 
 
 class Orbits(NamedTuple):
     """Points joined by the generators found so far, and orbits known not to join the base."""
 
-    parent: Ints
-    size: Ints
-    refuted: Ints
+    parent: Numbers
+    size: Numbers
+    refuted: Numbers
 
 
 class Found(NamedTuple):
     """Generators as sparse lists; `used` holds how many, and how many entries they take."""
 
-    start: Ints
-    point: Ints
-    image: Ints
-    used: Ints
+    start: Numbers
+    point: Numbers
+    image: Numbers
+    used: Numbers
 
 
 class Search(NamedTuple):
@@ -76,12 +76,12 @@ class Search(NamedTuple):
     orbits: Orbits
     found: Found
     guess: Guess
-    candidates: Ints
-    progress: Ints
+    candidates: Numbers
+    progress: Numbers
 
 
 @shared
-def root_of(orbits, point):
+def root_of(orbits: Orbits, point: int) -> int:
     while orbits.parent[point] != point:
         orbits.parent[point] = orbits.parent[orbits.parent[point]]
         point = orbits.parent[point]
@@ -89,7 +89,7 @@ def root_of(orbits, point):
 
 
 @shared
-def unite(orbits, one, other):
+def unite(orbits: Orbits, one: int, other: int) -> None:
     first, second = root_of(orbits, one), root_of(orbits, other)
     if first != second:
         if orbits.size[first] < orbits.size[second]:
@@ -105,7 +105,7 @@ def no_orbits(points: int) -> Orbits:
 
 
 def empty_path(size: int) -> Path:
-    def zeros() -> Ints:
+    def zeros() -> Numbers:
         return np.zeros(size + 1, dtype=np.int64)
 
     # Each level and each split uses one cell more; a path and the frames below it share the room.

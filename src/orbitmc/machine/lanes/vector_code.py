@@ -1,0 +1,143 @@
+"""Vector code for plain functions, in LLVM's own vector language.
+
+A function on lanes is written once, in plain Python: this is what the interpreter runs, and what
+its vector code has to do. `vector_code` registers how compiled code does the same. The last
+argument of such a function is `width`, with one entry for each 32 lanes.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+
+STREAMS = 8  # 32-bit numbers in an AVX2 register, and interleaved generators
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+ROW = ir.VectorType(I8, 32)
+EIGHT = ir.VectorType(I8, STREAMS)
+WORDS = ir.VectorType(I32, STREAMS)
+NUMBERS = ir.VectorType(ir.FloatType(), STREAMS)
+HAS_AVX2 = bool(llvm.get_host_cpu_features().get("avx2", False))
+
+RETURNED = {None: types.void, bool: types.boolean, int: types.int64, np.float32: types.float32}
+
+
+class Call:
+    """One call that is compiled: its arguments by their names, and instructions on vectors."""
+
+    def __init__(self, names: list[str], context: Any, builder: Any, kinds: Any, values: Any):
+        self.context, self.builder = context, builder
+        self.arguments = dict(zip(names, zip(values, kinds, strict=True), strict=True))
+        self.lanes = 32 * len(kinds[-1]) if names[-1] == "width" else 0
+
+    def value(self, name: str) -> Any:
+        return self.arguments[name][0]
+
+    def kind(self, name: str) -> Any:
+        return self.arguments[name][1]
+
+    def array(self, name: str) -> Any:
+        """Where the entries of an array begin."""
+        return self.context.make_array(self.kind(name))(
+            self.context, self.builder, self.value(name)
+        ).data
+
+    def number(self, name: str, kind: Any = types.uint64) -> Any:
+        return self.context.cast(self.builder, self.value(name), self.kind(name), kind)
+
+    def row(self, array: str, number: str) -> Any:
+        """Where the row `array[number]` begins."""
+        return self.row_at(self.array(array), self.number(number))
+
+    def row_at(self, start: Any, number: Any) -> Any:
+        return self.at(start, self.builder.mul(number, I64(self.lanes)))
+
+    def at(self, start: Any, place: Any) -> Any:
+        return self.builder.gep(start, [I64(place) if isinstance(place, int) else place])
+
+    def load(self, start: Any, place: Any, kind: Any) -> Any:
+        loaded = self.builder.load(self.builder.bitcast(self.at(start, place), kind.as_pointer()))
+        loaded.align = 1
+        return loaded
+
+    def store(self, value: Any, start: Any, place: Any) -> None:
+        target = self.builder.bitcast(self.at(start, place), value.type.as_pointer())
+        self.builder.store(value, target).align = 1
+
+
+def vector_code(plain: Callable[..., Any]) -> Callable[[Callable[[Call], Any]], Callable[..., Any]]:
+    """Register a function that emits the instructions of a plain function's call."""
+    names = list(inspect.signature(plain).parameters)
+    returned = RETURNED[plain.__annotations__["return"]]
+
+    @functools.wraps(plain)  # the signature too: Numba matches calls with it
+    def type_of_call(*kinds: Any) -> Any:
+        return returned(*kinds)
+
+    def register(emit: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            result = emit(Call(names, context, builder, signature.args, values))
+            return context.get_dummy_value() if returned is types.void else result
+
+        type_callable(plain)(lambda context: type_of_call)
+        lower_builtin(plain, types.VarArg(types.Any))(lower)
+        return emit
+
+    return register
+
+
+def repeated(value: float, kind: Any) -> ir.Constant:
+    """A vector that repeats a constant."""
+    return ir.Constant(kind, [value] * kind.count)
+
+
+def spread(builder: Any, value: Any, count: int) -> Any:
+    """A vector that repeats a number."""
+    kind = ir.VectorType(value.type, count)
+    single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(single, single, repeated(0, ir.VectorType(I32, count)))
+
+
+def joined(builder: Any, parts: list[Any]) -> Any:
+    """Vectors one after the other, as one vector."""
+    while len(parts) > 1:
+        width = 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(I32, width), list(range(width)))
+        parts = [
+            builder.shuffle_vector(first, second, order)
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+    return parts[0]
+
+
+def eight_of(builder: Any, vector: Any, place: int) -> Any:
+    """Eight entries of a longer vector, from a place on."""
+    order = ir.Constant(WORDS, list(range(place, place + STREAMS)))
+    return builder.shuffle_vector(vector, vector, order)
+
+
+def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
+    """`one * other + more` of eight float32."""
+    kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fmuladd.v8f32")
+    return builder.call(function, [one, other, more])
+
+
+def look_up(builder: Any, table: Any, places: Any) -> Any:
+    """Eight entries of a table of eight, by the AVX2 permutation where there is one."""
+    if HAS_AVX2:
+        kind = ir.FunctionType(WORDS, [WORDS, WORDS])
+        permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
+        return builder.call(permute, [table, places])
+    found = builder.shuffle_vector(table, table, repeated(0, WORDS))
+    for entry in range(1, STREAMS):
+        number = repeated(entry, WORDS)
+        here = builder.icmp_unsigned("==", places, number)
+        found = builder.select(here, builder.shuffle_vector(table, table, number), found)
+    return found

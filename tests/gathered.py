@@ -1,0 +1,23 @@
+"""Columns of marginals that tests make one by one."""
+
+import numpy as np
+
+from orbitmc.estimate.columns import OF_VALUES, Columns
+from orbitmc.estimate.verdicts import CODE
+
+
+def gathered(marginals):
+    """Columns of marginals that were made one by one."""
+    each, none = list(marginals.values()), np.zeros(0)
+    sizes = [len(one.values) for one in each]
+    numbers = {
+        column: np.concatenate([getattr(one, column) for one in each] or [none])
+        for column in OF_VALUES
+    }
+    return Columns(
+        list(marginals),
+        [one.values for one in each],
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        **numbers,
+        verdict=np.array([CODE[one.verdict] for one in each], dtype=np.uint8),
+    )
