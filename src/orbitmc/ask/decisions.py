@@ -73,6 +73,10 @@ def decide(model: Model, settings: Settings) -> Decision:
     if settings.method not in METHODS:
         raise InputError(f"unknown method {settings.method!r}; there are {', '.join(METHODS)}")
     settings.require_use()
+    if settings.approximation is not None:
+        from orbitmc.ask.relational_lifting import program_of
+
+        program_of(model)  # refuses other models
     try:
         with Stopwatch() as deciding:
             firm = hardened(model)

@@ -6,6 +6,7 @@ from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals.conditionals import Conditionals
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
@@ -67,9 +68,21 @@ def by_approximate_symmetries(
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
     is the paper's, or 0 (links stay as they are) where the model is too large for that.
     """
-    base = RandomScan(prepared)
     symmetric, remark = _symmetrised(model, clusters, rank)
-    exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+    exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
+    return by_shuffles(model, prepared, exchanged, alpha=alpha, remark=remark)
+
+
+def by_shuffles(
+    model: Model,
+    prepared: Conditionals,
+    exchanged: ExchangeBlocks,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    remark: str = "",
+) -> ChosenKernel:
+    """Mix Gibbs with shuffles of blocks; without any it is Gibbs."""
+    base = RandomScan(prepared)
     if not exchanged.blocks:
         words = "the approximation has no symmetries that are cheap to use: Gibbs alone"
         return ChosenKernel(base, remark + words)
@@ -91,7 +104,7 @@ def approximate_blocks(
     `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
     """
     symmetric, _ = _symmetrised(model, clusters, rank)
-    return _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+    return cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
 
 
 def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
@@ -106,14 +119,15 @@ def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, 
         return clustered, f"links keep their Boolean rank, {many} variables are too many for less; "
 
 
-def _cheap_blocks(
+def cheap_blocks(
     model: Model,
-    symmetric: Model,
+    symmetric: FactorGraph,
     max_moved: int | None,
     min_acceptance: float | None,
-    seconds: float,
+    seconds: float = SECONDS,
 ) -> ExchangeBlocks:
-    found = automorphisms(symmetric.graph, seconds=seconds)
+    """Cut the orbits of a more symmetric graph into blocks that are cheap to shuffle."""
+    found = automorphisms(symmetric, seconds=seconds)
     most = max_moved if max_moved is not None else usual_moved(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
     return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)

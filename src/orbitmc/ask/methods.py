@@ -64,6 +64,10 @@ def _lifted(
 
 def _lmh(model: Model, prepared: Conditionals, settings: Settings) -> ChosenKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
+    if settings.approximation is not None:
+        from orbitmc.ask.relational_lifting import by_approximation
+
+        return by_approximation(model, prepared, settings, alpha=_alpha(settings))
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.recipe import recipe_from
 

@@ -1,9 +1,19 @@
 """From a ground program to a lifted kernel: jump by renaming constants, alike or nearly alike."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
-from orbitmc.ask.lifting import SECONDS, by_exact_symmetries, usual_moved
+from orbitmc.ask.lifting import (
+    CLUSTERS,
+    RANK,
+    SECONDS,
+    by_exact_symmetries,
+    by_shuffles,
+    cheap_blocks,
+)
 from orbitmc.ask.methods import ChosenKernel
+from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.conditionals.conditionals import Conditionals
@@ -14,16 +24,19 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
-from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
+from orbitmc.logic.constants.approximate_weights import clustered_weights
 from orbitmc.logic.constants.atom_cells import variable_cells
+from orbitmc.logic.constants.boolean_relations import by_rank
 from orbitmc.logic.constants.constant_classes import Classes, constant_swaps, value_kinds
 from orbitmc.logic.constants.exact_renamings import Renamings, renamings
 from orbitmc.logic.constants.renaming import induced
+from orbitmc.logic.grounding.assembly import GroundModel, graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import indices
-from orbitmc.symmetry.blocks.blocks import blocks
+from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.detection.energy_check import changes_energy
 from orbitmc.symmetry.detection.generators import chosen
 
@@ -58,51 +71,55 @@ def by_renaming(
     return ChosenKernel(kernel, about, _pools(ground, found, rest))
 
 
-def by_approximate_renaming(
-    ground: Ground,
-    model: Model,
-    prepared: Conditionals,
-    classes: Classes,
-    *,
-    alpha: float = PAPER_WEIGHT,
+def by_approximation(
+    model: Model, prepared: Conditionals, settings: Settings, *, alpha: float = PAPER_WEIGHT
 ) -> ChosenKernel:
-    """Lifted Metropolis-Hastings: swap constants that an approximation cannot tell apart.
+    """Lifted Metropolis-Hastings along what an approximation of a program makes symmetric.
 
-    The classes only propose; acceptance is by the model itself. `alpha` as in `by_renaming`.
+    The approximation only proposes; acceptance is by the model itself. Clusters of weights give
+    blocks of atoms to shuffle; the other approximations give classes of constants to swap.
     """
-    _require_fit(ground, model)
+    ground = program_of(model)
+    clusters = CLUSTERS if settings.clusters is None else settings.clusters
+    if settings.approximation == "weights":
+        symmetric = graph_of(ground, clustered_weights(ground, clusters))
+        most, share = settings.max_moved, settings.min_acceptance
+        exchanged = cheap_blocks(model, symmetric, most, share)
+        return by_shuffles(model, prepared, exchanged, alpha=alpha)
+    rank = RANK if settings.rank is None else settings.rank
+    classes = CLASSES[str(settings.approximation)](ground, model, clusters, rank)
+    return by_similar_constants(model, prepared, constant_swaps(ground, classes), alpha=alpha)
+
+
+CLASSES: Mapping[str, Callable[[Ground, Model, int, int], Classes]] = {
+    "rank": lambda ground, model, clusters, rank: by_rank(ground, rank, clusters=clusters),
+    "evidence": lambda ground, model, clusters, rank: by_evidence(ground, clusters),
+    "messages": lambda ground, model, clusters, rank: by_messages(
+        ground, cluster_weights(model, clusters)
+    ),
+}
+"""Which constants of a program an approximation cannot tell apart."""
+
+
+def by_similar_constants(
+    model: Model, prepared: Conditionals, swaps: ConstantSwaps, *, alpha: float = PAPER_WEIGHT
+) -> ChosenKernel:
+    """Mix Gibbs with swaps of constants, accepted by the model; `alpha` as in `by_renaming`."""
     base = RandomScan(prepared)
-    swaps = constant_swaps(ground, classes)
     if not swaps.classes:
         return ChosenKernel(base, "no two constants share a class: Gibbs alone")
-    jumps = renaming(model.graph, prepared, swaps)
-    kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
+    kernel = lifted(base, [renaming(model.graph, prepared, swaps)], alpha=_steps(alpha, swaps))
     return ChosenKernel(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
 
 
-def by_approximate_atoms(
-    ground: Ground,
-    model: Model,
-    prepared: Conditionals,
-    classes: Classes,
-    *,
-    alpha: float = PAPER_WEIGHT,
-    max_moved: int | None = None,
-) -> ChosenKernel:
-    """Lifted Metropolis-Hastings: shuffle atoms that classes of constants cannot tell apart.
-
-    Every atom moves on its own, in blocks around which at most `max_moved` factors change (as
-    many as suit the model if that is not said).
-    """
-    _require_fit(ground, model)
-    base = RandomScan(prepared)
-    most = usual_moved(model) if max_moved is None else max_moved
-    exchanged = blocks(model.graph, variable_cells(ground, classes), max_moved=most)
-    if not exchanged.blocks:
-        return ChosenKernel(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
-    kernel = lifted(base, [shuffle(model.graph, prepared, exchanged)], alpha=alpha)
-    members = len(exchanged.member)
-    return ChosenKernel(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
+def program_of(model: Model) -> Ground:
+    """The program that a model is the meaning of; relational approximations need one."""
+    if not isinstance(model, GroundModel):
+        raise InputError(
+            "approximation is for Markov logic programs; for other models clusters and rank say "
+            "how lmh makes them symmetric"
+        )
+    return model.ground
 
 
 def _require_fit(ground: Ground, model: Model) -> None:

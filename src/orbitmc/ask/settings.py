@@ -12,12 +12,21 @@ Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
 Estimator = Literal["rao-blackwell", "values", "orbits"]
+Approximation = Literal["rank", "evidence", "messages", "weights"]
 
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
 
-SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
-"""What decides the blocks of lmh."""
+SHAPES = ("approximation", "clusters", "rank", "max_moved", "min_acceptance")
+"""What decides the jumps of lmh."""
+
+APPROXIMATIONS: Mapping[str, tuple[str, ...]] = {
+    "rank": ("clusters", "rank"),
+    "evidence": ("clusters",),
+    "messages": ("clusters",),
+    "weights": ("clusters", "max_moved", "min_acceptance"),
+}
+"""Relational approximations of programs, and what shapes each."""
 
 LISTENERS: Mapping[str, tuple[str, ...]] = {
     "scan": ("gibbs",),
@@ -30,7 +39,12 @@ LISTENERS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How to answer; what is not set has a default that suits most models."""
+    """How to answer; what is not set has a default that suits most models.
+
+    `approximation` says how lmh makes a program symmetric: evidence of low Boolean `rank`,
+    `clusters` of constants by their evidence or by the messages of their atoms, or clusters of
+    rule weights.
+    """
 
     method: Method = "auto"
     scan: Scan | None = None
@@ -43,6 +57,7 @@ class Settings:
     spacing: int | None = None
     snapshots: bool = False
     alpha: float | None = None
+    approximation: Approximation | None = None
     clusters: int | None = None
     rank: int | None = None
     max_moved: int | None = None
@@ -57,8 +72,8 @@ class Settings:
 
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
-        names = ("method", "scan", "slices", "estimator", "alpha", "clusters", "rank", "max_moved")
-        found = {name: getattr(self, name) for name in (*names, "min_acceptance", "moves")}
+        names = ("method", "scan", "slices", "estimator", "alpha", *SHAPES, "moves")
+        found = {name: getattr(self, name) for name in names}
         return {**found, "generators": list(self.generators)}
 
     def require_use(self) -> None:
@@ -69,7 +84,20 @@ class Settings:
                 raise InputError(f"{name} is for {' and '.join(methods)}, not for {self.method}")
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise InputError(f"alpha lies between 0 and 1, not at {self.alpha}")
+        self._require_approximation()
         self._require_one_source()
+
+    def _require_approximation(self) -> None:
+        """Refuse shapes of jumps that the approximation does not have."""
+        if self.approximation is None:
+            return
+        if self.approximation not in APPROXIMATIONS:
+            known = ", ".join(APPROXIMATIONS)
+            raise InputError(f"unknown approximation {self.approximation!r}; there are {known}")
+        heard = ("approximation", *APPROXIMATIONS[self.approximation])
+        for name in SHAPES:
+            if name not in heard and getattr(self, name) is not None:
+                raise InputError(f"the approximation {self.approximation} has no {name}")
 
     def _require_generators(self) -> None:
         """Refuse generators that nothing would use, and averages over orbits of nothing."""
@@ -96,8 +124,8 @@ class Settings:
     @property
     def names_jumps(self) -> bool:
         """Whether the jumps of lmh are settled, so that there is nothing to race for."""
-        told = (self.alpha, self.clusters, self.rank, self.max_moved, self.min_acceptance)
-        return bool(self.generators) or self.moves is not None or any(x is not None for x in told)
+        told = (getattr(self, name) for name in ("alpha", "moves", *SHAPES))
+        return bool(self.generators) or any(one is not None for one in told)
 
     def schedule(self) -> Schedule:
         ends = (self.samples, self.seconds, self.standard_error)

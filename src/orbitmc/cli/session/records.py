@@ -33,6 +33,7 @@ KERNEL: Mapping[str, Check] = {
     "slices": or_none(one_of("walk", "samplesat")),
     "estimator": one_of("rao-blackwell", "values", "orbits"),
     "alpha": or_none(is_number),
+    "approximation": or_none(one_of("rank", "evidence", "messages", "weights")),
     "clusters": or_none(is_positive),
     "rank": or_none(is_count),
     "max_moved": or_none(is_positive),
