@@ -1,14 +1,11 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.symmetry.detection.color_refinement import (
-    computation_trees,
-    equitable_cells,
-    variable_cells,
-)
+from orbitmc.models.ising_models import ising
+from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.colored_graph import Drawing
+from orbitmc.symmetry.detection.encoding.encoding import variable_graph
+from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.search.partition import memory
 from orbitmc.symmetry.detection.search.refinement import refine_colors
 from tests.oracle.symmetries import naive_cells, same_partition
@@ -80,34 +77,12 @@ def test_refining_does_not_care_about_names(seed):
     assert same_partition(equitable_cells(graph), cells[image])
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_many_rounds_of_looking_around_end_at_the_equitable_cells(seed):
-    graph = random_drawing(seed)
-    rounds = computation_trees(graph, graph.color, graph.vertices)
-    assert same_partition(rounds, equitable_cells(graph))
-
-
-def test_rounds_go_from_coarse_to_fine():
-    graph = ising_grid(9, 9, 0.3).graph
-    counts = [variable_cells(graph, rounds=k).max() + 1 for k in range(8)]
-    assert counts[:3] == [1, 3, 6]  # everything; corners, sides, inside; one layer more
-    assert counts == sorted(counts)
-    assert counts[-1] == variable_cells(graph).max() + 1 == 15
-
-
-def test_a_table_counts_in_the_first_round_and_values_before_it():
-    builder = Builder([2, 2, 3])
-    builder.add_factor([0], [0.0, 1.0])
-    graph = builder.build()
-    assert variable_cells(graph, rounds=0).tolist() == [0, 0, 1]
-    assert variable_cells(graph, rounds=1).tolist() == [0, 1, 2]
-
-
 def test_refinement_cannot_tell_a_hexagon_from_triangles():
     ring = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]
     triangles = [(6, 7), (7, 8), (8, 6), (9, 10), (10, 11), (11, 9)]
     graph = ising(np.zeros(12), np.array(ring + triangles), 0.3).graph
-    assert variable_cells(graph).max() == 0
+    drawn = variable_graph(energy_form(graph))
+    assert equitable_cells(drawn)[: drawn.points].max() == 0
 
 
 def test_the_work_grows_like_arcs_times_a_logarithm():

@@ -90,23 +90,6 @@ def by_shuffles(
     return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
 
 
-def approximate_blocks(
-    model: Model,
-    *,
-    clusters: int = CLUSTERS,
-    rank: int | None = None,
-    max_moved: int | None = None,
-    min_acceptance: float | None = None,
-    seconds: float = SECONDS,
-) -> ExchangeBlocks:
-    """Blocks that the paper's approximation makes exchangeable and that are cheap to shuffle.
-
-    `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
-    """
-    symmetric, _ = _symmetrised(model, clusters, rank)
-    return cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
-
-
 def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
     """The paper's approximation, and a remark if the model is too large for all of it."""
     if rank is not None:
