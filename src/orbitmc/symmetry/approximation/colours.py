@@ -15,7 +15,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.equal_numbers import numbered, snapped
 from orbitmc.machine.hashes import mixed
-from orbitmc.symmetry.approximation.terms import Energy, Terms, energy_of
+from orbitmc.symmetry.approximation.energy import Energy, energy_of
+from orbitmc.symmetry.terms import Terms
 
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from orbitmc.graph.model import Model
-from orbitmc.symmetry.approximation.terms import Terms, energy_of, rebuilt
+from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
+from orbitmc.symmetry.terms import Terms
 
 
 def without_fields(model: Model) -> Model:

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.graph.builder import Builder
 from orbitmc.machine.equal_numbers import row_classes, snapped
-from orbitmc.symmetry.approximation.terms import energy_of, rebuilt
+from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     log_weights,
