@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orbitmc.logic.language.formulas.checking import variables
 from orbitmc.logic.language.formulas.scopes import Scope
-from orbitmc.logic.language.formulas.terms import Terms, Vocabulary
+from orbitmc.logic.language.formulas.terms import TermReader, Vocabulary
 from orbitmc.logic.language.grammar import Sentence, Tree
 from orbitmc.logic.language.syntax import (
     And,
@@ -38,7 +38,7 @@ class Conversion:
     ) -> None:
         _require_shallow(sentence)
         self.vocabulary, self.signs, self.stars = vocabulary, signs, 0
-        self.terms = Terms(sentence, vocabulary)
+        self.terms = TermReader(sentence, vocabulary)
         root = Scope()
         self.formula = root.close(self._formula(sentence.tree, root), "FORALL")
         self.types = self.terms.settled_types()

@@ -39,7 +39,7 @@ class Vocabulary(NamedTuple):
         return meaning if since < self.order and self.dialect != "tuffy" else ""
 
 
-class Terms:
+class TermReader:
     """The terms of one formula while it is read, and what is wrong with them."""
 
     def __init__(self, sentence: Sentence, vocabulary: Vocabulary) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.equal_numbers import row_classes
 
 Numbers = NDArray[np.int64]
 
@@ -127,12 +128,7 @@ def table_kinds(graph: FactorGraph) -> Numbers:
 
 def _numbered(traits: list[Numbers]) -> Numbers:
     """Number the combinations of several traits."""
-    found = np.zeros(len(traits[0]), dtype=np.int64)
-    for trait in traits:
-        which = np.unique(trait, return_inverse=True)[1].reshape(-1)
-        found = found * (int(which.max(initial=0)) + 1) + which
-        found = np.unique(found, return_inverse=True)[1].reshape(-1)
-    return found
+    return row_classes(np.stack(traits, axis=1))[1]
 
 
 def _turn(numbers: Numbers) -> Numbers:
