@@ -31,10 +31,10 @@ from orbitmc.logic.language.syntax import (
     Comparison,
     Rule,
     Term,
-    Variable,
     atoms_of,
     free_variables,
     parts_of,
+    variables,
 )
 
 CHUNK = 2**20  # atoms at a time
@@ -166,6 +166,4 @@ def _exists(arguments: Sequence[Ints], rows: int) -> NDArray[np.bool_]:
 
 def _moves(term: Term) -> bool:
     """Whether a term is computed from variables, so that it may have no result."""
-    return isinstance(term, Arithmetic) and any(
-        isinstance(part, Variable) or _moves(part) for part in term.arguments
-    )
+    return isinstance(term, Arithmetic) and any(True for _ in variables(term))

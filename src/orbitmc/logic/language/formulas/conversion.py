@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from orbitmc.logic.language.formulas.checking import variables
 from orbitmc.logic.language.formulas.scopes import Scope
 from orbitmc.logic.language.formulas.terms import TermReader, Vocabulary
 from orbitmc.logic.language.grammar import Sentence, Tree
@@ -16,6 +15,7 @@ from orbitmc.logic.language.syntax import (
     Not,
     Or,
     Truth,
+    variables,
 )
 from orbitmc.machine.text import quoted, suggestion
 
