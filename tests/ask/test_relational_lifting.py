@@ -12,7 +12,7 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 

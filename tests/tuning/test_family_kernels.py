@@ -13,7 +13,7 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.families.families import FAMILIES

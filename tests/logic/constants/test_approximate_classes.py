@@ -15,7 +15,7 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers
 

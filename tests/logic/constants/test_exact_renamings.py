@@ -16,7 +16,7 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.energy_check import changes_energy
 from tests.oracle import brute_force
