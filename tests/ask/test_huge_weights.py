@@ -144,17 +144,15 @@ def test_no_verdict_is_given_on_what_is_no_number():
         exact_marginals(binary(variables=1), [np.array([np.nan, 0.5])], About("exact", ""))
 
 
-@pytest.mark.parametrize("ask", ["prepare", "eliminate", "enumerate", "attraction"])
+@pytest.mark.parametrize("ask", ["prepare", "eliminate", "attraction"])
 def test_what_works_on_bare_graphs_refuses_weights_it_cannot_add(ask):
     from orbitmc.exact.elimination import marginals
-    from orbitmc.exact.enumeration import enumerate_states
     from orbitmc.exact.perfect import attraction_of
     from orbitmc.graph.prepared import prepare
 
     asks = {
         "prepare": prepare,
         "eliminate": marginals,
-        "enumerate": enumerate_states,
         "attraction": attraction_of,
     }
     with pytest.raises(LimitError, match="beside such numbers others are lost"):

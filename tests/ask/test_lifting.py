@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.lifting import approximate_blocks, by_approximate_symmetries, by_exact_symmetries
+from orbitmc.ask.lifting import (
+    by_approximate_symmetries,
+    by_exact_symmetries,
+    cheap_blocks,
+    over_symmetric,
+)
 from orbitmc.ask.marginals import marginals
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
@@ -162,9 +167,9 @@ def test_averages_over_wrong_orbits_keep_the_answer():
 def test_a_wanted_acceptance_keeps_unlike_variables_apart():
     fields = np.random.default_rng(8).normal(0.0, 2.0, (6, 6))
     model = ising_grid(6, 6, 0.01, fields)
+    symmetric = over_symmetric(model, clusters=1, rank=0).graph
     free, tight = (
-        approximate_blocks(model, clusters=1, rank=0, max_moved=200, min_acceptance=share)
-        for share in (None, 0.8)
+        cheap_blocks(model, symmetric, max_moved=200, min_acceptance=share) for share in (None, 0.8)
     )
     assert max(len(tight.rows(block)) for block in range(tight.blocks)) < len(free.rows(0))
 

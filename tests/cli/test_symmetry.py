@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from orbitmc.compare import symmetry_report
+from orbitmc.logic.constants import boolean_relations
 from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
@@ -200,3 +201,63 @@ def test_lifted_methods_answer_and_count_their_jumps(method):
         # by Student's t with 31 degrees about once in 1e10 draws.
         error = abs(variable["probability"][1] - 0.5)
         assert error <= 9.5 * variable["standard_error"][1] + 1e-7
+
+
+HUBS = """
+page = {A, B, C, D, E, F}
+Links(page, page)
+Good(page)
+0.3 Good(p)
+0.8 Good(p) ^ Links(p, q) => Good(q)
+"""
+
+
+@pytest.fixture
+def hubs(tmp_path):
+    """A, B and C link to D and E; A links to itself."""
+    program, known = tmp_path / "hubs.mln", tmp_path / "hubs.db"
+    program.write_text(HUBS)
+    links = [f"Links({one}, {other})" for one in "ABC" for other in "DE"]
+    known.write_text("\n".join([*links, "Links(A, A)"]))
+    return program, known
+
+
+def test_approximations_of_programs_list_classes_of_constants(hubs):
+    program, known = hubs
+    found = json.loads(run("symmetry", program, "-e", known, "--json").stdout)
+    assert found["approximations"][-1]["name"] == "6 rule weights"
+    relational = {one["name"]: one for one in found["relational"]}
+    assert list(relational) == ["rank", "evidence", "messages"]
+    # rank 5 covers every link, so that these pages are alike: no swap of them is refused
+    exact = relational["rank"]
+    pages = [own["constants"] for own in exact["classes"]]
+    assert pages == [["B", "C"], ["D", "E"]]
+    assert {own["type"] for own in exact["classes"]} == {"page"}
+    assert (exact["moved_variables"], exact["acceptance"]) == (4, 1.0)
+    text = run("symmetry", program, "-e", known).stdout
+    assert "constants by rank       4 constants in 2 classes, 4 atoms, about 100% accepted" in text
+    assert "  page: B, C\n  page: D, E\n" in text
+
+
+def test_swaps_of_constants_that_differ_are_predicted_to_be_refused(hubs, tmp_path):
+    _, known = hubs
+    other = tmp_path / "other.mln"
+    names = ", ".join(f"P{number}" for number in range(12))
+    other.write_text(HUBS.replace("A, B, C, D, E, F", names).replace("0.8", "3.0"))
+    links = [f"Links(P{k}, P{(k * k + 1) % 12})" for k in range(12)]
+    known.write_text("\n".join(links))
+    found = json.loads(run("symmetry", other, "-e", known, "--json").stdout)
+    worth = {one["name"]: one["acceptance"] for one in found["relational"]}
+    assert 0 < worth["evidence"] < 1
+
+
+def test_models_that_are_no_programs_have_no_constants():
+    assert json.loads(run("symmetry", RING, "--json").stdout)["relational"] == []
+
+
+def test_a_relation_too_large_for_a_matrix_is_said(hubs, monkeypatch):
+    monkeypatch.setattr(boolean_relations, "MOST_ENTRIES", 30)
+    program, known = hubs
+    found = json.loads(run("symmetry", program, "-e", known, "--json").stdout)["relational"]
+    assert "Links has 36 pairs" in found[0]["remark"]
+    assert "Links has 36 pairs" in run("symmetry", program, "-e", known).stdout

@@ -6,7 +6,6 @@ import pytest
 
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.elimination import marginals
-from orbitmc.exact.enumeration import enumerate_states
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
@@ -14,6 +13,7 @@ from orbitmc.models.chimera_models import chimera, random_chimera
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
 from tests.exact.random_graphs import random_graph
+from tests.oracle.enumeration import enumerate_states
 
 
 def log(weights):

@@ -3,11 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.enumeration import enumerate_states
+from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising_grid
 from tests.exact.random_graphs import random_graph
+from tests.oracle.enumeration import enumerate_states
 from tests.oracle.states import sum_of_weights
 
 
@@ -54,8 +54,3 @@ def test_several_blocks_of_states_add_up():
     assert answer.log_z == pytest.approx(np.log(2 * np.cosh(fields)).sum(), abs=1e-9)
     up = [marginal[1] for marginal in answer.marginals]
     np.testing.assert_allclose(up, 1 / (1 + np.exp(-2 * fields)), atol=1e-12)
-
-
-def test_too_many_states_are_refused_with_their_number():
-    with pytest.raises(LimitError, match=r"1\.13e\+15 states"):
-        enumerate_states(ising_grid(5, 10, 0.1).graph)

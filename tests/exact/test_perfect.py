@@ -4,10 +4,10 @@ from scipy.stats import chi2
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.elimination import marginals
-from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.exact.perfect import LANES, attraction_of, perfect_marginals, perfect_samples
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising, ising_grid
+from tests.oracle.enumeration import log_weights_of_all
 from tests.oracle.past import from_the_past, until_they_meet
 
 FIELDS = np.array([0.3, -0.2, 0.0, 0.1, -0.4, 0.2, 0.0, 0.0, -0.1])

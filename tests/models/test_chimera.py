@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.models.chimera_models import chimera, chimera_edges, random_chimera, read_chimera
+from tests.oracle.enumeration import log_weights_of_all
 from tests.shared_data import shared
 
 

@@ -7,7 +7,7 @@ from orbitmc.errors import InputError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 
 
 def test_an_open_world_has_an_atom_for_every_pair():

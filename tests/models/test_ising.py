@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.models.grid import grid_edges
 from orbitmc.models.ising_models import ising, ising_grid
+from tests.oracle.enumeration import log_weights_of_all
 
 
 def spins_of_all(count):

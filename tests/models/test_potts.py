@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.exact.enumeration import enumerate_states, log_weights_of_all
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
+from tests.oracle.enumeration import enumerate_states, log_weights_of_all
 
 
 def test_equal_neighbours_earn_the_coupling():

@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.detection.color_refinement import (
-    equitable_cells,
-)
+from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.colored_graph import Drawing
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
@@ -84,7 +82,7 @@ def test_refinement_cannot_tell_a_hexagon_from_triangles():
     triangles = [(6, 7), (7, 8), (8, 6), (9, 10), (10, 11), (11, 9)]
     graph = ising(np.zeros(12), np.array(ring + triangles), 0.3).graph
     drawn = variable_graph(energy_form(graph))
-    assert len(set(equitable_cells(drawn)[: drawn.points])) == 1
+    assert equitable_cells(drawn)[: drawn.points].max() == 0
 
 
 def test_the_work_grows_like_arcs_times_a_logarithm():

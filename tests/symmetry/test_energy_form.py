@@ -6,6 +6,7 @@ import pytest
 from orbitmc.graph.anova import anova_term
 from orbitmc.graph.builder import Builder
 from orbitmc.machine.equal_numbers import float_classes
+from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from tests.oracle.random_models import random_graph
 
@@ -52,3 +53,11 @@ def test_long_clauses_are_not_expanded():
     form = energy_form(builder.build())
     assert form.terms == ()
     assert [clauses.scopes.shape for clauses in form.clauses] == [(1, 200)]
+
+
+def test_wide_tables_that_differ_by_a_constant_are_equal():
+    table = np.random.default_rng(0).normal(size=(2,) * 7)
+    builder = Builder(np.full(14, 2))
+    builder.add_factor(range(7), table)
+    builder.add_factor(range(7, 14), table + 5.0)
+    assert automorphisms(builder.build()).order == 2  # the halves trade places

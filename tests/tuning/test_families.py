@@ -10,7 +10,7 @@ from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.tuning.arm import guessed_acceptance
 from orbitmc.tuning.families import exchange_families

@@ -76,6 +76,10 @@ def decide(model: Model, settings: Settings) -> Decision:
     All that is chosen is in the decision's settings, so it can be carried out again.
     """
     settings.require_use()
+    if settings.approximation is not None:
+        from orbitmc.ask.relational_lifting import program_of
+
+        program_of(model)  # refuses other models
     try:
         with Stopwatch() as deciding:
             firm = hardened(model)

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from orbitmc.ask.settings import Base, Estimator, Method, Scan, Settings, Slices
+from orbitmc.ask.settings import Approximation, Base, Estimator, Method, Scan, Settings, Slices
 from orbitmc.machine.settings import listed, settings_of
 from orbitmc.machine.text import suggestion
 
@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     warm_up: int | None
     spacing: int | None
     alpha: float | None
+    approximation: Approximation | None
     clusters: int | None
     rank: int | None
     max_moved: int | None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from orbitmc.ask.methods import ChosenKernel
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
@@ -70,31 +71,26 @@ def by_approximate_symmetries(
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
     is the paper's, or 0 (links stay as they are) where the model is too large for that.
     """
-    base = RandomScan() if base is None else base
     symmetric, remark = _symmetrised(model, clusters, rank)
-    exchanged = _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
+    exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
+    return by_shuffles(prepared, exchanged, alpha=alpha, remark=remark, base=base)
+
+
+def by_shuffles(
+    prepared: PreparedGraph,
+    exchanged: ExchangeBlocks,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    remark: str = "",
+    base: Kernel | None = None,
+) -> ChosenKernel:
+    """Mix a base chain with shuffles of blocks; without any there is only that."""
+    base = RandomScan() if base is None else base
     if not exchanged.blocks:
         words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
         return ChosenKernel(base, remark + words)
     kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
     return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
-
-
-def approximate_blocks(
-    model: Model,
-    *,
-    clusters: int = CLUSTERS,
-    rank: int | None = None,
-    max_moved: int | None = None,
-    min_acceptance: float | None = None,
-    seconds: float = SECONDS,
-) -> ExchangeBlocks:
-    """Blocks that the paper's approximation makes exchangeable and that are cheap to shuffle.
-
-    `min_acceptance` keeps variables apart whose fields alone would make shuffles fail oftener.
-    """
-    symmetric, _ = _symmetrised(model, clusters, rank)
-    return _cheap_blocks(model, symmetric, max_moved, min_acceptance, seconds)
 
 
 def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
@@ -109,14 +105,15 @@ def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, 
         return clustered, f"links keep their Boolean rank, {many} variables are too many for less; "
 
 
-def _cheap_blocks(
+def cheap_blocks(
     model: Model,
-    symmetric: Model,
+    symmetric: FactorGraph,
     max_moved: int | None,
     min_acceptance: float | None,
-    seconds: float,
+    seconds: float = SECONDS,
 ) -> ExchangeBlocks:
-    found = automorphisms(symmetric.graph, seconds=seconds)
+    """Cut the orbits of a more symmetric graph into blocks that are cheap to shuffle."""
+    found = automorphisms(symmetric, seconds=seconds)
     most = max_moved if max_moved is not None else usual_moved(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
     return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)

@@ -64,6 +64,11 @@ def _lifted(
 
 def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
+    if settings.approximation is not None:
+        from orbitmc.ask.relational_lifting import by_approximation
+
+        base = base_chain(model, settings)
+        return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.recipe import recipe_from
 

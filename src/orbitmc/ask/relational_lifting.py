@@ -1,9 +1,20 @@
 """From a ground program to a lifted kernel: jump by renaming constants, alike or nearly alike."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
-from orbitmc.ask.lifting import SECONDS, by_exact_symmetries, usual_moved
+from orbitmc.ask.lifting import (
+    CLUSTERS,
+    RANK,
+    SECONDS,
+    alone,
+    by_exact_symmetries,
+    by_shuffles,
+    cheap_blocks,
+)
 from orbitmc.ask.methods import ChosenKernel
+from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits
 from orbitmc.graph.model import Model
@@ -14,16 +25,19 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
-from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
+from orbitmc.logic.constants.approximate_weights import clustered_weights
 from orbitmc.logic.constants.atom_cells import variable_cells
+from orbitmc.logic.constants.boolean_relations import by_rank
 from orbitmc.logic.constants.constant_classes import Classes, constant_swaps, value_kinds
 from orbitmc.logic.constants.exact_renamings import Renamings, renamings
 from orbitmc.logic.constants.renaming import induced
+from orbitmc.logic.grounding.assembly import GroundModel, graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import indices
-from orbitmc.symmetry.blocks.blocks import blocks
+from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.detection.energy_check import changes_energy
 from orbitmc.symmetry.detection.generators import chosen
 
@@ -59,51 +73,64 @@ def by_renaming(
     return ChosenKernel(kernel, about, _pools(ground, found, rest))
 
 
-def by_approximate_renaming(
-    ground: Ground,
+def by_approximation(
     model: Model,
     prepared: PreparedGraph,
-    classes: Classes,
+    settings: Settings,
     *,
     alpha: float = PAPER_WEIGHT,
+    base: Kernel | None = None,
 ) -> ChosenKernel:
-    """Lifted Metropolis-Hastings: swap constants that an approximation cannot tell apart.
+    """Lifted Metropolis-Hastings along what an approximation of a program makes symmetric.
 
-    The classes only propose; acceptance is by the model itself. `alpha` as in `by_renaming`.
+    The approximation only proposes; acceptance is by the model itself. Clusters of weights give
+    blocks of atoms to shuffle; the other approximations give classes of constants to swap.
     """
-    _require_fit(ground, model)
-    base = RandomScan()
-    swaps = constant_swaps(ground, classes)
+    ground = program_of(model)
+    clusters = CLUSTERS if settings.clusters is None else settings.clusters
+    if settings.approximation == "weights":
+        symmetric = graph_of(ground, clustered_weights(ground, clusters))
+        most, share = settings.max_moved, settings.min_acceptance
+        exchanged = cheap_blocks(model, symmetric, most, share)
+        return by_shuffles(prepared, exchanged, alpha=alpha, base=base)
+    rank = RANK if settings.rank is None else settings.rank
+    classes = CLASSES[str(settings.approximation)](ground, model, clusters, rank)
+    return by_similar_constants(model, constant_swaps(ground, classes), alpha=alpha, base=base)
+
+
+CLASSES: Mapping[str, Callable[[Ground, Model, int, int], Classes]] = {
+    "rank": lambda ground, model, clusters, rank: by_rank(ground, rank, clusters=clusters),
+    "evidence": lambda ground, model, clusters, rank: by_evidence(ground, clusters),
+    "messages": lambda ground, model, clusters, rank: by_messages(
+        ground, cluster_weights(model, clusters)
+    ),
+}
+"""Which constants of a program an approximation cannot tell apart."""
+
+
+def by_similar_constants(
+    model: Model,
+    swaps: ConstantSwaps,
+    *,
+    alpha: float = PAPER_WEIGHT,
+    base: Kernel | None = None,
+) -> ChosenKernel:
+    """Mix a base chain with swaps of constants that the model accepts; `alpha` as before."""
+    base = RandomScan() if base is None else base
     if not swaps.classes:
-        return ChosenKernel(base, "no two constants share a class: Gibbs alone")
-    jumps = renaming(model.graph, swaps)
-    kernel = lifted(base, [jumps], alpha=_steps(alpha, swaps))
+        return ChosenKernel(base, f"no two constants share a class: {alone(base)}")
+    kernel = lifted(base, [renaming(model.graph, swaps)], alpha=_steps(alpha, swaps))
     return ChosenKernel(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
 
 
-def by_approximate_atoms(
-    ground: Ground,
-    model: Model,
-    prepared: PreparedGraph,
-    classes: Classes,
-    *,
-    alpha: float = PAPER_WEIGHT,
-    max_moved: int | None = None,
-) -> ChosenKernel:
-    """Lifted Metropolis-Hastings: shuffle atoms that classes of constants cannot tell apart.
-
-    Every atom moves on its own, in blocks around which at most `max_moved` factors change (as
-    many as suit the model if that is not said).
-    """
-    _require_fit(ground, model)
-    base = RandomScan()
-    most = usual_moved(model) if max_moved is None else max_moved
-    exchanged = blocks(model.graph, variable_cells(ground, classes), max_moved=most)
-    if not exchanged.blocks:
-        return ChosenKernel(base, "no two atoms that look alike are cheap to exchange: Gibbs alone")
-    kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
-    members = len(exchanged.member)
-    return ChosenKernel(kernel, f"{exchanged.blocks} blocks of {members} atoms in all are shuffled")
+def program_of(model: Model) -> Ground:
+    """The program that a model is the meaning of; relational approximations need one."""
+    if not isinstance(model, GroundModel):
+        raise InputError(
+            "approximation is for Markov logic programs; for other models clusters and rank say "
+            "how lmh makes them symmetric"
+        )
+    return model.ground
 
 
 def _require_fit(ground: Ground, model: Model) -> None:

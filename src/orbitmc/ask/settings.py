@@ -20,13 +20,22 @@ Base = Literal["gibbs", "mcsat"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
 Estimator = Literal["rao-blackwell", "values", "orbits"]
+Approximation = Literal["rank", "evidence", "messages", "weights"]
 
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
 ENDS = ("samples", "seconds", "standard_error")
 
-SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
-"""What decides the blocks of lmh."""
+SHAPES = ("approximation", "clusters", "rank", "max_moved", "min_acceptance")
+"""What decides the jumps of lmh."""
+
+APPROXIMATIONS: Mapping[str, tuple[str, ...]] = {
+    "rank": ("clusters", "rank"),
+    "evidence": ("clusters",),
+    "messages": ("clusters",),
+    "weights": ("clusters", "max_moved", "min_acceptance"),
+}
+"""Relational approximations of programs, and what shapes each."""
 
 LMH, LIFTED = ("lmh",), ("lifted", "lmh")
 
@@ -81,10 +90,18 @@ class Settings:
     )
     alpha: float | None = setting(
         None,
-        "Share of base steps among the jumps. This, clusters, rank, max_moved and min_acceptance "
-        "make lmh jump as in the paper, without a race.",
+        "Share of base steps among the jumps. This, approximation, clusters, rank, max_moved and "
+        "min_acceptance make lmh jump as in the paper, without a race.",
         unset="0.8",
         methods=LIFTED,
+        kernel=True,
+    )
+    approximation: Approximation | None = setting(
+        None,
+        "How lmh makes a program symmetric: evidence of low Boolean rank, constants clustered by "
+        "their evidence or by the messages of their atoms, or clustered rule weights.",
+        unset="the blocks of the paper",
+        methods=LMH,
         kernel=True,
     )
     clusters: int | None = setting(
@@ -156,6 +173,7 @@ class Settings:
         if self.alpha is not None and not 0 < self.alpha < 1:
             raise InputError(f"alpha lies between 0 and 1, not at {self.alpha}")
         self._require_lanes()
+        self._require_approximation()
         self._require_one_source()
 
     def _require_listeners(self) -> None:
@@ -175,6 +193,15 @@ class Settings:
 
             if self.lanes % LANE_UNIT:
                 raise InputError(f"lanes are a multiple of {LANE_UNIT}, not {self.lanes}")
+
+    def _require_approximation(self) -> None:
+        """Refuse shapes of jumps that the approximation does not have."""
+        if self.approximation is None:
+            return
+        heard = ("approximation", *APPROXIMATIONS[self.approximation])
+        for name in SHAPES:
+            if name not in heard and getattr(self, name) is not None:
+                raise InputError(f"the approximation {self.approximation} has no {name}")
 
     def _require_generators(self) -> None:
         """Refuse generators that nothing would use, and averages over orbits of nothing."""

@@ -61,10 +61,11 @@ def symmetry(
     from orbitmc.compare.symmetry_report import symmetry_overview
 
     logic = LogicOptions(query=query, **assigned("symmetry", more))
-    asked = read_question(model, evidence, memory, logic).model
+    asked = read_question(model, evidence, memory, logic)
     with Compiling():
         found = symmetry_overview(
-            asked,
+            asked.model,
+            ground=asked.ground,
             values=values,
             seconds=seconds,
             generators=read_generators(generators),
@@ -88,6 +89,10 @@ def _print(found: "SymmetryOverview") -> None:
         print(f"{one['name']:<24}{_worth(one)}")
         for cut in one["cuts"]:
             print(f"  up to {cut['max_moved']:>4} factors    {_worth(cut)}")
+    for one in report["relational"]:
+        lines = [f"{own['type']}: {', '.join(own['constants'])}" for own in one["classes"]]
+        print(f"{'constants by ' + one['name']:<24}{_worth_of_swaps(one)}")
+        _print_lines(lines)
 
 
 def _order(order: str | None) -> str:
@@ -98,6 +103,10 @@ def _order(order: str | None) -> str:
 
 def _print_some(title: str, lines: list[str]) -> None:
     print(f"{title:<12} {len(lines)}")
+    _print_lines(lines)
+
+
+def _print_lines(lines: list[str]) -> None:
     for line in lines[:MOST_LINES]:
         print(f"  {line}")
     if len(lines) > MOST_LINES:
@@ -109,9 +118,23 @@ def _worth(one: dict[str, Any]) -> str:
         return str(one["remark"])
     if not one["blocks"]:
         return "no symmetries that are cheap to use"
-    accepted = one["acceptance"]
-    chance = "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"
     blocks = "1 block" if one["blocks"] == 1 else f"{one['blocks']} blocks"
     return (
-        f"{one['moved_variables']} variables in {blocks}, {one['moved_factors']} factors, {chance}"
+        f"{one['moved_variables']} variables in {blocks}, {one['moved_factors']} factors, "
+        f"{_chance(one['acceptance'])}"
     )
+
+
+def _worth_of_swaps(one: dict[str, Any]) -> str:
+    if one["remark"]:
+        return str(one["remark"])
+    if not one["classes"]:
+        return "no two constants share a class"
+    constants = sum(len(own["constants"]) for own in one["classes"])
+    classes = "1 class" if len(one["classes"]) == 1 else f"{len(one['classes'])} classes"
+    atoms = one["moved_variables"]
+    return f"{constants} constants in {classes}, {atoms} atoms, {_chance(one['acceptance'])}"
+
+
+def _chance(accepted: float | None) -> str:
+    return "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"

@@ -1,38 +1,42 @@
 """What symmetries a model has, what approximations would add, and how often jumps would succeed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from orbitmc.ask.lifting import CLUSTERS, RANK, typed_group, usual_moved
+from orbitmc.compare.jump_trials import Trials, trials
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.membership import group_order
 from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.permutation_groups import PermutationGroup, orbits
-from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import Stopwatch
-from orbitmc.run.pack import start_pack, warm_up
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.approximation.equalize import one_coupling, without_fields
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
-from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
+
+if TYPE_CHECKING:
+    from orbitmc.compare.constant_report import RelationalApproximation
+    from orbitmc.logic.grounding.grounding import Ground
 
 ROUNDS = 1  # of colour passing, before it is stopped
 
 
-def _orbits(symmetrise: Callable[[Model], Model]) -> Callable[[Model, float], Numbers]:
+Finder = Callable[[Model, float], Numbers]
+"""Finds cells of variables that an approximation makes alike, in so many seconds."""
+
+
+def _orbits(symmetrise: Callable[[Model], Model]) -> Finder:
     """What finds the orbits of an approximation, in so many seconds."""
 
     def found(model: Model, seconds: float) -> Numbers:
@@ -41,7 +45,7 @@ def _orbits(symmetrise: Callable[[Model], Model]) -> Callable[[Model, float], Nu
     return found
 
 
-APPROXIMATIONS: dict[str, Callable[[Model, float], Numbers]] = {
+APPROXIMATIONS: dict[str, Finder] = {
     "without fields": _orbits(without_fields),
     "one coupling": _orbits(one_coupling),
     f"{CLUSTERS} weights": _orbits(lambda model: cluster_weights(model, CLUSTERS)),
@@ -53,16 +57,6 @@ APPROXIMATIONS: dict[str, Callable[[Model, float], Numbers]] = {
     ),
 }
 MAX_MOVED = (10, 50, 200, 1000)  # factors that a block may move, to see what more of them buy
-SWEEPS, JUMPS, LANES = 50, 400, 64
-
-
-class Trials(NamedTuple):
-    """What cuts are tried on: a model, and some of its states."""
-
-    model: Model
-    prepared: PreparedGraph
-    states: Bytes
-    connections: Links
 
 
 @dataclass(frozen=True)
@@ -107,7 +101,10 @@ class Approximation:
 
 @dataclass(frozen=True)
 class SymmetryOverview:
-    """The symmetry group of a model in the names of its variables, and the approximations."""
+    """The symmetry group of a model in the names of its variables, and the approximations.
+
+    Those that are `relational` swap constants of the program that the model means.
+    """
 
     model: Model
     group: PermutationGroup
@@ -115,7 +112,8 @@ class SymmetryOverview:
     seconds: float
     complete: bool
     how: str
-    approximations: tuple[Approximation, ...]
+    approximations: tuple[Approximation, ...] = ()
+    relational: tuple[RelationalApproximation, ...] = ()
 
     @property
     def cycle_texts(self) -> list[str]:
@@ -132,31 +130,37 @@ class SymmetryOverview:
             "complete": self.complete,
             "how": self.how,
             "approximations": [one.as_dict() for one in self.approximations],
+            "relational": [one.as_dict() for one in self.relational],
         }
 
 
 def symmetry_overview(
     model: Model,
     *,
+    ground: Ground | None = None,
     values: bool = False,
     seconds: float = 10.0,
     generators: Sequence[str] = (),
     approximate: bool = True,
 ) -> SymmetryOverview:
-    """Look for symmetries of a model, or take the generators given, and try approximations."""
+    """Look for symmetries of a model, or take the generators given, and try approximations.
+
+    `ground` is the program that the model means, if there is one.
+    """
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
-    tried = _approximations(model, seconds) if approximate and model.graph.variables else ()
+    trying = approximate and model.graph.variables
+    tried = _approximations(model, ground, seconds) if trying else ((), ())
     if generators:
         with Stopwatch() as counting:
             group = typed_group(model, generators)
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
-        return SymmetryOverview(model, group, order, counting.seconds, True, how, tried)
+        return SymmetryOverview(model, group, order, counting.seconds, True, how, *tried)
     found = automorphisms(model.graph, values=values, seconds=seconds)
     order = _order(found.group) if found.order is None else found.order
     return SymmetryOverview(
-        model, found.group, order, found.seconds, found.complete, found.how, tried
+        model, found.group, order, found.seconds, found.complete, found.how, *tried
     )
 
 
@@ -168,24 +172,40 @@ def _order(group: PermutationGroup) -> int | None:
         return None
 
 
-def _approximations(model: Model, seconds: float) -> tuple[Approximation, ...]:
+def _approximations(
+    model: Model, ground: Ground | None, seconds: float
+) -> tuple[tuple[Approximation, ...], tuple[RelationalApproximation, ...]]:
+    """Approximations of a model, and of the program that means it."""
+    finders = dict(APPROXIMATIONS)
+    if ground is not None:
+        finders[f"{CLUSTERS} rule weights"] = partial(_of_rules, ground)
     try:
-        model = hardened(model).model
-        prepared = prepare(model.graph)
-        states = _some_states(prepared)
+        drawn = trials(model)
     except LimitError as error:
-        return tuple(_too_large(model, name, error) for name in APPROXIMATIONS)
-    trials = Trials(model, prepared, states, links(model.graph))
-    return tuple(_approximation(trials, name, seconds) for name in APPROXIMATIONS)
+        return tuple(_too_large(model, name, error) for name in finders), ()
+    found = tuple(_approximation(drawn, name, find, seconds) for name, find in finders.items())
+    return found, () if ground is None else _relational(drawn, ground)
 
 
-def _approximation(trials: Trials, name: str, seconds: float) -> Approximation:
-    model = trials.model
+def _of_rules(ground: Ground, model: Model, seconds: float) -> Numbers:
+    from orbitmc.compare.constant_report import rule_weight_orbits
+
+    return rule_weight_orbits(ground, seconds)
+
+
+def _relational(drawn: Trials, ground: Ground) -> tuple[RelationalApproximation, ...]:
+    from orbitmc.compare.constant_report import relational_approximations
+
+    return relational_approximations(drawn, ground)
+
+
+def _approximation(drawn: Trials, name: str, find: Finder, seconds: float) -> Approximation:
+    model = drawn.model
     try:
-        alike = APPROXIMATIONS[name](model, seconds)
+        alike = find(model, seconds)
     except LimitError as error:
         return _too_large(model, name, error)
-    usual, *cuts = (_cut(trials, alike, most) for most in (usual_moved(model), *MAX_MOVED))
+    usual, *cuts = (_cut(drawn, alike, most) for most in (usual_moved(model), *MAX_MOVED))
     return Approximation(name, usual, tuple(cuts))
 
 
@@ -194,27 +214,12 @@ def _too_large(model: Model, name: str, error: LimitError) -> Approximation:
     return Approximation(name, nothing, remark=str(error))
 
 
-def _some_states(prepared: PreparedGraph) -> Bytes:
-    base, spacing = SystematicScan(), prepared.graph.variables
-    pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)
-    warm_up(prepared, base, pack, samples=SWEEPS, spacing=spacing)
-    return pack.values
-
-
-def _cut(trials: Trials, alike: Numbers, most: int) -> Cut:
-    graph, connections = trials.model.graph, trials.connections
+def _cut(drawn: Trials, alike: Numbers, most: int) -> Cut:
+    graph, connections = drawn.model.graph, drawn.connections
     exchanged = blocks(graph, alike, max_moved=most, connections=connections)
     rows = (exchanged.rows(block) for block in range(exchanged.blocks))
     factors = sum(len(moved(graph, row, connections=connections)) for row in rows)
-    accepted = _acceptance(trials, exchanged) if exchanged.blocks else None
+    accepted = None
+    if exchanged.blocks:
+        accepted = drawn.acceptance(shuffle(drawn.prepared, exchanged))
     return Cut(most, exchanged, factors, accepted)
-
-
-def _acceptance(trials: Trials, exchanged: ExchangeBlocks) -> float | None:
-    """Share of shuffles that the model accepts, null ones aside."""
-    prepared, jump = trials.prepared, shuffle(trials.prepared, exchanged)
-    pack = start_pack(prepared, jump, seed=0, number=0, lanes=LANES)
-    np.copyto(pack.values, trials.states)
-    warm_up(prepared, jump, pack, samples=1, spacing=JUMPS)
-    tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
-    return int(pack.outcomes[ACCEPTED]) / tried if tried else None

@@ -1,4 +1,4 @@
-"""Exact answers: elimination, enumeration, perfect samples."""
+"""Exact answers: elimination and perfect samples."""
 
 from orbitmc.machine.lazy import lazily
 

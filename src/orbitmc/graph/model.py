@@ -92,11 +92,6 @@ class Model:
         free = dict(zip(self.names, self.values, strict=True))
         return {n: free[n] if n in free else self.observed[n].values for n in self.order}
 
-    def domains_of(self, name: str) -> tuple[str, ...]:
-        """Value names of one variable, observed or not."""
-        known = self.observed.get(name)
-        return known.values if known else self.values[self.index[name]]
-
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Where each free variable stands in the graph."""

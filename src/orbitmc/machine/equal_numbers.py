@@ -22,13 +22,11 @@ def float_classes(numbers: ArrayLike) -> NDArray[np.int64]:
     return _classes_of_sorted(distinct)[which.reshape(values.shape)]
 
 
-def snapped(numbers: Floats, *, grid: float = 0.0) -> Floats:
-    """Replace nearly equal numbers by the least of them, and all by the nearest grid point."""
+def snapped(numbers: Floats) -> Floats:
+    """Replace nearly equal numbers by the least of them."""
     distinct, which = np.unique(numbers, return_inverse=True)
     classes = _classes_of_sorted(distinct)
     least = distinct[np.unique(classes, return_index=True)[1]]
-    if grid:
-        least = grid * np.round(least / grid)
     snapped_numbers: Floats = least[classes[which]].reshape(np.shape(numbers))
     return snapped_numbers
 
@@ -49,6 +47,14 @@ def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     which = np.empty(len(rows), dtype=np.int64)
     which[order] = np.cumsum(new) - 1
     return order[new], which
+
+
+def numbered(classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Number classes from 0 in the order in which they first appear."""
+    _, first, which = np.unique(classes, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[which.reshape(-1)]
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-"""Classes of nearly equal constants, and what becomes of evidence that takes them for equal."""
+"""Classes of nearly equal constants, and clusters of the weights of rules."""
 
 from dataclasses import replace
 
@@ -7,16 +7,16 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
-from orbitmc.logic.constants.approximate_databases import low_rank_database, voted_database
 from orbitmc.logic.constants.approximate_weights import clustered_weights
 from orbitmc.logic.constants.boolean_relations import by_rank
 from orbitmc.logic.constants.exact_renamings import renamings
-from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database, Facts
+from orbitmc.logic.databases.database import UNKNOWN, Database, Facts
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
-from orbitmc.models.friends import friends
+from orbitmc.models.friends_models import friends
+from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers
 
 LINKS = """
@@ -30,10 +30,9 @@ Good(page)
 HUBS = "\n".join(f"Links({one}, {other})" for one in "ABC" for other in "DE") + "\nLinks(A, A)"
 
 
-def grounded(text, evidence, opened=()):
+def grounded(text, evidence):
     program = parse(text)
-    database = parse_database(evidence, program)
-    return database, ground(program, database, World(opened=frozenset(opened)))
+    return ground(program, parse_database(evidence, program))
 
 
 def partition(classes):
@@ -46,21 +45,14 @@ def partition(classes):
     }
 
 
-def true_pairs(database):
-    """Pairs of letters that a database links."""
-    facts = database.facts["Links"]
-    rows = zip(*facts.columns, facts.truth, strict=True)
-    return {one + other for one, other, truth in rows if truth == TRUE}
-
-
 @pytest.mark.parametrize(("rank", "expected"), [(1, {"A", "BC", "DE", "F"}), (0, {"A", "BCDEF"})])
 def test_rectangles_tell_hubs_from_leaves_and_links_to_oneself_count_apart(rank, expected):
-    _, found = grounded(LINKS, HUBS)
+    found = grounded(LINKS, HUBS)
     assert partition(by_rank(found, rank)["page"]) == expected
 
 
 def test_named_constants_have_no_class():
-    _, found = grounded(LINKS + "1.0 Good(B)\n", HUBS)
+    found = grounded(LINKS + "1.0 Good(B)\n", HUBS)
     for classes in (
         by_rank(found, 1),
         by_evidence(found, 2),
@@ -71,7 +63,7 @@ def test_named_constants_have_no_class():
 
 
 def test_clusters_join_pages_with_similar_links():
-    _, found = grounded(LINKS, HUBS)
+    found = grounded(LINKS, HUBS)
     assert partition(by_evidence(found, 6)["page"]) == {"A", "BC", "DE", "F"}
     assert len(partition(by_evidence(found, 2)["page"])) == 2
     assert partition(by_evidence(found, 1)["page"]) == {"ABCDEF"}
@@ -80,7 +72,7 @@ def test_clusters_join_pages_with_similar_links():
 
 
 def test_more_rounds_of_messages_tell_more_pages_apart_until_all_that_differ_are():
-    _, found = grounded(LINKS, "Links(A,B)\nLinks(B,C)\nLinks(C,D)\nLinks(D,E)\nLinks(E,F)")
+    found = grounded(LINKS, "Links(A,B)\nLinks(B,C)\nLinks(C,D)\nLinks(D,E)\nLinks(E,F)")
     model = model_of(found)
     counts = [len(partition(by_messages(found, model, rounds=k)["page"])) for k in range(5)]
     assert counts[0] == 1
@@ -88,7 +80,7 @@ def test_more_rounds_of_messages_tell_more_pages_apart_until_all_that_differ_are
     assert counts[4] == 6
 
 
-def test_messages_with_a_tolerance_ignore_small_differences():
+def test_messages_about_clustered_weights_ignore_small_differences():
     program = parse(LINKS)
     doubts = Facts(
         (tuple("ABCDEF"),),
@@ -98,8 +90,8 @@ def test_messages_with_a_tolerance_ignore_small_differences():
     known = Database({"Good": doubts, **parse_database("Links(A, A)", program).facts})
     found = ground(program, known, World(opened=frozenset({"Good"})))
     model = model_of(found)
-    assert len(partition(by_messages(found, model, rounds=1)["page"])) == 6
-    rough = by_messages(found, model, rounds=1, tolerance=0.2)["page"]
+    assert len(partition(by_messages(found, model)["page"])) == 6
+    rough = by_messages(found, cluster_weights(model, 2))["page"]
     assert partition(rough) == {"ABC", "DEF"}
 
 
@@ -113,46 +105,6 @@ def test_interchangeable_people_always_share_a_class():
         ):
             for number in np.unique(exact):
                 assert len(np.unique(classes["person"][exact == number])) == 1
-
-
-def test_evidence_of_low_rank_is_a_rectangle_and_keeps_links_to_oneself():
-    known = {one + other for one in "ABC" for other in "DEF"} | {"AA"}
-    lines = [f"Links({one}, {other})" for one, other in known - {"CF"}]
-    database, found = grounded(LINKS, "\n".join(lines))
-    rough = low_rank_database(found, database, 1)
-    assert true_pairs(rough) == known
-    again = ground(found.program, rough)
-    assert again.universe == found.universe
-    assert np.array_equal(again.cardinality, found.cardinality)
-
-
-def test_enough_rank_keeps_all_evidence():
-    database, found = grounded(LINKS, "Links(A,B)\nLinks(B,C)\nLinks(F,A)\nLinks(F,F)")
-    assert true_pairs(low_rank_database(found, database, 6)) == true_pairs(database)
-
-
-def test_classes_vote_on_what_is_known():
-    database, found = grounded(LINKS, HUBS.replace("Links(C, E)", ""))
-    classes = {"page": np.array([0, 0, 0, 1, 1, 1])}
-    # of nine links between the classes five are there; of three to oneself, one
-    assert true_pairs(voted_database(found, database, classes)) == {
-        one + other for one in "ABC" for other in "DEF"
-    }
-    alone = {"page": np.arange(6)}
-    assert true_pairs(voted_database(found, database, alone)) == true_pairs(database)
-
-
-def test_what_is_unknown_stays_so_and_soft_evidence_is_averaged():
-    program = parse(LINKS)
-    doubts = Facts((("A", "B", "C"),), np.array([2, 2, 1], np.int8), np.array([0.4, 0.8, 0.0]))
-    known = Database({"Good": doubts, **parse_database(HUBS, program).facts})
-    world = World(opened=frozenset({"Good"}))
-    found = ground(program, known, world)
-    rough = voted_database(found, known, {"page": np.array([0, 0, 0, 0, 1, 1])})
-    again = ground(program, rough, world)
-    assert np.array_equal(again.cardinality, found.cardinality)
-    # A, B and D are unknown and share 0.4 + 0.8
-    assert np.allclose(np.sort(again.soft.log_odds), [0.4, 0.4, 0.4])
 
 
 def test_weights_of_copies_are_clustered_rule_by_rule():

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from orbitmc.exact.enumeration import log_weights_of_all
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.counts import States, TrueCounts
 from tests.oracle.brute_force import states
+from tests.oracle.enumeration import log_weights_of_all
 
 
 class Enumerated:

@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import minimize
 
 from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.grounding.features import truth_in
 from orbitmc.logic.language.parser import parse
 from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.counts import TrueCounts
-from orbitmc.logic.learning.features import truth_in
 from orbitmc.logic.learning.learning import Settings, Task
 from orbitmc.logic.learning.objectives.discriminative import (
     ConditionalLikelihood,

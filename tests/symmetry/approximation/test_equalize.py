@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.symmetry.approximation.equalize import equalized, one_coupling, without_fields
+from orbitmc.symmetry.approximation.equalize import one_coupling, without_fields
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     factors_of,
@@ -55,13 +54,6 @@ def test_one_coupling_is_the_mean_and_fields_stay():
     assert factors_of(one_coupling(model)) == factors_of(expected)
 
 
-def test_only_named_interactions_become_equal():
-    model = ising_grid(1, 4, [0.1, 0.3, 0.9], [[1.0, 2.0, 0.0, 5.0]])
-    approximation = equalized(model, [["s0_0", "s0_1"], ["s0_2", "s0_1"], ["s0_0"], ["s0_2"]])
-    expected = ising_grid(1, 4, [0.2, 0.2, 0.9], [[0.5, 2.0, 0.5, 5.0]])
-    assert factors_of(approximation) == factors_of(expected)
-
-
 @pytest.mark.parametrize("make", [noisy_grid, observed_grid, pairs_and_clauses])
 @pytest.mark.parametrize("change", [without_fields, one_coupling])
 def test_variables_and_impossible_states_stay(make, change):
@@ -71,16 +63,3 @@ def test_variables_and_impossible_states_stay(make, change):
     np.testing.assert_array_equal(
         np.isneginf(log_weights(approximation)), np.isneginf(log_weights(model))
     )
-
-
-@pytest.mark.parametrize(
-    ("scopes", "remark"),
-    [
-        ([["s0_0", "s9_9"]], "unknown variable 's9_9'"),
-        ([["s0_0", "s1_1"]], "no interaction over s0_0, s1_1"),
-        (["s0_0"], "expected a list of variable names"),
-    ],
-)
-def test_what_is_not_there_cannot_be_made_equal(scopes, remark):
-    with pytest.raises(InputError, match=remark):
-        equalized(noisy_grid(), scopes)

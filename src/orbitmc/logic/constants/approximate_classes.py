@@ -42,16 +42,14 @@ def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     return found
 
 
-def by_messages(
-    ground: Ground, model: Model, *, rounds: int = 1, tolerance: float = 0.0
-) -> Classes:
+def by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
     """Put constants into one class when their atoms are alike after so many rounds of messages.
 
-    Lifted network construction, stopped early and with a tolerance (Singla, Nath & Domingos
-    2014): atoms pass colours as in `colours.cells`; constants of a class then have as many atoms
-    of every colour, predicate and place, beside the same named constants.
+    Lifted network construction, stopped early (Singla, Nath & Domingos 2014): atoms pass colours
+    as in `colours.cells`; constants of a class then have as many atoms of every colour, predicate
+    and place, beside the same named constants. Few different weights let more atoms be alike.
     """
-    colour = cells(model, rounds=rounds, tolerance=tolerance)
+    colour = cells(model, rounds=rounds)
     free = free_constants(ground)
     words = {kind: np.zeros(len(mark), dtype=np.uint64) for kind, mark in free.items()}
     rng = np.random.default_rng(0)  # random words tell sums of different things apart

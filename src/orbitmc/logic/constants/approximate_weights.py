@@ -1,22 +1,10 @@
 """Let copies of a rule that have nearly equal weights have equal ones."""
 
-from collections.abc import Hashable
-
 import numpy as np
 
+from orbitmc.logic.grounding.folding import shape_of
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.logic.language.syntax import (
-    Arithmetic,
-    Atom,
-    Comparison,
-    Constant,
-    Exist,
-    Forall,
-    Formula,
-    Term,
-    Truth,
-    parts,
-)
+from orbitmc.logic.language.syntax import Formula
 from orbitmc.machine.arrays import Floats
 from orbitmc.symmetry.approximation.cluster_weights import require_clusters
 from orbitmc.symmetry.approximation.kmeans import cluster_means, clusters_of_numbers
@@ -25,12 +13,12 @@ from orbitmc.symmetry.approximation.kmeans import cluster_means, clusters_of_num
 def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
     """Weights in which the copies of every rule have at most so many different ones.
 
-    Rules that differ only in the constants they name count as copies of one. The clusters are
+    Rules that differ only in the constants of their atoms count as copies of one. The clusters are
     optimal; each weight becomes the mean of its cluster. Hard rules stay hard.
     """
     require_clusters(clusters)
-    shapes: dict[Hashable, int] = {}
-    numbers = [shapes.setdefault(_shape(r.formula), len(shapes)) for r in ground.program.rules]
+    shapes: dict[Formula, int] = {}
+    numbers = [shapes.setdefault(shape_of(r.formula), len(shapes)) for r in ground.program.rules]
     shape = np.repeat(numbers, np.diff(ground.first_weight))
     weights = ground.weights.copy()
     for number in range(len(shapes)):
@@ -40,26 +28,3 @@ def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
             means = cluster_means(weights[own, None], labels, int(labels.max()) + 1)
             weights[own] = means[labels, 0]
     return weights
-
-
-def _shape(formula: Formula) -> Hashable:
-    """A formula without the names of its constants."""
-    match formula:
-        case Atom(predicate, arguments):
-            return predicate, tuple(map(_bare, arguments))
-        case Comparison(operator, left, right):
-            return operator, _bare(left), _bare(right)
-        case Truth():
-            return formula
-        case Exist(variables, _) | Forall(variables, _):
-            return type(formula), variables, tuple(map(_shape, parts(formula)))
-    return type(formula), tuple(map(_shape, parts(formula)))
-
-
-def _bare(term: Term) -> Hashable:
-    match term:
-        case Constant():
-            return Constant
-        case Arithmetic(function, arguments):
-            return function, tuple(map(_bare, arguments))
-    return term

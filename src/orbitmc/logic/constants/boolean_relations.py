@@ -13,12 +13,11 @@ from orbitmc.errors import LimitError
 from orbitmc.logic.constants.approximate_classes import free_constants
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.relations import Relation, relations
-from orbitmc.logic.databases.database import TRUE
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.approximation.bits import Matrix
-from orbitmc.symmetry.approximation.boolean_rank import Rectangles, factorised, factorised_links
+from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
 from orbitmc.symmetry.approximation.cluster_weights import require_clusters
 from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers
 
@@ -48,7 +47,7 @@ def by_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:
     }
 
 
-def truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
+def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
     """Which pairs of constants have a relation of which that is known."""
     shape = tuple(ground.universe.size(kind) for kind in relation.kinds)
     if shape[0] * shape[1] > MOST_ENTRIES:
@@ -62,20 +61,6 @@ def truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
     return found
 
 
-def rectangles(matrix: Matrix, relation: Relation, rank: int) -> Rectangles:
-    """Cover a relation by few rectangles, without a constant's relation to itself."""
-    return factorised_links(matrix, rank) if relation.is_among_equals else factorised(matrix, rank)
-
-
-def covered(ground: Ground, relation: Relation, rank: int) -> Matrix:
-    """The relation of that rank nearest to what is known to be true."""
-    matrix = truths(ground, relation, TRUE)
-    cover = rectangles(matrix, relation, rank).cover()
-    if relation.is_among_equals:
-        np.fill_diagonal(cover, np.diag(matrix))
-    return cover
-
-
 def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Ints:
     """What is known of single constants; -1 where nothing is."""
     soft = clusters_of_numbers(relation.log_odds, clusters)
@@ -86,9 +71,10 @@ def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Int
 
 def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple[str, Ints]]:
     """In which rectangles each constant is, and how it stands to itself."""
+    cover = factorised_links if relation.is_among_equals else factorised
     for truth in np.unique(relation.truth):
-        matrix = truths(ground, relation, int(truth))
-        found = rectangles(matrix, relation, rank)
+        matrix = _truths(ground, relation, int(truth))
+        found = cover(matrix, rank)
         for kind, sides in zip(relation.kinds, (found.rows, found.columns), strict=True):
             yield kind, row_classes(sides.astype(np.int64))[1]
     if relation.is_among_equals and len(relation.truth):

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orbitmc.groups.permutation import Permutation
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import relations
-from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.equal_numbers import float_classes, row_classes
@@ -72,12 +70,6 @@ def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
         seconds=time.monotonic() - started,
         how=catch.how,
     )
-
-
-def induced_generators(ground: Ground, found: Renamings) -> Iterator[Permutation]:
-    """What the generators of a group of renamings do to variables, swaps first."""
-    for images in (*found.swaps(), *found.others):
-        yield induced(ground, images)
 
 
 def first_constants(ground: Ground) -> dict[str, int]:

@@ -16,6 +16,7 @@ from orbitmc.logic.language.syntax import (
     Term,
     Variable,
     parts_of,
+    variables,
 )
 
 Marks = dict[str, NDArray[np.bool_]]
@@ -65,9 +66,4 @@ def _in_comparison(comparison: Comparison, types: Mapping[str, str]) -> Named:
 
 
 def _whole(term: Term, types: Mapping[str, str]) -> Named:
-    match term:
-        case Variable(name):
-            yield types[name], None
-        case Arithmetic(_, arguments):
-            for part in arguments:
-                yield from _whole(part, types)
+    return ((types[name], None) for name in variables(term))

@@ -16,7 +16,7 @@ from orbitmc.machine.arrays import Floats
 
 @dataclass(frozen=True)
 class Relation:
-    """The atoms of a predicate whose status is not `default`, or that have soft evidence.
+    """The atoms of a predicate whose status is not the default, or that have soft evidence.
 
     `arguments` has a row of constants for each, numbered within their types (`kinds`).
     """
@@ -26,7 +26,6 @@ class Relation:
     arguments: Ints
     truth: NDArray[np.int8]
     log_odds: Floats
-    default: int
 
     @property
     def is_among_equals(self) -> bool:
@@ -44,7 +43,6 @@ def relations(ground: Ground) -> Iterator[Relation]:
             arguments=rows_of(ground, atoms, codes),
             truth=atoms.status(codes),
             log_odds=log_odds,
-            default=atoms.default,
         )
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from orbitmc.logic.databases.fact_tables import FactTable, Key, flat_words
 from orbitmc.logic.databases.lines import Known, read_line, soft_value
 from orbitmc.logic.language.declarations import complaint_about, constants
 from orbitmc.logic.language.scanner import Source, Statement, without_comments
-from orbitmc.logic.language.syntax import Dialect, Program
+from orbitmc.logic.language.syntax import Program
 from orbitmc.machine.text import MEMORY, Text, quoted, read_text, require_memory, suggestion
 
 # Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
@@ -26,67 +25,48 @@ BYTES_PER_CHARACTER = 20
 MOST_WARNINGS = 10
 
 
-def read_database(
-    path: str | Path, program: Program, *, dialect: Dialect | None = None, memory: int = MEMORY
-) -> Database:
+def read_database(path: str | Path, program: Program, *, memory: int = MEMORY) -> Database:
     """Read the evidence of one file, packed or not."""
     text = read_text(path, memory=memory)
-    return parse_database(text.content, program, source=str(path), dialect=dialect, memory=memory)
+    return parse_database(text.content, program, source=str(path), memory=memory)
 
 
 def read_databases(
-    path: str | Path, program: Program, *, dialect: Dialect | None = None, memory: int = MEMORY
+    path: str | Path, program: Program, *, memory: int = MEMORY
 ) -> tuple[Database, ...]:
     """Read independent databases that lines of --- separate in one file."""
     text = read_text(path, memory=memory)
-    return parse_databases(text.content, program, source=str(path), dialect=dialect, memory=memory)
+    return parse_databases(text.content, program, source=str(path), memory=memory)
 
 
 def parse_database(
-    text: str,
-    program: Program,
-    *,
-    source: str = "<text>",
-    dialect: Dialect | None = None,
-    memory: int = MEMORY,
+    text: str, program: Program, *, source: str = "<text>", memory: int = MEMORY
 ) -> Database:
-    """Read evidence; the dialect is the program's unless it is given."""
+    """Read evidence in the dialect of its program."""
     content = _content(text, source, memory)
     separator = SEPARATOR.search(content.content)
     if separator:
         raise content.error(separator.start(), "--- separates databases; expected only one")
-    return _Reading(content, _speaking(program, dialect), memory).database()
+    return _Reading(content, program, memory).database()
 
 
 def parse_databases(
-    text: str,
-    program: Program,
-    *,
-    source: str = "<text>",
-    dialect: Dialect | None = None,
-    memory: int = MEMORY,
+    text: str, program: Program, *, source: str = "<text>", memory: int = MEMORY
 ) -> tuple[Database, ...]:
     """Read independent databases that lines of --- separate."""
     content = _content(text, source, memory).content
     gaps = [found.span() for found in SEPARATOR.finditer(content)]
     starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(content)]
-    return tuple(
-        _Reading(
-            Source(source, "\n" * content.count("\n", 0, start) + content[start:end]),
-            _speaking(program, dialect),
-            memory,
-        ).database()
+    parts = [
+        "\n" * content.count("\n", 0, start) + content[start:end]
         for start, end in zip(starts, ends, strict=True)
-    )
+    ]
+    return tuple(_Reading(Source(source, part), program, memory).database() for part in parts)
 
 
 def _content(text: str, source: str, memory: int) -> Source:
     require_memory(source, BYTES_PER_CHARACTER * len(text), memory)
     return without_comments(Text(source, text))
-
-
-def _speaking(program: Program, dialect: Dialect | None) -> Program:
-    return replace(program, dialect=dialect) if dialect else program
 
 
 class _Reading:

@@ -166,14 +166,7 @@ def known_atoms(
     codes, truth = np.zeros(0, np.int64), np.zeros(0, np.int8)
     log_odds = np.zeros(0)
     if facts is not None:
-        numbers = [universe.numbers[kind] for kind in predicate.types]
-        columns = [
-            np.fromiter(map(number.__getitem__, column), np.int64, len(column))
-            for number, column in zip(numbers, facts.columns, strict=True)
-        ]
-        codes = np.zeros(len(facts.truth), dtype=np.int64)
-        for weight, column in zip(radix, columns, strict=True):
-            codes += weight * column
+        codes = fact_codes(predicate, radix, facts, universe)
         order = np.argsort(codes)
         codes, truth, log_odds = codes[order], facts.truth[order], facts.log_odds[order]
     in_blocks = predicate.is_block
@@ -184,6 +177,15 @@ def known_atoms(
     found = Atoms(predicate, radix, size, width, codes, truth, default, fixed)
     soft = (log_odds != 0) & (found.status(codes) == UNKNOWN)
     return found, codes[soft], log_odds[soft]
+
+
+def fact_codes(predicate: Predicate, radix: Ints, facts: Facts, universe: Universe) -> Ints:
+    """Codes of the atoms that evidence is about."""
+    codes = np.zeros(len(facts.truth), dtype=np.int64)
+    for kind, weight, names in zip(predicate.types, radix, facts.columns, strict=True):
+        number = universe.numbers[kind].__getitem__
+        codes += weight * np.fromiter(map(number, names), np.int64, len(names))
+    return codes
 
 
 def _fixed(

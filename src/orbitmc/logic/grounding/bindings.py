@@ -5,6 +5,7 @@ false; the variables that no guard mentions run over all constants of their type
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,10 +86,7 @@ class Bindings:
 
     @cached_property
     def _copies(self) -> int:
-        total = 1
-        for name in self.free:
-            total *= self.sizes[name]
-        return total
+        return math.prod(self.sizes[name] for name in self.free)
 
     def chunks(self, most: int) -> Iterator[tuple[dict[str, Ints], int]]:
         """The bindings, and how many, at most so many at a time."""

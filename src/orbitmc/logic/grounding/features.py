@@ -37,6 +37,14 @@ class ClauseFeatures:
 Features = TableFeatures | ClauseFeatures
 
 
+def truth_in(part: Features, values: Ints) -> NDArray[np.bool_]:
+    """The features that are true in a state, or in each of several if `values` has columns."""
+    if isinstance(part, ClauseFeatures):
+        wanted = part.satisfying.reshape(part.satisfying.shape + (1,) * (values.ndim - 1))
+        return np.asarray((values[part.scope] == wanted).any(axis=1) == part.holds)
+    return np.asarray(part.truth[tuple(values[column] for column in part.scope.T)])
+
+
 def taken(features: Features, rows: slice | NDArray[np.bool_]) -> Features:
     """Some of the features."""
     scope, weight = features.scope[rows], features.weight[rows]

@@ -1,6 +1,7 @@
 """Rules that differ only in constants, as learning writes them, are ground together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +43,7 @@ def templates(
     for number, rule in enumerate(rules):
         constants = tuple(name for name, _ in _constants(rule.formula, predicates))
         if constants and not rule.per_constant and rule.weight != np.inf:
-            key = _abstract(rule.formula, range(len(constants))), tuple(rule.types.items())
+            key = shape_of(rule.formula), tuple(rule.types.items())
             alike.setdefault(key, {}).setdefault(constants, number)
     folded: dict[int, Template | None] = {}
     for members in alike.values():
@@ -55,6 +56,11 @@ def templates(
         found = folded.get(number, own)
         if found is not None:
             yield found
+
+
+def shape_of(formula: Formula) -> Formula:
+    """The formula with variables for all constants of its atoms."""
+    return _abstract(formula, range(sys.maxsize))
 
 
 def renumbered(features: Features, weight_of: Ints) -> Features:
@@ -107,15 +113,15 @@ def _name(place: int) -> str:
     return f"#{place}"  # as no variable of a program can be named
 
 
-def _abstract(formula: Formula, places: Sequence[int]) -> Formula:
+def _abstract(formula: Formula, places: Container[int]) -> Formula:
     """The formula with variables for those of its constants."""
-    return _Abstraction(frozenset(places)).formula(formula)
+    return _Abstraction(places).formula(formula)
 
 
 class _Abstraction:
     """Counts the constants of a formula on the way."""
 
-    def __init__(self, places: frozenset[int]) -> None:
+    def __init__(self, places: Container[int]) -> None:
         self.places, self.seen = places, -1
 
     def formula(self, formula: Formula) -> Formula:

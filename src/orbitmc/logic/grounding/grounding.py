@@ -1,5 +1,6 @@
 """Replace every formula by those of its groundings that evidence leaves undecided."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -96,7 +97,8 @@ def ground(
     atoms, soft = _all_atoms(program, database, everything, world or World(), memory)
     sizes = [own.cardinality() for own in atoms.values()]
     cardinality = np.concatenate([np.zeros(0, np.int64), *sizes])
-    copies = np.array([_copies(rule, everything) for rule in program.rules], dtype=np.int64)
+    per_constant = [[rule.types[name] for name in rule.per_constant] for rule in program.rules]
+    copies = np.array([math.prod(map(everything.size, kinds)) for kinds in per_constant], np.int64)
     first_weight = np.concatenate([np.zeros(1, np.int64), np.cumsum(copies)])
     decided = np.zeros(first_weight[-1], dtype=np.int64)
     tables = Tables(atoms, everything)
@@ -109,7 +111,7 @@ def ground(
             spent += _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
                 watch(rule, grounder.bindings.count)
-            found = grounder.ground(0)
+            found = grounder.ground()
         except OrbitError as error:
             raise _placed(error, rule) from None
         features += [renumbered(part, weight_of) for part in found.features]
@@ -173,13 +175,6 @@ def _require_room(name: str, variables: int, memory: int) -> None:
             f"{in_words(needed)}, over the memory limit of {in_words(memory)}; close predicates "
             "that are known, give their evidence, or ask about other predicates only"
         )
-
-
-def _copies(rule: Rule, everything: Universe) -> int:
-    total = 1
-    for name in rule.per_constant:
-        total *= everything.size(rule.types[name])
-    return total
 
 
 def _within_limits(grounder: RuleGrounder, spent: int, max_groundings: int, memory: int) -> int:

@@ -5,7 +5,8 @@ true, or "variable v has value a"; formulas whose atoms look alike share one tru
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +38,7 @@ MOST_ENTRIES = 2**16  # of a truth table
 SHORT = 2  # clauses up to this length become tables, which add up when they meet
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """The atoms of some groundings: truth, and for unknown ones a variable and its value.
 
     `size` says how many values the variable has, 0 where there is none. Several columns may be
@@ -52,13 +52,7 @@ class Columns:
     weight: Ints
 
     def take(self, rows: Bools) -> "Columns":
-        return Columns(
-            self.status[rows],
-            self.variable[rows],
-            self.value[rows],
-            self.size[rows],
-            self.weight[rows],
-        )
+        return Columns._make(column[rows] for column in self)
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ def _without_repeats(columns: Columns, signs: Bools) -> Columns:
     equal = satisfying[rows, first] == satisfying[rows, second]
     status = columns.status.copy()
     status[rows, second] = np.where(signs[second] == equal, FALSE, TRUE)
-    return replace(columns, status=status)
+    return columns._replace(status=status)
 
 
 def _needs_table(scope: Ints, sign: Bools, size: Ints) -> Bools:

@@ -1,5 +1,6 @@
 """Ground one rule: bindings in, features out."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,17 +24,17 @@ from orbitmc.logic.grounding.patterns import (
     literals,
     table_features,
 )
-from orbitmc.logic.grounding.term_numbers import NOBODY, Terms
+from orbitmc.logic.grounding.term_numbers import NOBODY, BoundTerms
 from orbitmc.logic.language.syntax import (
     Arithmetic,
     Atom,
     Comparison,
     Rule,
     Term,
-    Variable,
     atoms_of,
     free_variables,
     parts_of,
+    variables,
 )
 
 CHUNK = 2**20  # atoms at a time
@@ -92,31 +93,26 @@ class RuleGrounder:
         """How many atoms a grounding has."""
         return len(self.parts)
 
-    def ground(self, first_weight: int) -> Grounded:
+    def ground(self) -> Grounded:
         """Make all groundings."""
         features: list[Features] = []
-        copies = 1
-        for name in self.rule.per_constant:
-            copies *= self.sizes[name]
+        copies = math.prod(self.sizes[name] for name in self.rule.per_constant)
         true = np.zeros(copies, dtype=np.int64)
         seen = np.zeros(copies, dtype=np.int64)
         for bound, rows in self.bindings.chunks(max(1, CHUNK // max(1, self.width))):
-            columns = self._columns(bound, rows, first_weight)
-            seen += np.bincount(columns.weight - first_weight, minlength=copies)
+            columns = self._columns(bound, rows)
+            seen += np.bincount(columns.weight, minlength=copies)
             for piece in self._features(columns):
                 if not isinstance(piece, Decided):
                     features.append(piece)
                 elif piece.holds:
-                    true += np.bincount(piece.weight - first_weight, minlength=copies)
+                    true += np.bincount(piece.weight, minlength=copies)
                 elif self.is_hard and len(piece.weight):
                     raise ContradictionError(
                         f"evidence contradicts {len(piece.weight)} groundings of this hard formula"
                     )
         if self.pruned_is and not self._has_arithmetic:
-            total = 1
-            for size in self.sizes.values():
-                total *= size
-            true += total // copies - seen
+            true += math.prod(self.sizes.values()) // copies - seen
         return Grounded(features, true)
 
     def _features(self, columns: Columns) -> Iterator[Features | Decided]:
@@ -125,12 +121,10 @@ class RuleGrounder:
         signs = [sign for _, sign in self.clause[0]]
         return clause_features(columns, signs, self.clause[1])
 
-    def _columns(self, bound: Mapping[str, Ints], rows: int, first_weight: int) -> Columns:
-        terms = Terms(self.universe, self.rule.types, bound, rows)
+    def _columns(self, bound: Mapping[str, Ints], rows: int) -> Columns:
+        terms = BoundTerms(self.universe, self.rule.types, bound, rows)
         status = np.full((rows, self.width), FALSE, dtype=np.int8)
-        variable = np.zeros((rows, self.width), dtype=np.int64)
-        value = np.zeros((rows, self.width), dtype=np.int64)
-        size = np.zeros((rows, self.width), dtype=np.int64)
+        variable, value, size = np.zeros((3, rows, self.width), dtype=np.int64)
         kept = np.ones(rows, dtype=bool)
         for column, part in enumerate(self.parts):
             if isinstance(part, Comparison):
@@ -147,10 +141,10 @@ class RuleGrounder:
             status[:, column] = found
             variable[unknown, column], value[unknown, column] = own.literals(codes[unknown])
             size[unknown, column] = self.cardinality[variable[unknown, column]]
-        weight = np.full(rows, 0, dtype=np.int64)
+        weight = np.zeros(rows, dtype=np.int64)
         for name in self.rule.per_constant:
             weight = weight * self.sizes[name] + bound[name]
-        columns = Columns(status, variable, value, size, weight + first_weight)
+        columns = Columns(status, variable, value, size, weight)
         return columns if kept.all() else columns.take(kept)
 
     @cached_property
@@ -158,7 +152,7 @@ class RuleGrounder:
         return any(_moves(term) for atom in atoms_of(self.formula) for term in atom.arguments)
 
 
-def _arguments(atom: Atom, own: Atoms, terms: Terms) -> list[Ints]:
+def _arguments(atom: Atom, own: Atoms, terms: BoundTerms) -> list[Ints]:
     kinds = own.predicate.types
     return [terms.numbers(term, kind) for term, kind in zip(atom.arguments, kinds, strict=True)]
 
@@ -172,6 +166,4 @@ def _exists(arguments: Sequence[Ints], rows: int) -> NDArray[np.bool_]:
 
 def _moves(term: Term) -> bool:
     """Whether a term is computed from variables, so that it may have no result."""
-    return isinstance(term, Arithmetic) and any(
-        isinstance(part, Variable) or _moves(part) for part in term.arguments
-    )
+    return isinstance(term, Arithmetic) and any(True for _ in variables(term))

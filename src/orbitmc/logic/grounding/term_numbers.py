@@ -13,7 +13,7 @@ NOBODY = -1
 """Stands for a term whose result is no constant of the wanted type."""
 
 
-class Terms:
+class BoundTerms:
     """Looks up terms for some bindings of a rule's variables."""
 
     def __init__(

@@ -232,22 +232,22 @@ def free_variables(formula: Formula) -> tuple[str, ...]:
 def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
     match formula:
         case Atom(_, arguments):
-            for term in arguments:
-                yield from _variables(term, bound)
+            yield from (name for term in arguments for name in variables(term) if name not in bound)
         case Comparison(_, left, right):
-            yield from _variables(left, bound)
-            yield from _variables(right, bound)
-        case Exist(variables, body) | Forall(variables, body):
-            yield from _free(body, bound | set(variables))
+            named = (*variables(left), *variables(right))
+            yield from (name for name in named if name not in bound)
+        case Exist(names, body) | Forall(names, body):
+            yield from _free(body, bound | set(names))
         case _:
             for part in parts(formula):
                 yield from _free(part, bound)
 
 
-def _variables(term: Term, bound: frozenset[str]) -> Iterator[str]:
+def variables(term: Term) -> Iterator[str]:
+    """Names of the variables in a term, from left to right, repetitions included."""
     match term:
-        case Variable(name) if name not in bound:
+        case Variable(name):
             yield name
         case Arithmetic(_, arguments):
             for part in arguments:
-                yield from _variables(part, bound)
+                yield from variables(part)

@@ -9,9 +9,8 @@ from scipy.sparse import csr_array, vstack
 
 from orbitmc.errors import ContradictionError
 from orbitmc.logic.databases.universe import Ints
-from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures
+from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures, truth_in
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.logic.learning.features import truth_in
 from orbitmc.logic.learning.worlds import TrainingWorld
 
 Entries = tuple[Ints, Ints, Ints]
@@ -29,10 +28,6 @@ class Changes:
     growth: csr_array
     possible: NDArray[np.bool_]
     first: Ints
-
-    @property
-    def variables(self) -> int:
-        return len(self.first)
 
 
 def changes(world: TrainingWorld) -> Changes:

@@ -6,9 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc.logic.databases.universe import Ints
-from orbitmc.logic.grounding.features import Features, TableFeatures, taken
+from orbitmc.logic.grounding.features import Features, TableFeatures, taken, truth_in
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.logic.learning.features import truth_in
 from orbitmc.machine.arrays import Bytes, Floats
 
 BLOCK = 2**22  # numbers at a time

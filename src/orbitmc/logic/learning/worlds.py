@@ -9,7 +9,7 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database, Facts
 from orbitmc.logic.databases.names import variable_names
 from orbitmc.logic.databases.universe import Ints, Universe, universe
-from orbitmc.logic.grounding.atoms import Atoms
+from orbitmc.logic.grounding.atoms import Atoms, fact_codes
 from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground, World, ground
 from orbitmc.logic.language.syntax import Program, atoms_of
 from orbitmc.machine.text import MEMORY, suggestion
@@ -120,13 +120,8 @@ def _data_values(found: Ground, database: Database, explained: frozenset[str]) -
 def _true_codes(atoms: Atoms, facts: Facts | None, everything: Universe) -> Ints:
     if facts is None:
         return np.zeros(0, dtype=np.int64)
-    true = np.flatnonzero(facts.truth == TRUE)
-    numbers = [everything.numbers[kind] for kind in atoms.predicate.types]
-    columns = [
-        np.array([number[column[row]] for row in true], dtype=np.int64)
-        for number, column in zip(numbers, facts.columns, strict=True)
-    ]
-    return atoms.codes(columns, len(true))
+    codes = fact_codes(atoms.predicate, atoms.radix, facts, everything)
+    return np.asarray(codes[facts.truth == TRUE])
 
 
 def _require_one_each(atoms: Atoms, variable: Ints, everything: Universe) -> None:

@@ -53,10 +53,6 @@ class Rectangles:
                 covered[self.columns[:, number]] |= rows[number]
         return covered
 
-    def signatures(self) -> Matrix:
-        """What members of a symmetric matrix are known by: rows of equal bits are alike."""
-        return np.hstack([self.rows, self.columns])
-
 
 @dataclass(frozen=True)
 class Question:
@@ -80,20 +76,6 @@ class Question:
 Shares = NDArray[np.float32]
 Finder = Callable[[Question, Bits], tuple[Matrix, Matrix]]
 """Finds one more rectangle, given what is covered already."""
-
-
-def grecond(matrix: Matrix, rank: int) -> Rectangles:
-    """Cover as many ones as `rank` rectangles can, greedily, and never a zero."""
-    return _greedy(_question(matrix, rank, "plain"), rank, _concept, clean=False)
-
-
-def asso(matrix: Matrix, rank: int, *, threshold: float = 0.5) -> Rectangles:
-    """Cover by sets of columns that often occur together; some zeros may be covered too."""
-    if not 0 < threshold <= 1:
-        raise InputError(f"the threshold of an association is above 0, at most 1: got {threshold}")
-    question = _question(matrix, rank, "plain")
-    candidates = _candidates(_association(matrix), threshold)
-    return _greedy(question, rank, _using(candidates), clean=False)
 
 
 def factorised(matrix: Matrix, rank: int) -> Rectangles:
@@ -140,21 +122,20 @@ def _best(question: Question, rank: int) -> Rectangles:
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
     different = {candidates.tobytes(): candidates for candidates in tried}
     finders = [_concept, *(_using(candidates) for candidates in different.values())]
-    found = [_greedy(question, rank, finder, clean=True) for finder in finders]
+    found = [_greedy(question, rank, finder) for finder in finders]
     return min(found, key=lambda rectangles: question.errors(rectangles.cover_bits()))
 
 
-def _greedy(question: Question, rank: int, find: Finder, *, clean: bool) -> Rectangles:
+def _greedy(question: Question, rank: int, find: Finder) -> Rectangles:
     height, width = question.shape
     found = Rectangles(
         np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
     )
     covered = found.cover_bits()
     for _ in range(rank):
-        more = _extended(found, *find(question, covered))
-        more = _cleaned(question, more) if clean else more
+        more = _cleaned(question, _extended(found, *find(question, covered)))
         cover = more.cover_bits()
-        if clean and question.errors(cover) >= question.errors(covered):
+        if question.errors(cover) >= question.errors(covered):
             # no method would find anything else next time
             return _padded(found, rank)
         found, covered = more, cover

@@ -8,12 +8,13 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
+from orbitmc.symmetry.approximation.energy import Clauses, Energy, energy_of, rebuilt
 from orbitmc.symmetry.approximation.kmeans import (
     cluster_means,
     clusters_of_numbers,
     clusters_of_vectors,
 )
-from orbitmc.symmetry.approximation.terms import Clauses, Energy, Terms, energy_of, rebuilt
+from orbitmc.symmetry.terms import Terms
 
 
 def cluster_weights(model: Model, clusters: int = 6) -> Model:
@@ -65,5 +66,6 @@ def with_all_fields(graph: FactorGraph, energy: Energy) -> Energy:
         tables = np.zeros((graph.variables, size))
         if int(size) in given:
             tables[given[int(size)].scopes[:, 0]] = given[int(size)].tables
-        fields.append(Terms((int(size),), variables[:, None], tables[variables]))
+        own = np.arange(len(variables))
+        fields.append(Terms((int(size),), False, variables[:, None], own, tables[variables]))
     return replace(energy, terms=(*fields, *others))

@@ -11,7 +11,8 @@ from orbitmc.graph.model import Model
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.approximation.boolean_rank import factorised_links
 from orbitmc.symmetry.approximation.cluster_weights import clustered, require_clusters
-from orbitmc.symmetry.approximation.terms import Terms, energy_of, rebuilt
+from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
+from orbitmc.symmetry.terms import Terms
 
 MOST_MEMBERS = 10_000
 """Beyond this many variables, matrices with an entry for each pair are too large."""
@@ -43,7 +44,8 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
     first, which = row_classes(rows)
     for number in range(len(first)):
         chosen = which == number
-        yield replace(couplings, scopes=couplings.scopes[chosen], tables=couplings.tables[chosen])
+        own = couplings.with_tables(couplings.tables[chosen])
+        yield replace(own, scopes=couplings.scopes[chosen])
 
 
 def _of_rank(kind: Terms, rank: int) -> Terms:
@@ -56,9 +58,8 @@ def _of_rank(kind: Terms, rank: int) -> Terms:
     table = kind.tables[0]
     both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)
     pairs = _pairs_of_rank(places.reshape(-1, 2), len(members), rank, both_ways=both_ways)
-    return replace(
-        kind, scopes=members[pairs], tables=np.broadcast_to(table, (len(pairs), *table.shape))
-    )
+    same = np.broadcast_to(table, (len(pairs), *table.shape))
+    return replace(kind.with_tables(same), scopes=members[pairs])
 
 
 def _pairs_of_rank(

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterable
 
 from orbitmc.logic.language.scanner import Statement
-from orbitmc.logic.language.syntax import Arithmetic, Term, Variable
 
 
 class Typing:
@@ -60,12 +59,3 @@ class Typing:
         new = [one for one in dict.fromkeys(group) if known and one not in self.types]
         self.types.update(dict.fromkeys(new, known or ""))
         return new
-
-
-def variables(term: Term) -> Iterable[str]:
-    """Give the names of the variables in a term."""
-    if isinstance(term, Variable):
-        yield term.name
-    if isinstance(term, Arithmetic):
-        for argument in term.arguments:
-            yield from variables(argument)

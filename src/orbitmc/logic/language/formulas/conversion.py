@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from orbitmc.logic.language.formulas.checking import variables
 from orbitmc.logic.language.formulas.scopes import Scope
-from orbitmc.logic.language.formulas.terms import Terms, Vocabulary
+from orbitmc.logic.language.formulas.terms import TermReader, Vocabulary
 from orbitmc.logic.language.grammar import Sentence, Tree
 from orbitmc.logic.language.syntax import (
     And,
@@ -16,6 +15,7 @@ from orbitmc.logic.language.syntax import (
     Not,
     Or,
     Truth,
+    variables,
 )
 from orbitmc.machine.text import quoted, suggestion
 
@@ -38,7 +38,7 @@ class Conversion:
     ) -> None:
         _require_shallow(sentence)
         self.vocabulary, self.signs, self.stars = vocabulary, signs, 0
-        self.terms = Terms(sentence, vocabulary)
+        self.terms = TermReader(sentence, vocabulary)
         root = Scope()
         self.formula = root.close(self._formula(sentence.tree, root), "FORALL")
         self.types = self.terms.settled_types()

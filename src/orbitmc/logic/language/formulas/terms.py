@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
-from orbitmc.logic.language.formulas.checking import Typing, variables
+from orbitmc.logic.language.formulas.checking import Typing
 from orbitmc.logic.language.formulas.scopes import Scope, free_names
 from orbitmc.logic.language.grammar import Sentence, Tree
 from orbitmc.logic.language.scanner import unquoted
@@ -17,6 +17,7 @@ from orbitmc.logic.language.syntax import (
     Predicate,
     Term,
     Variable,
+    variables,
 )
 from orbitmc.machine.text import quoted, suggestion
 
@@ -39,7 +40,7 @@ class Vocabulary(NamedTuple):
         return meaning if since < self.order and self.dialect != "tuffy" else ""
 
 
-class Terms:
+class TermReader:
     """The terms of one formula while it is read, and what is wrong with them."""
 
     def __init__(self, sentence: Sentence, vocabulary: Vocabulary) -> None:

@@ -1,5 +1,7 @@
 """Draw an energy form as a coloured graph, with values kept or free to be permuted."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,8 @@ from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.detection.encoding.argument_order import ordered_tables
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
-from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm, Terms
+from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm
+from orbitmc.symmetry.terms import Terms
 
 
 def variable_graph(form: EnergyForm) -> ColoredGraph:
@@ -98,9 +101,7 @@ def _add_ordered(drawing: Drawing, terms: Terms) -> None:
     read = terms.table_of[simple]
     drawing.add_factors(tables.number[read], terms.scopes[simple], tables.place[read])
     if not simple.all():
-        rest = Terms(
-            terms.shape, terms.hard, terms.scopes[~simple], terms.table_of[~simple], terms.tables
-        )
+        rest = replace(terms, scopes=terms.scopes[~simple], table_of=terms.table_of[~simple])
         ends, kinds = _listed_entries(rest, np.zeros(drawing.points, dtype=np.int64))
         owners = np.repeat(rest.scopes, _entries_each(rest), axis=0)
         drawing.add_factors(kinds, owners, ends)

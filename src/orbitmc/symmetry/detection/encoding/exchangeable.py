@@ -7,6 +7,7 @@ import numpy as np
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.equal_numbers import row_classes
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""
@@ -124,12 +125,7 @@ def table_kinds(graph: FactorGraph) -> Numbers:
 
 def _numbered(traits: list[Numbers]) -> Numbers:
     """Number the combinations of several traits."""
-    found = np.zeros(len(traits[0]), dtype=np.int64)
-    for trait in traits:
-        which = np.unique(trait, return_inverse=True)[1].reshape(-1)
-        found = found * (int(which.max(initial=0)) + 1) + which
-        found = np.unique(found, return_inverse=True)[1].reshape(-1)
-    return found
+    return row_classes(np.stack(traits, axis=1))[1]
 
 
 def _turn(numbers: Numbers) -> Numbers:

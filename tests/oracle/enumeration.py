@@ -5,25 +5,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.errors import ContradictionError
 from orbitmc.exact.answer import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.ranges import require_narrow
 from orbitmc.machine.arrays import Floats, floats
-
-MOST_STATES = 2**24  # seconds; beyond, elimination is the better tool
 
 BLOCK = 2**16  # states at a time, so that memory stays small
 
 
-def enumerate_states(graph: FactorGraph, *, most_states: int = MOST_STATES) -> ExactAnswer:
+def enumerate_states(graph: FactorGraph) -> ExactAnswer:
     """Add up every state of a graph; exact, and exponential in the number of variables."""
-    require_narrow(graph)
     states = math.prod(graph.cardinality.tolist())
-    if states > most_states:
-        raise LimitError(
-            f"enumeration would visit {states:.3g} states, the limit is {most_states:.3g}"
-        )
     largest = -np.inf
     totals = [np.zeros(size) for size in graph.cardinality]
     for first in range(0, states, BLOCK):

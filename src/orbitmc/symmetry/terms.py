@@ -1,0 +1,196 @@
+"""A log-weight as a sum of terms, in one way that does not depend on how it was written.
+
+Tables over few variables are split into their ANOVA terms: what a value earns by itself, what a
+pair earns beyond that, and so on. Those are unique, so factors that are equal up to constants have
+equal terms. Impossible entries, longer clauses and larger tables are kept whole.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.graph.anova import anova_term, completed
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Floats, lengths
+from orbitmc.machine.equal_numbers import GAP, distinct_rows
+
+Rows = NDArray[np.int64]
+Shape = tuple[int, ...]
+
+LONGEST_PAIR = 2
+"""Clauses up to this length become tables; longer ones stay clauses, linear in size."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms of one shape: a row of variables each, and the table it reads.
+
+    Impossible ones say by zero and minus infinity what may be; the others are centred.
+    """
+
+    shape: Shape
+    impossible: bool
+    scopes: Rows
+    table_of: Rows
+    tables: NDArray[Any]
+
+    @property
+    def is_field(self) -> bool:
+        """Whether these are what values earn by themselves."""
+        return len(self.shape) == 1 and not self.impossible
+
+    @property
+    def is_coupling(self) -> bool:
+        """Whether these are what pairs earn beyond that."""
+        return len(self.shape) == 2 and not self.impossible
+
+    def with_tables(self, tables: Floats) -> "Terms":
+        """The same terms with a table each."""
+        return replace(self, table_of=np.arange(len(tables)), tables=tables)
+
+
+def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
+    """Split a graph into terms, no two over the same variables; equal tables may be shared.
+
+    Variables with fewer values come first, then those with lower numbers. Tables over more than
+    `most_split` variables are kept whole.
+    """
+    pool = _Pool(graph.cardinality.astype(np.int64))
+    for scopes, tables, table_of in _tables_by_shape(graph):
+        impossible = np.isneginf(tables)
+        if impossible.any():
+            pool.put(scopes, np.where(impossible, -np.inf, 0.0), table_of, 0.0, impossible=True)
+        finite = completed(tables, impossible)
+        noise = GAP * (1.0 + _largest(finite))
+        if scopes.shape[1] > most_split:
+            means = finite.mean(axis=tuple(range(1, finite.ndim)), keepdims=True)
+            pool.put(scopes, finite - means, table_of, noise)
+            continue
+        for axes in _subsets(scopes.shape[1]):
+            pool.put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
+    return pool.terms()
+
+
+class _Pool:
+    """Terms by shape while they are being collected."""
+
+    def __init__(self, cardinality: Rows) -> None:
+        self.cardinality = cardinality
+        self._parts: dict[tuple[Shape, bool], list[tuple[Rows, Floats, Rows]]]
+        self._parts = defaultdict(list)
+
+    def put(
+        self,
+        scopes: Rows,
+        tables: Floats,
+        table_of: Rows,
+        noise: Floats | float,
+        impossible: bool = False,
+    ) -> None:
+        """Keep what is above the noise of its table, with variables in their usual order."""
+        kept = (_largest(tables) > noise)[table_of]
+        rank = self.cardinality[scopes[kept]] * len(self.cardinality) + scopes[kept]
+        orders, which = distinct_rows(np.argsort(rank, axis=1))
+        for number, order in enumerate(orders):
+            chosen = which == number
+            rows = scopes[kept][chosen][:, order]
+            turned = tables.transpose(0, *(order + 1))
+            key = (turned.shape[1:], impossible)
+            self._parts[key].append((rows, turned, table_of[kept][chosen]))
+
+    def terms(self) -> Iterator[Terms]:
+        for (shape, impossible), parts in sorted(self._parts.items()):
+            scopes, tables, table_of = _added_up(parts)
+            yield Terms(shape, impossible, scopes, table_of, tables.reshape(-1, *shape))
+
+
+def _largest(tables: Floats) -> Floats:
+    """The largest size of an entry, for each table."""
+    found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    return found
+
+
+def _subsets(arity: int) -> Iterator[tuple[int, ...]]:
+    for size in range(1, arity + 1):
+        yield from itertools.combinations(range(arity), size)
+
+
+def _added_up(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Rows]:
+    """Sum the tables of equal scopes; scopes that occur once keep sharing theirs."""
+    firsts = np.cumsum([0] + [len(tables) for _, tables, _ in parts])
+    pool = np.concatenate([tables.reshape(len(tables), -1) for _, tables, _ in parts])
+    rows = np.concatenate([scopes for scopes, _, _ in parts])
+    number = np.concatenate([n + first for (_, _, n), first in zip(parts, firsts, strict=False)])
+    scopes, which = distinct_rows(rows)
+    counts = np.bincount(which, minlength=len(scopes))
+    table_of = np.zeros(len(scopes), dtype=np.int64)
+    table_of[which] = number
+    repeated = np.flatnonzero(counts > 1)
+    if not len(repeated):
+        return scopes, pool, table_of
+    table_of[repeated] = len(pool) + np.arange(len(repeated))
+    among = np.flatnonzero(counts[which] > 1)
+    among = among[np.argsort(which[among], kind="stable")]
+    ends = np.concatenate([[0], np.cumsum(counts[repeated])[:-1]])
+    sums = np.add.reduceat(pool[number[among]], ends, axis=0)
+    return scopes, np.concatenate([pool, sums]), table_of
+
+
+def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
+    """Table factors and short clauses: scopes, distinct tables of one shape, which each reads."""
+    arities = lengths(graph.scope_start)
+    is_clause = np.arange(graph.factors) >= graph.first_clause
+    wanted = (arities > 0) & (~is_clause | (arities <= LONGEST_PAIR))
+    for arity in np.unique(arities[wanted]):
+        factors = np.flatnonzero(wanted & (arities == arity))
+        scopes, satisfying = _arguments(graph, factors, int(arity))
+        signs = np.where(is_clause[factors][:, None], satisfying, -1)
+        sizes = graph.cardinality[scopes].astype(np.int64)
+        read = graph.table_of[factors].astype(np.int64)
+        kinds, kind_of = distinct_rows(np.column_stack([sizes, signs, read]))
+        for shape in np.unique(kinds[:, :arity], axis=0):
+            for clauses in (False, True):
+                same = (kinds[:, :arity] == shape).all(axis=1)
+                same &= (kinds[:, arity] >= 0) == clauses
+                if same.any():
+                    chosen = same[kind_of]
+                    tables = _expanded(graph, kinds[same], clauses=clauses)
+                    yield scopes[chosen], tables, np.cumsum(same)[kind_of[chosen]] - 1
+
+
+def _expanded(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:
+    """Full tables of one shape; each row has the shape, the satisfying values and the number."""
+    arity = kinds.shape[1] // 2
+    shape = kinds[0, :arity]
+    first = graph.table_start[kinds[:, -1]].astype(np.int64)
+    if not clauses:
+        entries: Floats = graph.table[first[:, None] + np.arange(np.prod(shape))]
+        return entries.reshape(-1, *shape)
+    satisfied = np.zeros((len(kinds), *shape), dtype=bool)
+    for axis, wanted in enumerate(kinds[:, arity:-1].T):
+        literal = wanted[:, None] == np.arange(shape[axis])
+        satisfied |= literal.reshape(
+            -1, *(size if k == axis else 1 for k, size in enumerate(shape))
+        )
+    full: Floats = graph.table[first.reshape(-1, *[1] * arity) + satisfied]
+    return full
+
+
+def long_clauses(graph: FactorGraph) -> Iterator[tuple[Rows, Rows, Rows]]:
+    """Clauses that are no terms, by length: their numbers, variables and satisfying values."""
+    arities = lengths(graph.scope_start)
+    arities[: graph.first_clause] = 0
+    for length in np.unique(arities[arities > LONGEST_PAIR]):
+        factors = np.flatnonzero(arities == length)
+        yield factors, *_arguments(graph, factors, int(length))
+
+
+def _arguments(graph: FactorGraph, factors: Rows, arity: int) -> tuple[Rows, Rows]:
+    """Variables and satisfying values of factors over equally many variables."""
+    places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(arity)
+    return graph.scope[places].astype(np.int64), graph.satisfying[places].astype(np.int64)
