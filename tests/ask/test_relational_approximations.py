@@ -9,10 +9,10 @@ from orbitmc.ask.marginals import marginals
 from orbitmc.ask.methods import kernel_for
 from orbitmc.ask.programs import MarkovLogic, logic
 from orbitmc.ask.relational_lifting import CLASSES
+from orbitmc.ask.resuming import kept_settings
 from orbitmc.ask.settings import APPROXIMATIONS, Settings
-from orbitmc.cli.session.records import kernel_settings
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.conditionals import conditionals, unrounded_conditionals
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
@@ -65,7 +65,7 @@ def settings_for(approximation, **others) -> Settings:
 def residual(graph, kernel) -> float:
     """How far a kernel is from keeping the distribution."""
     chances = brute_force.distribution(graph)
-    matrix = transition_matrix(graph, one_step(graph, kernel))
+    matrix = transition_matrix(graph, one_step(prepare_unrounded(graph), kernel))
     assert np.abs(matrix.sum(axis=1) - 1).max() <= EXACT
     return float(np.abs(chances @ matrix - chances).max())
 
@@ -73,7 +73,7 @@ def residual(graph, kernel) -> float:
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_jumps_along_approximations_keep_the_distribution(approximation):
     model = program_for(approximation).model
-    prepared = unrounded_conditionals(model.graph)
+    prepared = prepare_unrounded(model.graph)
     chosen = kernel_for(model, prepared, settings_for(approximation))
     assert not isinstance(chosen.kernel, RandomScan)
     assert residual(model.graph, chosen.kernel) <= EXACT
@@ -85,8 +85,7 @@ def test_taking_an_approximation_for_exact_changes_the_distribution(approximatio
     asked = program_for(approximation)
     model = asked.model
     swaps = constant_swaps(asked.ground, CLASSES[approximation](asked.ground, model, 2, 1))
-    prepared = unrounded_conditionals(model.graph)
-    never_refused = renaming(model.graph, prepared, swaps, symmetric=True)
+    never_refused = renaming(model.graph, swaps, symmetric=True)
     assert residual(model.graph, never_refused) > 1e-3
 
 
@@ -108,19 +107,13 @@ def test_wrong_classes_never_bias(approximation):
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_what_a_run_records_gives_the_same_kernel_again(approximation):
     model = program_for(approximation).model
-    prepared = conditionals(model.graph)
+    prepared = prepare(model.graph)
     settings = settings_for(approximation, alpha=0.6)
     record = json.loads(json.dumps({"kernel": settings.kernel()}))
-    again = kernel_settings(record, "x.run")
+    again, _ = kept_settings(record, "x.run")
     assert again.approximation == approximation
     runs = [
-        sample(
-            model.graph,
-            kernel_for(model, prepared, one).kernel,
-            Schedule(samples=50),
-            prepared=prepared,
-            packs=1,
-        )
+        sample(prepared, kernel_for(model, prepared, one).kernel, Schedule(samples=50), packs=1)
         for one in (settings, again)
     ]
     assert runs[0].outcomes == runs[1].outcomes
@@ -129,7 +122,7 @@ def test_what_a_run_records_gives_the_same_kernel_again(approximation):
 
 def test_without_nearly_equal_constants_it_is_gibbs():
     model = pages(PAGES + "".join(f"0.1 Good({name})\n" for name in "ABCDE")).model
-    chosen = kernel_for(model, conditionals(model.graph), settings_for("evidence"))
+    chosen = kernel_for(model, prepare(model.graph), settings_for("evidence"))
     assert isinstance(chosen.kernel, RandomScan)
     assert "no two constants" in chosen.about
 
@@ -148,7 +141,7 @@ def test_plain_models_are_refused_whatever_the_method():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"approximation": "magic"}, "there are rank, evidence, messages, weights"),
+        ({"approximation": "magic"}, "expected rank, evidence, messages or weights"),
         ({"approximation": "rank", "method": "gibbs"}, "approximation is for lmh, not for gibbs"),
         ({"approximation": "rank", "max_moved": 9}, "the approximation rank has no max_moved"),
         ({"approximation": "evidence", "rank": 2}, "the approximation evidence has no rank"),

@@ -5,11 +5,11 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.elimination import marginals
-from orbitmc.exact.enumeration import enumerate_states
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.models.ising_models import ising_grid
 from tests.exact.random_graphs import random_graph
+from tests.oracle.enumeration import enumerate_states
 
 
 @pytest.mark.parametrize("memory", [2**30, 1])

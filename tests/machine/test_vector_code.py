@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes import random_vectors, ranks, rows, vectors
+from orbitmc.machine.lanes import random_vectors, rows, vectors
 from orbitmc.machine.lanes.random import generator, width_of
 
 LANES = 96
@@ -61,13 +61,6 @@ CASES = {
         *(singles(1, LANES), counts(2, 7)[:9], bits(3, 9).astype(np.uint32), 2, 9),
         *(np.float32(-0.7), np.float32(0.3), *row_pair()),
     ],
-    ranks.count_holders: lambda: [
-        *(np.stack([counts(1), counts(2)]), 1, bits(3, LANES), bits(4, 5, LANES), 2),
-    ],
-    ranks.find_picked: lambda: [
-        *(counts(seed) for seed in range(5)),
-        *(bits(6, LANES), bits(7, 5, LANES), 3),
-    ],
     vectors.add_by_eight: lambda: [limits(), 5, bits(1, LANES) * 3, np.arange(20.0), 7],
     vectors.add_sextet: lambda: [
         *(singles(1, LANES), singles(2, 40), 9),
@@ -95,14 +88,12 @@ def all_compiled(cases):
     rows.add_rise(*cases[6])
     rows.add_curved_rise(*cases[7])
     rows.add_counted_rise(*cases[8])
-    ranks.count_holders(*cases[9])
-    ranks.find_picked(*cases[10])
-    vectors.add_by_eight(*cases[11])
-    vectors.add_sextet(*cases[12])
-    random_vectors.fill_random(*cases[13])
-    random_vectors.flip_by_eight(*cases[14])
-    random_vectors.toss_lanes(*cases[15])
-    random_vectors.accept_lanes(*cases[16])
+    vectors.add_by_eight(*cases[9])
+    vectors.add_sextet(*cases[10])
+    random_vectors.fill_random(*cases[11])
+    random_vectors.flip_by_eight(*cases[12])
+    random_vectors.toss_lanes(*cases[13])
+    random_vectors.accept_lanes(*cases[14])
     return differ, kept, both
 
 
@@ -131,7 +122,7 @@ def test_vector_code_does_what_the_plain_function_does(plain, compiled_cases):
 
 
 def test_every_operation_on_lanes_has_a_case():
-    modules = (rows, ranks, vectors, random_vectors)
+    modules = (rows, vectors, random_vectors)
     functions = {f for module in modules for f in vars(module).values() if inspect.isfunction(f)}
     on_lanes = {f for f in functions if [*inspect.signature(f).parameters][-1:] == ["width"]}
     assert on_lanes == set(CASES)
