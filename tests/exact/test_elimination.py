@@ -28,7 +28,7 @@ def assert_same(found, expected, tolerance=1e-10):
         np.testing.assert_allclose(one, other, atol=tolerance)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(40))
 def test_elimination_agrees_with_the_sum_over_states(seed):
     graph = random_graph(seed, variables=9 if seed % 2 else 7, most_values=2 + seed % 3)
     try:
@@ -57,7 +57,7 @@ def test_the_answer_does_not_depend_on_the_memory_it_may_take(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_holding_variables_in_turn_changes_nothing(seed):
     graph = random_graph(seed, variables=7)
     try:

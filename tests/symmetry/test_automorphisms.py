@@ -28,7 +28,7 @@ def assert_all_are_symmetries(graph, report):
         assert is_symmetry(logs, *as_image_and_maps(element, graph.cardinality))
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(40))
 def test_the_order_is_the_number_of_permutations_that_preserve_a_positive_model(seed):
     graph = patterned(seed)
     report = automorphisms(graph, bliss=False)
@@ -63,7 +63,7 @@ def test_orders_of_graphs_with_seven_vertices_equal_brute_force(seed):
     assert automorphisms(graph, bliss=False).order == wanted
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_the_order_counts_value_symmetries_too(seed):
     graph = patterned(seed, most=4 if seed % 2 else 3, sizes=(2,) if seed % 2 else (2, 3))
     report = automorphisms(graph, values=True, bliss=False)
@@ -71,7 +71,7 @@ def test_the_order_counts_value_symmetries_too(seed):
     assert_all_are_symmetries(graph, report)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("values", [False, True])
 def test_zeros_and_clauses_may_hide_symmetries_but_never_feign_them(seed, values):
     graph = patterned(seed, zeros=seed % 2 == 0, clauses=True, most=4, sizes=(2,))
