@@ -4,6 +4,8 @@ States are found by a randomised search that prunes after every decision; where 
 by WalkSAT, and then by a SAT solver if one is installed.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,8 @@ from orbitmc.graph.possible.support import (
 )
 from orbitmc.graph.possible.walk_sat import mend
 from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import elements, of_first, tiered
 
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
@@ -142,7 +145,13 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
     return [part for part in parts if len(part) > 1]
 
 
-@compiled
+def _work(graph: FactorGraph, *rest: Any) -> float:
+    """As long as nothing is undone, every factor is looked at a few times."""
+    backtracks = rest[-2]
+    return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
+
+
+@tiered(_work)
 def _find(
     graph: FactorGraph,
     domains: Domains,
@@ -197,7 +206,7 @@ def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> In
     return best
 
 
-@compiled
+@tiered(of_first)
 def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
     _set_preferred(domains, preference, order, found)
 
