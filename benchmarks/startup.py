@@ -21,24 +21,31 @@ from measuring import argument_parser, print_table, use_one_core, write_results
 from workloads import DATA
 
 ROOT = Path(__file__).parent.parent
-ORBITMC = [sys.executable, "-m", "orbitmc"]
+ORBITMC = ["-m", "orbitmc"]
 NETWORKS = DATA / "bn-bif"
 ALARM, INSURANCE = str(NETWORKS / "alarm.bif"), str(NETWORKS / "insurance.bif")
 RING = str(ROOT / "examples" / "ring.uai")
 LMH = ["--samples", "1000", "--method", "lmh"]
 
 
-def moves(family: str) -> list[str]:
-    return ["infer", RING, *LMH, "--moves", json.dumps({"families": [family], "period": 10})]
+JUMP = """
+import sys, orbitmc as om
+chosen = {"families": [sys.argv[2]], "period": 10}
+om.marginals(om.read(sys.argv[1]), method="lmh", samples=1000, moves=chosen)
+"""
+
+
+def jump_by(family: str) -> list[str]:
+    return ["-c", JUMP, RING, family]
 
 
 FIRST = {
-    "first demo": ["demo"],
-    "then first infer, lmh": ["infer", ALARM, *LMH],
-    "then a family of jumps": moves("flip"),
-    "then a further family": moves("clusters"),
-    "then first symmetry, 27 variables": ["symmetry", INSURANCE],
-    "then second infer, alarm": ["infer", ALARM],
+    "first demo": [*ORBITMC, "demo"],
+    "then first infer, lmh": [*ORBITMC, "infer", ALARM, *LMH],
+    "then a family of jumps": jump_by("flip"),
+    "then a further family": jump_by("clusters"),
+    "then first symmetry, 27 variables": [*ORBITMC, "symmetry", INSURANCE],
+    "then second infer, alarm": [*ORBITMC, "infer", ALARM],
 }
 """Commands from an empty folder, in this order."""
 
@@ -54,7 +61,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "python": best([sys.executable, "-c", "pass"], turns),
         "import orbitmc": best([sys.executable, "-c", "import orbitmc"], turns),
-        "orbitmc --help": best([*ORBITMC, "--help"], turns),
+        "orbitmc --help": best([sys.executable, *ORBITMC, "--help"], turns),
     }
     whole = NETWORKS.exists() and not settings.quick
     if whole:
@@ -85,7 +92,9 @@ def from_nothing(root: Path) -> dict[str, dict[str, float]]:
             "NUMBA_CACHE_DIR": "",
             "PYTHONPATH": str(root / "src"),
         }
-        return {name: once([*ORBITMC, *words], **environment) for name, words in FIRST.items()}
+        return {
+            name: once([sys.executable, *words], **environment) for name, words in FIRST.items()
+        }
 
 
 def compare_with(commit: str, ours: dict[str, Any]) -> dict[str, dict[str, float]]:
