@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.sat import solved
 from orbitmc.graph.possible.support import (
     Domains,
     Search,
@@ -26,7 +25,6 @@ from orbitmc.graph.possible.support import (
     remove,
     search_memory,
 )
-from orbitmc.graph.possible.walk_sat import mend
 from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.tiers import elements, of_first, tiered
@@ -59,7 +57,7 @@ def possible_states(
         if found is None:
             found = _walked(graph, pruned, rng)
         if found is None:
-            found = solved(graph, pruned, rng)
+            found = _solved(graph, pruned, rng)
         if found is None:
             found = _searched_long(graph, pruned, rng)
         values[:, lane] = found
@@ -91,11 +89,20 @@ def _searched(
 
 def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
     """Mend a random state; None if that takes too long."""
+    from orbitmc.graph.possible.walk_sat import mend
+
     found = np.zeros(graph.variables, dtype=np.uint8)
     everything, preference = np.arange(graph.variables), rng.random(len(pruned.allowed))
     _set_preferred_once(pruned, preference, everything, found)
     hard = hard_factors(graph)
     return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+
+
+def _solved(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+    """Ask a solver, if there is one."""
+    from orbitmc.graph.possible.sat import solved
+
+    return solved(graph, pruned, rng)
 
 
 def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
