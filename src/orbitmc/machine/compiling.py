@@ -65,8 +65,6 @@ def modules_of(signature: Any) -> set[str]:
 
 def _classes_in(kind: Any) -> Iterator[type]:
     """The NamedTuple classes that a type of Numba's is made of."""
-    if isinstance(kind, numba.types.TypeRef):
-        yield from _classes_in(kind.instance_type)
     if isinstance(kind, numba.types.BaseTuple):
         yield from filter(None, [getattr(kind, "instance_class", None)])
         for part in kind:

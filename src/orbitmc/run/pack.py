@@ -27,8 +27,7 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.arrays import Bytes, Numbers
-from orbitmc.machine.calls import address_of, call_at, packed, unpacked
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
@@ -168,28 +167,22 @@ def warm_up(
 NOWHERE = -1
 
 
-def compile_for(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> None:
-    """Compile all that advancing a pack takes, and take no step."""
-    _code_of_recording(prepared, pack)
-    _go_on(prepared, kernel, pack, NOWHERE, 0, 0)
-
-
-def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
-    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
-    _go_on(prepared, kernel, pack, NOWHERE, 1, steps_taken)
-
-
 def _go_on(
-    prepared: PreparedGraph, kernel: Kernel, pack: Pack, part: int, samples: int, spacing: int
+    prepared: PreparedGraph,
+    kernel: Kernel,
+    pack: Pack,
+    part: int,
+    samples: int,
+    spacing: int,
 ) -> None:
-    """Hand the arrays of a pack to compiled code; steps and recording are compiled apart."""
-    state = (pack.memory, pack.values, pack.outcomes, pack.rng)
+    """Hand the arrays of a pack to compiled code."""
     _advance(
-        address_of(_step, (prepared, kernel, *state)),
-        _code_of_recording(prepared, pack) if part != NOWHERE else 0,
         prepared,
         kernel,
-        *state,
+        pack.memory,
+        pack.values,
+        pack.outcomes,
+        pack.rng,
         pack.scratch,
         pack.tally,
         part,
@@ -198,37 +191,26 @@ def _go_on(
     )
 
 
-def _code_of_recording(prepared: PreparedGraph, pack: Pack) -> int:
-    return address_of(_record, (pack.tally, prepared, pack.scratch, pack.values))
+def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
+    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
+    _walk(prepared, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
 
 
 @compiled
-def _step(place: int, kind: Any, count: int) -> None:
-    _step_there(place, kind, count)
-
-
-@shared
-def _step_there(place: int, kind: Any, count: int) -> None:
-    prepared, kernel, memory, values, outcomes, rng = unpacked(place, kind)
+def _walk(
+    prepared: PreparedGraph,
+    kernel: Any,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
     steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
 @compiled
-def _record(place: int, kind: Any, part: int) -> None:
-    """Record in code of its own, so that a new kernel needs no new code for this."""
-    _record_there(place, kind, part)
-
-
-@shared
-def _record_there(place: int, kind: Any, part: int) -> None:
-    tally, prepared, scratch, values = unpacked(place, kind)
-    record(tally, prepared, scratch, values, part)
-
-
-@compiled
 def _advance(
-    stepping: int,
-    recording: int,
     prepared: PreparedGraph,
     kernel: Any,
     memory: Any,
@@ -241,9 +223,7 @@ def _advance(
     samples: int,
     spacing: int,
 ) -> None:
-    chains = packed((prepared, kernel, memory, values, outcomes, rng))
-    tallied = packed((tally, prepared, scratch, values))
     for _ in range(samples):
-        call_at(stepping, chains, spacing)
+        steps(prepared, kernel, memory, values, outcomes, rng, spacing)
         if part >= 0:
-            call_at(recording, tallied, part)
+            record(tally, prepared, scratch, values, part)

@@ -22,7 +22,7 @@ from orbitmc.run.pace import (
     answering_seconds,
     costs_of,
 )
-from orbitmc.run.pack import advance, compile_for, copied, warm_up
+from orbitmc.run.pack import advance, copied, warm_up
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
@@ -81,7 +81,7 @@ def sample(
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
         add_packs(run, packs if seconds is None else _at_once(run, threads))
-        compile_for(prepared, kernel, run.packs[0])
+        warm_up(prepared, kernel, run.packs[0], samples=0, spacing=0)  # compiles
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after
     run.preparing = run.seconds = spent + preparing.seconds
