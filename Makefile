@@ -3,16 +3,17 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+DEMO_READY = $(VENV)/.demo-ready
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
 WORKERS ?= 2
 
-.PHONY: help demo test check check-slow format docs picture benchmarks figures clean
+.PHONY: help demo test check check-slow format docs picture benchmarks figures wheel clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(READY)   ## marginals of a built-in model, with the exact answer beside them
+demo: $(DEMO_READY)   ## marginals of a built-in model, with the exact answer beside them
 	$(BIN)/orbitmc demo
 
 test: $(READY)   ## all tests that are not slow
@@ -52,15 +53,24 @@ figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes
 	$(BIN)/python experiments/uai_mar.py $(if $(QUICK),--quick)
 	$(BIN)/python experiments/summary.py > experiments/out/summary.md
 
-clean:           ## remove the environment and all that was made from sources
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+wheel: $(DEMO_READY)  ## a wheel with machine code for x86-64-v3, in dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	ORBITMC_MACHINE_CODE=x86-64-v3 $(BIN)/python -m build --wheel
 
-$(READY): pyproject.toml
+clean:           ## remove the environment and all that was made from sources
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+
+# only what the package itself needs
+$(DEMO_READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	    { echo "orbitmc needs Python 3.11 or newer; say make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(READY): $(DEMO_READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable . --group test
+	$(BIN)/python -m pip install --quiet --group test
 	@# pgmpy brings torch; the tests only read the networks that it ships
 	$(BIN)/python -m pip install --quiet --no-deps "pgmpy==1.1.2" || \
 	    echo "pgmpy could not be installed: its networks will not be tested"

@@ -20,12 +20,17 @@ MILLION = 1e6
 
 def arguments(description: str) -> argparse.Namespace:
     """Read what every benchmark understands."""
+    return argument_parser(description).parse_args()
+
+
+def argument_parser(description: str) -> argparse.ArgumentParser:
+    """A parser of what every benchmark understands, for those that understand more."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="tiny settings, a few seconds")
     parser.add_argument("--no-peers", action="store_true", help="measure only ourselves")
     parser.add_argument("--only", nargs="*", help="only these rows of the table")
     parser.add_argument("--results", type=Path, default=FOLDER / "results", metavar="FOLDER")
-    return parser.parse_args()
+    return parser
 
 
 def use_one_core() -> None:

@@ -1,7 +1,8 @@
 """How long until the first answer, on a fresh install and later?
 
-A fresh install has no machine code yet; it is made anew in an empty folder. Each command is a new
-process. The last table says which compiled functions the first answer waits for.
+A fresh install has no machine code yet; it is made anew in an empty folder, by commands one after
+the other, each a new process. `--before COMMIT` measures that commit in the same run, from a work
+tree of its own. The last table says which compiled functions the first answer waits for.
 """
 
 import json
@@ -11,47 +12,110 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from measuring import arguments, print_table, use_one_core, write_results
+from measuring import argument_parser, print_table, use_one_core, write_results
 from workloads import DATA
 
-LONGEST_LATER_ANSWER = 3.0  # seconds; what we aim at
-SAMPLES = "1000"
-ORBITMC = [sys.executable, "-m", "orbitmc"]
+ROOT = Path(__file__).parent.parent
+ORBITMC = ["-m", "orbitmc"]
+NETWORKS = DATA / "bn-bif"
+ALARM, INSURANCE = str(NETWORKS / "alarm.bif"), str(NETWORKS / "insurance.bif")
+RING = str(ROOT / "examples" / "ring.uai")
+LMH = ["--samples", "1000", "--method", "lmh"]
+
+
+JUMP = """
+import sys, orbitmc as om
+chosen = {"families": [sys.argv[2]], "period": 10}
+om.marginals(om.read(sys.argv[1]), method="lmh", samples=1000, moves=chosen)
+"""
+
+
+def jump_by(family: str) -> list[str]:
+    return ["-c", JUMP, RING, family]
+
+
+FIRST = {
+    "first demo": [*ORBITMC, "demo"],
+    "then first infer, lmh": [*ORBITMC, "infer", ALARM, *LMH],
+    "then a family of jumps": jump_by("flip"),
+    "then a further family": jump_by("clusters"),
+    "then first symmetry, 27 variables": [*ORBITMC, "symmetry", INSURANCE],
+    "then second infer, alarm": [*ORBITMC, "infer", ALARM],
+}
+"""Commands from an empty folder, in this order."""
+
+ANSWERS = (0, 3)  # exit codes: an answer, or one that has not converged
 
 
 def main() -> None:
-    settings = arguments(__doc__.splitlines()[0])
+    parser = argument_parser(__doc__.splitlines()[0])
+    parser.add_argument("--before", metavar="COMMIT", help="measure this commit beside ours")
+    settings = parser.parse_args()
     use_one_core()
     turns = 1 if settings.quick else 5
-    network = DATA / "bn-bif" / "alarm.bif"
     results: dict[str, Any] = {
         "python": best([sys.executable, "-c", "pass"], turns),
         "import orbitmc": best([sys.executable, "-c", "import orbitmc"], turns),
-        "orbitmc --help": best([*ORBITMC, "--help"], turns),
+        "orbitmc --help": best([sys.executable, *ORBITMC, "--help"], turns),
     }
-    if network.exists():
-        infer = [*ORBITMC, "infer", str(network), "-q", "--samples", SAMPLES, "--method"]
-        results["later infer, exact"] = best([*infer, "exact"], turns)
-        if not settings.quick:
-            results |= fresh_and_later([*infer, "gibbs"], turns)
+    whole = NETWORKS.exists() and not settings.quick
+    if whole:
+        results |= from_nothing(ROOT)
     print_table(
         "Seconds of a whole process",
         ["command", "CPU", "wall"],
         [[name, found["cpu"], found["wall"]] for name, found in results.items()],
     )
-    functions = {} if settings.quick or not network.exists() else compilations(network)
+    before = compare_with(settings.before, results) if whole and settings.before else {}
+    functions = compilations(Path(ALARM)) if whole else {}
     show_functions(functions)
     write_results(
         settings.results,
         "startup",
-        {"commands": results, "compiled": functions},
+        {"commands": results, "before": before, "compiled": functions},
         quick=settings.quick,
         unit="seconds",
         repetitions=turns,
     )
+
+
+def from_nothing(root: Path) -> dict[str, dict[str, float]]:
+    """The usual first commands of a work tree, with a folder for machine code that is empty."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            "XDG_CACHE_HOME": folder,
+            "NUMBA_CACHE_DIR": "",
+            "PYTHONPATH": str(root / "src"),
+        }
+        return {
+            name: once([sys.executable, *words], **environment) for name, words in FIRST.items()
+        }
+
+
+def compare_with(commit: str, ours: dict[str, Any]) -> dict[str, dict[str, float]]:
+    with work_tree(commit) as root:
+        before = from_nothing(root)
+    rows = [[name, found["cpu"], ours[name]["cpu"]] for name, found in before.items()]
+    print_table("CPU seconds from nothing", ["command", f"at {commit[:12]}", "now"], rows)
+    return before
+
+
+@contextmanager
+def work_tree(commit: str) -> Iterator[Path]:
+    """The files of a commit, for as long as they are needed."""
+    git = ["git", "-C", str(ROOT), "worktree"]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "tree"
+        subprocess.run([*git, "add", "--quiet", "--detach", str(place), commit], check=True)
+        try:
+            yield place
+        finally:
+            subprocess.run([*git, "remove", "--force", str(place)], check=True)
 
 
 def best(command: list[str], turns: int, **environment: str) -> dict[str, float]:
@@ -61,30 +125,17 @@ def best(command: list[str], turns: int, **environment: str) -> dict[str, float]
 
 def once(command: list[str], **environment: str) -> dict[str, float]:
     before, begun = _children(), time.perf_counter()
-    subprocess.run(
-        command,
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
+    ended = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
+    if ended.returncode not in ANSWERS:
+        raise RuntimeError(f"{' '.join(command)} failed: {ended.stderr}")
     return {"cpu": _children() - before, "wall": time.perf_counter() - begun}
 
 
 def _children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def fresh_and_later(command: list[str], turns: int) -> dict[str, dict[str, float]]:
-    """The same command with an empty cache, and with the cache that it left."""
-    with tempfile.TemporaryDirectory() as folder:
-        cache = {"XDG_CACHE_HOME": folder, "NUMBA_CACHE_DIR": ""}
-        first = once(command, **cache)
-        later = best(command, turns, **cache)
-    if later["wall"] > LONGEST_LATER_ANSWER:
-        print(f"a later answer took more than {LONGEST_LATER_ANSWER:g} s", file=sys.stderr)
-    return {"first infer, gibbs": first, "later infer, gibbs": later}
 
 
 COMPILE = """

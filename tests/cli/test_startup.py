@@ -46,6 +46,7 @@ def test_help_takes_less_than_a_third_of_a_second():
 
 
 VERBS = ["infer", "compare", "symmetry", "check", "convert", "ground", "learn", "resume", "demo"]
+VERBS += ["warm"]
 
 
 @pytest.mark.parametrize("verb", VERBS)

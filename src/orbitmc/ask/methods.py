@@ -15,7 +15,6 @@ from orbitmc.ask.settings import Settings
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -106,4 +105,6 @@ def _mcsat(model: Model, settings: Settings) -> Kernel:
 
 
 def _alpha(settings: Settings) -> float:
+    from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
+
     return PAPER_WEIGHT if settings.alpha is None else settings.alpha

@@ -18,6 +18,7 @@ from orbitmc.cli.resume import resume
 from orbitmc.cli.session.exits import unwritten
 from orbitmc.cli.session.help import Verb
 from orbitmc.cli.symmetry import symmetry
+from orbitmc.cli.warm import warm
 from orbitmc.version import __version__
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ VERBS: dict[Callable[..., None], str] = {
     learn: f"orbitmc learn {SMOKERS} -o learned.mln",
     resume: "orbitmc resume sprinkler.run",
     demo: "orbitmc demo --seed 2",
+    warm: "orbitmc warm gibbs symmetry",
 }
 """Each with an example."""
 

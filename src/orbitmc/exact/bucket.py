@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from orbitmc.exact.problem import Scope
 from orbitmc.graph.weights.sums import sum_of_tables
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.compiling import compiled
 from orbitmc.machine.interrupts import heed
+from orbitmc.machine.tiers import of_all, tiered
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 
@@ -108,7 +108,7 @@ def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Offsets:
     return offsets
 
 
-@compiled
+@tiered(of_all)
 def add_table(sums: Floats, table: Floats, step: int, high: int, low: Offsets) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
@@ -116,7 +116,7 @@ def add_table(sums: Floats, table: Floats, step: int, high: int, low: Offsets) -
             sums[value, place] += table[start + low[place]]
 
 
-@compiled
+@tiered(of_all)
 def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Offsets) -> None:
     """Add the beliefs of a slab to the sums they belong to: `add_table` the other way."""
     for value in range(beliefs.shape[0]):

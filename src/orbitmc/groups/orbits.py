@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Index, Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_all, tiered
 
 
 @shared
@@ -28,7 +29,7 @@ def unite(parent: Numbers, one: Index, other: Index) -> bool:
     return True
 
 
-@compiled
+@tiered(of_all)
 def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
     for k in range(len(one)):
         unite(parent, one[k], other[k])

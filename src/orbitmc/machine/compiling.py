@@ -17,6 +17,7 @@ from numba.core.event import Event, Listener, TimingListener, register, unregist
 from numba.extending import overload, register_jitable
 
 from orbitmc.machine.lean import compiler_classes
+from orbitmc.machine.remarks import REMARKS
 from orbitmc.machine.store import MachineCode
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,6 +36,11 @@ They never allocate, so they need no reference counts (whose atomic updates woul
 the work), and they are inlined, because passing a tuple of arrays costs one store per field.
 """
 
+
+INTERPRETING = "orbitmc:interpreting"
+"""The event of interpreting what could be compiled."""
+
+register("numba:compile", REMARKS)
 
 IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 """What every generic function does for each type."""
@@ -106,37 +112,46 @@ def implementation(function: Callable[..., Any], chosen_by: type) -> Callable[[F
 
 
 class Stopwatch:
-    """Measures the seconds of a `with` block, but for those that went into compiling."""
+    """Measures the seconds of a `with` block, but for those that went into compiling.
+
+    What is interpreted instead of being compiled does not count either.
+    """
 
     seconds = 0.0
 
     def __enter__(self) -> Self:
         self._listener = TimingListener()
         register("numba:compile", self._listener)
+        register(INTERPRETING, self._listener)
         self._begun = time.perf_counter()
         return self
 
     def __exit__(self, *error: object) -> None:
         spent = time.perf_counter() - self._begun
         unregister("numba:compile", self._listener)
+        unregister(INTERPRETING, self._listener)
         compiling = self._listener.duration if self._listener.done else 0.0
         self.seconds = max(0.0, spent - compiling)
 
 
-class WorkClock(Listener):  # type: ignore[misc]
+class ThreadClock(Listener):  # type: ignore[misc]
     """Tells the CPU seconds of this thread in a `with` block so far.
 
     To compile, or to read from the disk what was compiled before, does not count.
     """
 
+    uncounted: tuple[str, ...] = ("numba:compiler_lock",)
+
     def __enter__(self) -> Self:
         self._thread, self._depth, self._compiling = threading.get_ident(), 0, 0.0
-        register("numba:compiler_lock", self)
+        for kind in self.uncounted:
+            register(kind, self)
         self._begun = time.thread_time()
         return self
 
     def __exit__(self, *error: object) -> None:
-        unregister("numba:compiler_lock", self)
+        for kind in self.uncounted:
+            unregister(kind, self)
 
     def __call__(self) -> float:
         return time.thread_time() - self._begun - self._compiling
@@ -152,3 +167,9 @@ class WorkClock(Listener):  # type: ignore[misc]
             self._depth -= 1
             if self._depth == 0:
                 self._compiling += time.thread_time() - self._since
+
+
+class WorkClock(ThreadClock):
+    """A clock of compiled work: what is interpreted instead does not count either."""
+
+    uncounted = ("numba:compiler_lock", INTERPRETING)

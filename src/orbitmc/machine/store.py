@@ -1,7 +1,8 @@
 """Machine code on disk: one file per function and signature, named after all it depends on.
 
 A file is written whole or not at all, so many processes may share the folder. Files are pickles:
-they are read only from a folder that belongs to the user and that nobody else may write to.
+they are read only from a folder that belongs to the user and that nobody else may write to, and
+from the package itself, which may come with code for the processors of a whole level.
 """
 
 import functools
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
@@ -26,6 +28,9 @@ from orbitmc.machine.sources import digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0
+SHIPPED = Path(__file__).parent / "shipped"
+LEVEL = ("x86-64-v3", "")  # name and features of the processors that packages have code for
+LEVEL_NEEDS = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
 
 
 class MachineCode(_Cache):  # type: ignore[misc]
@@ -52,30 +57,51 @@ class MachineCode(_Cache):  # type: ignore[misc]
     def flush(self) -> None:
         """Forget nothing: a file is valid as long as its name is asked for."""
 
+    def has(self, signature: Any, target_context: Any) -> bool:
+        """Whether there is a compiled function of a signature."""
+        return any(file.exists() for file in self._files(signature, target_context.codegen()))
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Give the compiled function of a signature, if it is there."""
         target_context.refresh()
-        file = self._file(signature, target_context.codegen())
-        payload = read(file) if file is not None else None
-        return payload and CompileResult._rebuild(target_context, *pickle.loads(payload))
+        for file in self._files(signature, target_context.codegen()):
+            if payload := read(file, shipped=file.parent == SHIPPED):
+                return CompileResult._rebuild(target_context, *pickle.loads(payload))
+        return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled function; where that cannot be, the next process compiles again."""
-        file = self._file(signature, result.codegen)
+        file = next(self._files(signature, result.codegen), None)
         if file is not None and not result.lifted and not result.library.has_dynamic_globals:
             write(file, dumps(result._reduce()))
 
-    def _file(self, signature: Any, codegen: Any) -> Path | None:
-        """Where the code of a signature is kept; nowhere if its sources are not known."""
+    def _files(self, signature: Any, codegen: Any) -> Iterator[Path]:
+        """Where the code of a signature may be; nowhere if its sources are not known.
+
+        Code for this very processor comes first, then code that came with the package.
+        """
         if not self._enabled:
-            return None
+            return
         sources = digest_of({self._function.__module__, *self._modules_of(signature)})
         if sources is None:
-            return None
+            return
+        triple, *host = codegen.magic_tuple()
+        yield folder() / self._name(signature, sources, (triple, *host))
+        if SHIPPED.is_dir() and has_level():
+            yield SHIPPED / self._name(signature, sources, (triple, *LEVEL))
+
+    def _name(self, signature: Any, sources: str, target: tuple[str, ...]) -> str:
         code = self._function.__code__
-        about = (*_versions(), *codegen.magic_tuple(), sources, code.co_firstlineno, str(signature))
+        about = (*_versions(), *target, sources, code.co_firstlineno, str(signature))
         name = hashlib.sha256(repr(about).encode()).hexdigest()[:32]
-        return folder() / f"{self._function.__module__}.{self._function.__qualname__}-{name}"
+        return f"{self._function.__module__}.{self._function.__qualname__}-{name}"
+
+
+@functools.cache
+def has_level() -> bool:
+    """Whether this processor runs what is compiled for the level of the package."""
+    features = llvm.get_host_cpu_features()
+    return all(features.get(name, False) for name in LEVEL_NEEDS)
 
 
 def _versions() -> tuple[object, ...]:
@@ -84,17 +110,20 @@ def _versions() -> tuple[object, ...]:
     return numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, *options
 
 
-def read(file: Path) -> bytes | None:
-    """Give what was written to a file, if it is whole and nobody else can have changed it."""
+def read(file: Path, *, shipped: bool = False) -> bytes | None:
+    """Give what was written to a file, if it is whole and nobody else can have changed it.
+
+    What is shipped belongs to whoever installed the package, as its sources do.
+    """
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as opened:
-        if not _is_private(os.fstat(handle)):
+        if not shipped and not _is_private(os.fstat(handle)):
             return None
         checksum, payload = opened.read(32), opened.read()
-        if time.time() - os.fstat(handle).st_mtime > DAY:
+        if not shipped and time.time() - os.fstat(handle).st_mtime > DAY:
             os.utime(handle)
     return payload if hashlib.sha256(payload).digest() == checksum else None
 

@@ -1,21 +1,20 @@
-"""Say that machine code is being made: without a word, that looks like a hang."""
+"""Remarks about machine code, or none where nobody wants them."""
 
 from types import TracebackType
 from typing import Self
 
-from numba.core.event import Event, Listener, register, unregister
-
-from orbitmc.cli.session.exits import say
+from orbitmc.machine.remarks import LOGGER, REMARKS
 
 
-class Compiling(Listener):  # type: ignore[misc]
-    """Says so when something is compiled in a `with` block, once."""
+class Compiling:
+    """Lets the library say in a `with` block what it compiles, and at the end how long it took."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.said = quiet
+        self.quiet = quiet
 
     def __enter__(self) -> Self:
-        register("numba:compile", self)
+        self._before = LOGGER.disabled
+        LOGGER.disabled = self._before or self.quiet
         return self
 
     def __exit__(
@@ -24,12 +23,5 @@ class Compiling(Listener):  # type: ignore[misc]
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        unregister("numba:compile", self)
-
-    def on_start(self, event: Event) -> None:
-        if not self.said:
-            self.said = True
-            say("compiling for this machine, once; that takes up to half a minute")
-
-    def on_end(self, event: Event) -> None:
-        pass
+        REMARKS.say_over()
+        LOGGER.disabled = self._before

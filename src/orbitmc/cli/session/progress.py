@@ -31,7 +31,7 @@ class Watching:
     """A watcher that shows progress, and less often the more that costs."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.display: Display = _Nothing() if quiet else _bar() if sys.stderr.isatty() else _Lines()
+        self.display: Display = _Nothing() if quiet else terminal_or_log()
         self.due: float | None = None
         self.statistics_cost: float | None = None
         self.statistics_spent = 0.0
@@ -122,6 +122,11 @@ class _Bar:
 
     def close(self) -> None:
         self.bar.stop()
+
+
+def terminal_or_log() -> Display:
+    """A bar where somebody watches, lines where nobody does."""
+    return _bar() if sys.stderr.isatty() else _Lines()
 
 
 def _bar() -> _Bar:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import tiered
 
 Bits = NDArray[np.uint64]
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
@@ -52,7 +53,12 @@ class Manner(NamedTuple):
     seed: int
 
 
-@compiled
+def of_rows(interactions: InteractionGraph, *rest: object) -> int:
+    """The work of an order, where few variables have many neighbours."""
+    return 10 * interactions.neighbours.size
+
+
+@tiered(of_rows)
 def order_stretch(
     interactions: InteractionGraph,
     order: Numbers,
@@ -98,7 +104,7 @@ def order_stretch(
     return stretch, entries, total + LARGEST_COUNTS * largest
 
 
-@compiled
+@tiered(of_rows)
 def parents_in(interactions: InteractionGraph, order: Numbers) -> Numbers:
     """For each variable the neighbour that is eliminated next after it, or -1."""
     rows = interactions.neighbours.copy()

@@ -5,7 +5,6 @@ the best order is improved by doing one stretch again, greedily and with some ch
 the outcome if it is no worse: a thousand such patches find orders that fresh starts never do.
 """
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,12 +21,18 @@ from orbitmc.exact.orders.greedy import (
 )
 from orbitmc.exact.orders.sweeps import sweeps
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.compiling import ThreadClock
+from orbitmc.machine.remarks import working_time
+from orbitmc.machine.tiers import compile_next, is_compiled
 
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""
 
 SHORT = 0.1
 """Seconds of search that nobody notices."""
+
+WORTH_COMPILING = 2e7
+"""Entries whose elimination takes half a second: then orders are tried by compiled code."""
 
 RULES = (FILL, WEIGHTED_FILL, WEIGHT)
 
@@ -42,13 +47,14 @@ def search_order(
     edges: Numbers, log_sizes: Floats, *, seconds: float, seed: int
 ) -> tuple[Numbers, float]:
     """Give the cheapest order met, and its cost; ends when further search would not pay."""
-    competition = _Competition(edges, log_sizes, seconds, seed)
-    for rule, slack, stages in _fresh_starts(edges, len(log_sizes)):
-        if competition.is_over():
-            break
-        competition.attempt(rule, slack, stages)
-    while not competition.is_over():
-        competition.patch()
+    with ThreadClock() as clock:
+        competition = _Competition(edges, log_sizes, seconds, seed, clock)
+        for rule, slack, stages in _fresh_starts(edges, len(log_sizes)):
+            if competition.is_over():
+                break
+            competition.attempt(rule, slack, stages)
+        while not competition.is_over():
+            competition.patch()
     return competition.order, competition.cost
 
 
@@ -62,7 +68,9 @@ def _fresh_starts(edges: Numbers, variables: int) -> Iterator[tuple[int, float, 
 class _Competition:
     """The best order so far, the entries of its tables, its cost, and how long it all takes."""
 
-    def __init__(self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int) -> None:
+    def __init__(
+        self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int, clock: ThreadClock
+    ) -> None:
         self.seconds = seconds
         self.interactions = InteractionGraph(bit_rows(len(log_sizes), edges), log_sizes)
         self.rng = np.random.default_rng(seed)
@@ -72,14 +80,16 @@ class _Competition:
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
         self.attempt(FILL, 0.0, self.together)
         self._lay_out()
-        # the clock starts here, because all before may include compilation; what the machine
-        # does besides is no reason to search less
-        self.start, self.work = time.monotonic(), time.thread_time()
+        # what the machine does besides is no reason to search less
+        self.start, self.clock = working_time(), clock
 
     def is_over(self) -> bool:
-        if time.monotonic() - self.start > self.seconds:
+        if working_time() - self.start > self.seconds:
             return True
-        return time.thread_time() - self.work > SHORT + self.cost / ENTRIES_PER_SECOND
+        if not is_compiled(order_stretch) and self.cost > WORTH_COMPILING:
+            compile_next(order_stretch)
+            return False
+        return self.clock() > SHORT + self.cost / ENTRIES_PER_SECOND
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""

@@ -1,15 +1,20 @@
 """Fill the limits of conditionals: chances for each pattern of the neighbours' values."""
 
+import math
+
 import numpy as np
 
 from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_all, tiered
+
+LARGEST_EXPONENT = 709.78
 
 
-@compiled
+@tiered(of_all)
 def fill_limits(
     graph: FactorGraph,
     path: Bytes,
@@ -29,8 +34,12 @@ def fill_limits(
         first = np.int64(neighbour_start[variable])
         last = np.int64(neighbour_start[variable + 1])
         if path[variable] == COUNT:
-            low, step = ladder[variable, 0], ladder[variable, 1]
-            _fill_counts(first, last, coupling, low, step, role, start[variable], limit)
+            for edge in range(first, last):
+                role[edge] = coupling[edge] < 0.0
+            for count in range(MOST_COUNTED + 1):
+                # not in an inner function, where a product and a sum may be rounded as one
+                odds = ladder[variable, 0] + ladder[variable, 1] * min(count, last - first)
+                limit[start[variable] + count] = 1.0 / (1.0 + _exp(-odds))
         elif path[variable] == BITS or path[variable] == TABLE:
             others = neighbour[first:last]
             size = np.int64(graph.cardinality[variable])
@@ -41,24 +50,7 @@ def fill_limits(
             _fill_table(graph, variable, others, values, log_weights, path, start, limit)
 
 
-@shared
-def _fill_counts(
-    first: Index,
-    last: Index,
-    coupling: Floats,
-    low: float,
-    step: float,
-    role: Indices,
-    start: Index,
-    limit: Floats,
-) -> None:
-    for edge in range(first, last):
-        role[edge] = coupling[edge] < 0.0
-    for count in range(MOST_COUNTED + 1):
-        limit[start + count] = 1.0 / (1.0 + np.exp(-(low + step * min(count, last - first))))
-
-
-@compiled
+@tiered(of_all)
 def fill_ladder(
     path: Bytes, neighbour_start: Indices, coupling: Floats, bias: Floats, ladder: Floats
 ) -> None:
@@ -103,6 +95,12 @@ def _fill_table(
 
 
 @shared
+def _exp(number: float) -> float:
+    """The exponential function that compiled code has; the interpreter's raises beyond 709.78."""
+    return math.exp(number) if number < LARGEST_EXPONENT else math.inf
+
+
+@shared
 def _weigh(
     graph: FactorGraph, variable: Index, values: Indices, log_weights: Floats, size: Index
 ) -> None:
@@ -116,7 +114,7 @@ def _weigh(
         best = max(best, log_weights[value])
     total = 0.0
     for value in range(size):
-        log_weights[value] = np.exp(log_weights[value] - best) if best > -np.inf else 0.0
+        log_weights[value] = math.exp(log_weights[value] - best) if best > -np.inf else 0.0
         total += log_weights[value]
     for value in range(size):
         log_weights[value] = log_weights[value] / total if total > 0.0 else 0.0

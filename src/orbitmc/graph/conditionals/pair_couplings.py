@@ -4,7 +4,8 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_all, of_first, tiered
 
 TRIPLET = 8  # patterns of three neighbours
 
@@ -40,7 +41,7 @@ def _clause_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tupl
     return 0.0, signed
 
 
-@compiled
+@tiered(of_first)
 def fill_fields(
     graph: FactorGraph,
     affine: Bytes,
@@ -65,7 +66,7 @@ def fill_fields(
                     coupling[slot[graph.scope[place]]] += pair
 
 
-@compiled
+@tiered(of_all)
 def fill_sextets(neighbour_start: Indices, coupling: Floats, start: Indices, sums: Floats) -> None:
     """Sums of the couplings of three neighbours for every pattern of their bits, six at a time."""
     for variable in range(len(start) - 1):

@@ -5,7 +5,8 @@ import numpy as np
 from orbitmc.graph.conditionals.pair_couplings import pair_coupling
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, starts
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_first, tiered
 
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 
@@ -33,7 +34,7 @@ def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Bytes, Indices, Indices,
     return path, affine, pairwise, neighbour_start, neighbour, start[:-1], int(start[-1])
 
 
-@compiled
+@tiered(of_first)
 def _count_neighbours(graph: FactorGraph) -> Numbers:
     counts = np.zeros(len(graph.cardinality), dtype=np.int64)
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
@@ -66,7 +67,7 @@ def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, found: Indic
     return count
 
 
-@compiled
+@tiered(of_first)
 def _classify(
     graph: FactorGraph,
     neighbour_start: Indices,

@@ -4,13 +4,14 @@ States are found by a randomised search that prunes after every decision; where 
 by WalkSAT, and then by a SAT solver if one is installed.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.sat import solved
 from orbitmc.graph.possible.support import (
     Domains,
     Search,
@@ -24,9 +25,9 @@ from orbitmc.graph.possible.support import (
     remove,
     search_memory,
 )
-from orbitmc.graph.possible.walk_sat import mend
 from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import elements, of_first, tiered
 
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
@@ -56,7 +57,7 @@ def possible_states(
         if found is None:
             found = _walked(graph, pruned, rng)
         if found is None:
-            found = solved(graph, pruned, rng)
+            found = _solved(graph, pruned, rng)
         if found is None:
             found = _searched_long(graph, pruned, rng)
         values[:, lane] = found
@@ -88,11 +89,20 @@ def _searched(
 
 def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
     """Mend a random state; None if that takes too long."""
+    from orbitmc.graph.possible.walk_sat import mend
+
     found = np.zeros(graph.variables, dtype=np.uint8)
     everything, preference = np.arange(graph.variables), rng.random(len(pruned.allowed))
     _set_preferred_once(pruned, preference, everything, found)
     hard = hard_factors(graph)
     return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+
+
+def _solved(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+    """Ask a solver, if there is one."""
+    from orbitmc.graph.possible.sat import solved
+
+    return solved(graph, pruned, rng)
 
 
 def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
@@ -142,7 +152,13 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
     return [part for part in parts if len(part) > 1]
 
 
-@compiled
+def _work(graph: FactorGraph, *rest: Any) -> float:
+    """As long as nothing is undone, every factor is looked at a few times."""
+    backtracks = rest[-2]
+    return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
+
+
+@tiered(_work)
 def _find(
     graph: FactorGraph,
     domains: Domains,
@@ -197,7 +213,7 @@ def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> In
     return best
 
 
-@compiled
+@tiered(of_first)
 def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
     _set_preferred(domains, preference, order, found)
 

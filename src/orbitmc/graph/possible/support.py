@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Index, Indices, lengths, sealed, starts
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_first, tiered
 
 
 class Domains(NamedTuple):
@@ -84,7 +85,7 @@ def enqueue(search: Search, factor: Index) -> None:
         search.ends[1] = (search.ends[1] + 1) % len(search.queue)
 
 
-@compiled
+@tiered(of_first)
 def propagate_once(graph: FactorGraph, domains: Domains, search: Search) -> bool:
     return propagate(graph, domains, search)
 

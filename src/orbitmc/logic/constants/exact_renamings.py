@@ -6,7 +6,6 @@ far fewer than atoms, so these symmetries are cheap to find.
 """
 
 import itertools
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -18,7 +17,8 @@ from orbitmc.logic.constants.relations import relations
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.equal_numbers import float_classes, row_classes
-from orbitmc.symmetry.detection.automorphisms import compile_once, hunt
+from orbitmc.machine.remarks import working_time
+from orbitmc.symmetry.detection.automorphisms import hunt
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.generators import PointMoves
 
@@ -55,8 +55,7 @@ class Renamings:
 
 def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
     """Find the renamings of constants that leave a ground program unchanged."""
-    compile_once()
-    started = time.monotonic()
+    started = working_time()
     catch = hunt(constant_graph(ground), started=started, seconds=seconds)
     first = first_constants(ground)
     sizes = {kind: ground.universe.size(kind) for kind in first}
@@ -67,7 +66,7 @@ def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
         ),
         order=catch.order,
         complete=catch.complete,
-        seconds=time.monotonic() - started,
+        seconds=working_time() - started,
         how=catch.how,
     )
 

@@ -15,7 +15,7 @@ from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.step import require_like
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import generator
-from orbitmc.run.pack import Pack, empty_pack, start_pack, warm_up
+from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
 
 LANES = 64  # as in other runs, so that one compiled program serves all
 
@@ -38,7 +38,7 @@ class Chains:
         kernel = SystematicScan()
         pack = self._pack(prepared, kernel)
         spacing = sweeps * prepared.graph.variables
-        warm_up(prepared, kernel, pack, samples=1, spacing=spacing)
+        walk(prepared, kernel, pack, spacing)
         self.kept = _arrays(pack)
         return States(self.counts(pack.values), np.full(self.lanes, 1.0 / self.lanes))
 

@@ -6,14 +6,15 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_all, tiered
 from orbitmc.symmetry.approximation.bits import Bits, Matrix, count, has, put
 
 EXHAUSTIVE = 6
 """Up to this many sets, all ways of using them for a row are tried; beyond, one at a time."""
 
 
-@compiled
+@tiered(of_all)
 def best_concept(
     ones: Bits, free: Bits, allowed: Bits, columns: int, rows: Bits, chosen: Bits
 ) -> int:
@@ -63,7 +64,7 @@ def _closure_gain(ones: Bits, free: Bits, rows: Bits, common: Bits) -> int:
     return gain
 
 
-@compiled
+@tiered(of_all)
 def best_candidate(
     free: Bits, zeros: Bits, candidates: Bits, bounds: Numbers, usage: Matrix
 ) -> int:
@@ -94,7 +95,7 @@ def _use(free: Bits, zeros: Bits, columns: Bits) -> int:
     return gain
 
 
-@compiled
+@tiered(of_all)
 def improve_rows(ones: Bits, zeros: Bits, sets: Bits, usage: Matrix) -> bool:
     """Let each row use the sets (rows of bits) that suit it best; tells whether one changed."""
     changed = False
@@ -168,7 +169,7 @@ def _wrong(ones: Bits, zeros: Bits, cover: Bits) -> int:
     return errors
 
 
-@compiled
+@tiered(of_all)
 def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage: Matrix) -> bool:
     """The same for a symmetric matrix: a member's bits decide its row and its column at once.
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.tiers import of_all, tiered
 
 RESTARTS = 10
 MOST_ROUNDS = 100
@@ -45,7 +46,7 @@ def _labels(last_start: Numbers) -> Numbers:
     return labels
 
 
-@compiled
+@tiered(of_all)
 def _fill(moments: Floats, last_start: Numbers) -> None:
     """Find where the last of `k + 1` clusters of the first numbers starts, for all ends.
 

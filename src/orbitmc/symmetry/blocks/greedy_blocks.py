@@ -6,7 +6,8 @@ the factors around the block, not of the graph.
 """
 
 from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.blocks.greedy_choice import NOBODY, cheapest, distance_of
 from orbitmc.symmetry.blocks.greedy_counts import count_cliques, credit, meet, pairs, rate
 from orbitmc.symmetry.blocks.greedy_memory import (
@@ -25,7 +26,7 @@ from orbitmc.symmetry.blocks.greedy_memory import (
 from orbitmc.symmetry.detection.encoding.exchangeable import Links
 
 
-@compiled
+@tiered(of_first)
 def search(
     links: Links,
     candidates: Candidates,

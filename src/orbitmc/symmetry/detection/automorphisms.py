@@ -1,8 +1,6 @@
 """Find the symmetries of a distribution, as far as time allows."""
 
-import functools
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,10 +18,11 @@ from orbitmc.groups.permutation_groups import (
 )
 from orbitmc.machine.arrays import Indices, Numbers, sealed
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.remarks import working_time
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.color_refinement import equitable_cells
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
+from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.energy_check import changes_energy
@@ -35,7 +34,7 @@ from orbitmc.symmetry.detection.generators import (
     value_group,
     variable_group,
 )
-from orbitmc.symmetry.detection.search.search import advance, begin
+from orbitmc.symmetry.detection.search.search import advance_by, begin
 from orbitmc.symmetry.detection.search.search_memory import Search
 from orbitmc.symmetry.detection.twins import neighboring_swaps, ranks, twin_classes
 
@@ -93,8 +92,7 @@ def automorphisms(
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
     8
     """
-    compile_once()
-    started = time.monotonic()
+    started = working_time()
     if values and (graph.cardinality > MOST_VALUES).any():
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
     form = energy_form(graph)
@@ -110,7 +108,7 @@ def automorphisms(
         group=group,
         orbits=orbits(group),
         order=catch.order if not wrong.any() else None,
-        seconds=time.monotonic() - started,
+        seconds=working_time() - started,
         complete=catch.complete and not wrong.any(),
         how=catch.how,
     )
@@ -174,7 +172,7 @@ def hunt(
     search, cells = _searched(graph, cells, until=started + own_seconds)
     complete = search.progress[1] == 0 and search.progress[4] == 0
     how = " and ".join([*found, "search"])
-    left = started + seconds - time.monotonic()
+    left = started + seconds - working_time()
     if not complete and bliss and bliss_is_installed() and left > 0:
         moves = bliss_moves(graph, cells, seconds=left, memory=memory)
         if moves is not None:
@@ -200,24 +198,13 @@ def _is_discrete(graph: ColoredGraph, cells: Numbers) -> bool:
     return len(np.unique(cells[: graph.points])) == graph.points
 
 
-@functools.cache
-def compile_once() -> None:
-    """Search a triangle, so that time limits are about searching."""
-    drawing = Drawing(np.zeros(3, dtype=np.int64))
-    drawing.join(*np.array([[0, 0, 1], [1, 2, 2], [0, 0, 0], [0, 0, 0]]))
-    graph = drawing.finished()
-    cells = equitable_cells(graph)
-    twin_classes(graph, cells)
-    _searched(graph, cells, until=math.inf)
-
-
 def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Search, Numbers]:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
     patience = PATIENCE * (graph.arcs + graph.vertices)
     search = begin(graph, cells, room=room)
     reaches = iter(REACHES)
-    while not advance(graph, search, patience, SLICE) and time.monotonic() < until:
+    while not advance_by(graph, search, patience, SLICE) and working_time() < until:
         if search.progress[5] > MANY_REFUTED and (reach := next(reaches, 0)):
             finer = equitable_cells(graph, ball_cells(graph, cells, reach=reach))
             if finer.max() > cells.max():

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.machine.hashes import mixed
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 
@@ -28,7 +29,7 @@ def ball_cells(graph: ColoredGraph, cells: Numbers, *, reach: int) -> Numbers:
     return row_classes(np.column_stack([cells, ball.view(np.int64)]))[1]
 
 
-@compiled
+@tiered(of_first)
 def _fill_balls(
     graph: ColoredGraph,
     cells: Numbers,

@@ -7,7 +7,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Bytes, Index, Numbers, indices
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_first, tiered
 
 STATES = 16
 """States to try: even a wrong swap of two binary variables changes only every other one."""
@@ -57,7 +58,7 @@ def _differ(
     return abs(after - before) > TOLERANCE * scale
 
 
-@compiled
+@tiered(of_first)
 def _check(
     graph: FactorGraph,
     group: PermutationGroup,

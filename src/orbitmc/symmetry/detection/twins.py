@@ -9,9 +9,10 @@ import numpy as np
 
 from orbitmc.groups.orbits import connected
 from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import numbered, row_classes
 from orbitmc.machine.hashes import mixed
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
 from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 
@@ -63,7 +64,7 @@ def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     return np.uint64(mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
 
-@compiled
+@tiered(of_first)
 def _fill_outlooks(graph: ColoredGraph, fingerprint: Words, outlook: Words) -> None:
     """Add up what every point is joined to, itself called SELF."""
     for point in range(graph.points):
@@ -107,7 +108,7 @@ def _joined_pairs(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     return one, other, *filled
 
 
-@compiled
+@tiered(of_first)
 def _fill_joined(
     graph: ColoredGraph, forth: Numbers, one: Numbers, other: Numbers, filled: Words
 ) -> None:
@@ -136,7 +137,7 @@ def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     return *ends, *filled
 
 
-@compiled
+@tiered(of_first)
 def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: Words) -> None:
     count = 0
     for factor in range(graph.points, len(graph.color)):
@@ -157,7 +158,7 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
                 count += 1
 
 
-@compiled
+@tiered(of_first)
 def _confirm(graph: ColoredGraph, checker: Checker, classes: Numbers, image: Numbers) -> None:
     """Exchange every point with the first of its class; who fails gets a class of its own."""
     leader = np.full(len(classes), -1)

@@ -6,8 +6,9 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.tiers import of_first, tiered
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""
@@ -137,7 +138,7 @@ def _turn(numbers: Numbers) -> Numbers:
     return found
 
 
-@compiled
+@tiered(of_first)
 def _classify(graph: FactorGraph, classes: Numbers, last_with_table: Numbers) -> None:
     for factor in range(graph.first_clause):
         table = graph.table_of[factor]

@@ -5,6 +5,7 @@ is individualised on both sides, and taken back when that leads nowhere.
 """
 
 from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.matching import match_differences
 from orbitmc.symmetry.detection.search.partition import Partition, individualize, take_back
@@ -22,7 +23,7 @@ def recorded(graph: ColoredGraph, search: Search, vertex: int, begin: int) -> in
     return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
 
 
-@compiled
+@tiered(of_first)
 def agrees(graph: ColoredGraph, search: Search, vertex: int, begin: int, end: int) -> bool:
     """Individualise on the right as long as fingerprints agree with the record."""
     individualize(search.right, search.memory, vertex)
@@ -40,7 +41,7 @@ def _hint(left: Partition, right: Partition, vertex: int) -> int:
     return -1
 
 
-@compiled
+@tiered(of_first)
 def _difference(
     graph: ColoredGraph, left: Partition, right: Partition, scan: int
 ) -> tuple[int, int]:
@@ -185,7 +186,7 @@ def _step_back(graph: ColoredGraph, search: Search, depth: int, limit: int) -> i
     return -1
 
 
-@compiled
+@tiered(of_first)
 def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: int) -> int:
     """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
     frames, left, right = search.frames, search.left, search.right

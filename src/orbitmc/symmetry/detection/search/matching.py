@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.hashes import mixed
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import Partition
 from orbitmc.symmetry.detection.search.preservation import arc_print
@@ -103,7 +104,7 @@ def _sort_by(order: Numbers, key: Words, count: int) -> None:
             root = child
 
 
-@compiled
+@tiered(of_first)
 def _look_around(
     graph: ColoredGraph,
     one: Partition,
@@ -143,7 +144,7 @@ def _collect(
     return count
 
 
-@compiled
+@tiered(of_first)
 def match_differences(
     graph: ColoredGraph, left: Partition, right: Partition, mark: int, guess: Guess
 ) -> int:

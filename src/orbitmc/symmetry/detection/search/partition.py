@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_one, tiered
 
 
 class Partition(NamedTuple):
@@ -117,7 +118,7 @@ def cut(partition: Partition, parent: int, begin: int, end: int) -> None:
     partition.splits[0] += 1
 
 
-@compiled
+@tiered(of_one)
 def take_back(partition: Partition, mark: int) -> None:
     """Undo the last splits until `mark` of them are left."""
     while partition.splits[0] > mark:

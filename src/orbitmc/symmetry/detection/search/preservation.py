@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Index, Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.hashes import mixed
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 
@@ -37,7 +38,7 @@ def arc_print(vertex: Index, label: int) -> np.uint64:
     return np.uint64(mixed(mixed(vertex) ^ np.uint64(label)))
 
 
-@compiled
+@tiered(of_first)
 def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
     for factor in range(graph.points, len(graph.color)):
         total = mixed(graph.color[factor])
@@ -94,7 +95,7 @@ def _factor_follows(graph: ColoredGraph, checker: Checker, image: Numbers, facto
     return False
 
 
-@compiled
+@tiered(of_first)
 def preserves(
     graph: ColoredGraph, checker: Checker, image: Numbers, moved: Numbers, count: int
 ) -> bool:

@@ -3,8 +3,9 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
 from orbitmc.machine.hashes import mixed
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,
@@ -154,7 +155,7 @@ def _use(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -
     return trace
 
 
-@compiled
+@tiered(of_first)
 def refine(
     graph: ColoredGraph, partition: Partition, memory: Memory, trace: Words, begin: int, end: int
 ) -> int:

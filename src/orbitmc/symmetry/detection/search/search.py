@@ -9,7 +9,8 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc.machine.compiling import shared
+from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.completion import (
     FOUND,
@@ -38,7 +39,11 @@ QUICK_LOOKS = 64
 """How far to look for each of them."""
 
 
-@compiled
+PORTION = 1_000
+"""Work after which to ask again whether compiling would be sooner."""
+
+
+@tiered(of_first)
 def _follow_path(graph: ColoredGraph, search: Search) -> int:
     """Go down on the left until points are single; gives the depth."""
     left, path = search.left, search.path
@@ -148,7 +153,11 @@ def _finish_level(search: Search, level: int) -> None:
         take_back(search.right, search.path.mark[level - 1])
 
 
-@compiled
+def _work(graph: ColoredGraph, search: Search, patience: int, work: int) -> int:
+    return work
+
+
+@tiered(_work)
 def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
     """Search on for about so much work; gives whether everything has been tried.
 
@@ -165,6 +174,16 @@ def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bo
         else:
             _finish_level(search, level)
     return bool(search.progress[1] == 0)
+
+
+def advance_by(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
+    """Search on for about so much work, in portions that small searches do not exceed."""
+    until = int(search.memory.work[0]) + work
+    done, portion = False, PORTION
+    while not done and search.memory.work[0] <= until:
+        portion = min(4 * portion, until - int(search.memory.work[0]))
+        done = bool(advance(graph, search, patience, portion))
+    return done
 
 
 def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:

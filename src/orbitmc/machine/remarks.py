@@ -1,0 +1,113 @@
+"""Say that machine code is being made, and what took how long: silence looks like a hang.
+
+Remarks go to the logger `orbitmc`, which writes to standard error unless a program has told it
+otherwise; `logging.getLogger("orbitmc").setLevel("ERROR")` silences them.
+"""
+
+import atexit
+import logging
+import threading
+import time
+from typing import Any
+
+from numba.core.event import Event, Listener
+
+from orbitmc.machine.store import MachineCode
+
+LOGGER = logging.getLogger("orbitmc")
+
+LONG = 1.0
+"""Seconds of compiling after which there is a remark."""
+
+PAUSE = 2.0
+"""Seconds without compiling after which it is over."""
+
+
+class Remarks(Listener):  # type: ignore[misc]
+    """Hears of all compiling in this process, counts its seconds, and speaks of long ones."""
+
+    def __init__(self) -> None:
+        self.seconds, self.functions = 0.0, 0
+        self._depth, self._begun = 0, 0.0
+        self._said, self._told_seconds, self._told_functions = False, 0.0, 0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()
+
+    def on_start(self, event: Event) -> None:
+        with self._lock:
+            dispatcher = event.data["dispatcher"]
+            if not self._depth and not isinstance(dispatcher._cache, MachineCode):
+                return  # a function of somebody else's
+            self._depth += 1
+            if self._depth > 1:
+                return
+            self._begun, self._name = time.monotonic(), _name(dispatcher)
+            if not self._said:
+                self._after(max(0.0, LONG - self._untold()), self._say_begun)
+            else:
+                self._stop_timer()
+
+    def on_end(self, event: Event) -> None:
+        with self._lock:
+            if self._depth != 1:
+                self._depth = max(0, self._depth - 1)
+                return
+            self._depth = 0
+            self.seconds += time.monotonic() - self._begun
+            self.functions += 1
+            self._stop_timer()
+            if self._said:
+                self._after(PAUSE, self.say_over)
+
+    def say_over(self) -> None:
+        """Say what compiling took since the last remark of this kind."""
+        with self._lock:
+            if not self._said or self._depth:
+                return
+            self._stop_timer()
+            count = self.functions - self._told_functions
+            LOGGER.warning(
+                "orbitmc: compiled %d function%s in %.0f s; kept for the next time",
+                count,
+                "" if count == 1 else "s",
+                self._untold(),
+            )
+            self._said = False
+            self._told_seconds, self._told_functions = self.seconds, self.functions
+
+    def _say_begun(self) -> None:
+        with self._lock:
+            if self._depth and not self._said:
+                self._said = True
+                LOGGER.warning(
+                    "orbitmc: compiling for this machine, once (now %s); "
+                    "`orbitmc warm` does that beforehand",
+                    self._name,
+                )
+
+    def _untold(self) -> float:
+        return self.seconds - self._told_seconds
+
+    def _after(self, seconds: float, act: Any) -> None:
+        self._stop_timer()
+        self._timer = threading.Timer(seconds, act)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _name(dispatcher: Any) -> str:
+    function = dispatcher.py_func
+    return f"{function.__module__}.{function.__qualname__}".removeprefix("orbitmc.")
+
+
+REMARKS = Remarks()
+atexit.register(REMARKS.say_over)
+
+
+def working_time() -> float:
+    """Seconds on a clock that stands still while this process compiles."""
+    return time.monotonic() - REMARKS.seconds
