@@ -13,7 +13,6 @@ from orbitmc.ask.memory import require_memory, sampling_bytes_of
 from orbitmc.ask.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
-from orbitmc.estimate.orbit_tally import OrbitTally
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 TALLIES: Mapping[str, type] = {
     "rao-blackwell": RaoBlackwellTally,
     "values": ValueTally,
-    "orbits": OrbitTally,
 }
 HURRY = "no time to look for modes that chains may have missed"
 AVERAGES = "averages over what the given generators make of each state, weighed by the model"
@@ -60,7 +58,7 @@ def answer_by_sampling(
         packs=settings.packs,
         lanes=settings.lanes,
         threads=settings.threads,
-        kind=TALLIES[settings.estimator],
+        kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
         group=averaged_group(model, settings),
         watchers=watchers,
         spent=decision.seconds + preparing.seconds,

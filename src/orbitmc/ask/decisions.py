@@ -13,7 +13,6 @@ from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.conflict import explained
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.compiling import Stopwatch
@@ -89,6 +88,8 @@ def decide(model: Model, settings: Settings) -> Decision:
                 _require_few_values(model, "the exact method has no such limit")
                 decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
     except ContradictionError as error:
+        from orbitmc.graph.possible.conflict import explained
+
         raise explained(model, error) from None
     return replace(decision, remarks=firm.remarks, seconds=deciding.seconds)
 

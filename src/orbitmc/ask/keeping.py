@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.machine.locks import owned
 
 if TYPE_CHECKING:
     from orbitmc.ask.decisions import Decision
@@ -68,6 +67,8 @@ def keeping(settings: Settings) -> Iterator[Keeping | None]:
     if settings.checkpoint is None:
         yield None
         return
+    from orbitmc.machine.locks import owned
+
     path = Path(settings.checkpoint)
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))

@@ -15,7 +15,6 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import Marginals, with_warnings
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.conflict import explained
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
@@ -128,6 +127,8 @@ def carry_out(
     try:
         found = _answered(decision, watchers, ground, after)
     except ContradictionError as error:
+        from orbitmc.graph.possible.conflict import explained
+
         raise explained(decision.model, error) from None
     return only(with_warnings(found, decision.remarks), decision.query)
 

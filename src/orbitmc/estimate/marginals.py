@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from orbitmc.errors import LimitError
 from orbitmc.estimate.columns import Columns, Marginal, Places, certain, joined
 from orbitmc.estimate.statistics import Statistics, is_rare, values_of
-from orbitmc.estimate.text import compact
 from orbitmc.estimate.verdicts import (
     BELIEVED,
     CODE,
@@ -90,6 +89,8 @@ class Marginals(Mapping[str, Marginal]):
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
+        from orbitmc.estimate.text import compact
+
         return compact(self)
 
     def to_frame(self) -> Any:

@@ -1,20 +1,20 @@
 """A pack: chains advanced in lock-step, with all that they need to go on."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.orbit_tally import OrbitTally, orbit_tally
 from orbitmc.estimate.tallies import (
     PARTS,
     RaoBlackwellTally,
     Tally,
-    ValueTally,
     capacity,
     merge_parts,
     record,
@@ -24,7 +24,6 @@ from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import compiled
@@ -32,7 +31,9 @@ from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 
-KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally, OrbitTally)}
+if TYPE_CHECKING:
+    from orbitmc.estimate.orbit_tally import OrbitTally
+    from orbitmc.groups.permutation_groups import PermutationGroup
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def empty_pack(
     group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
-    """Give the arrays of a pack, not yet started; `group` is what an `OrbitTally` goes over.
+    """Give the arrays of a pack, not yet started; with a `group` its tally averages over orbits.
 
     With `part_of`, the component of each variable, the pack notes log-weights as it advances.
     """
@@ -95,11 +96,11 @@ def empty_pack(
 def _tally(
     graph: FactorGraph, lanes: int, kind: type, group: PermutationGroup | None
 ) -> Tally | OrbitTally:
-    if kind is OrbitTally:
-        if group is None:
-            raise InputError("averages over orbits need generators of a group")
-        return orbit_tally(graph, lanes, group)
-    return tally(graph, lanes, kind=kind)
+    if group is None:
+        return tally(graph, lanes, kind=kind)
+    from orbitmc.estimate.orbit_tally import orbit_tally
+
+    return orbit_tally(graph, lanes, group)
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

@@ -1,7 +1,10 @@
 """A run: packs of chains, and how far they have come."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +13,15 @@ from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes
 from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack
 from orbitmc.run.part_ends import unmixed_variables
 from orbitmc.run.schedule import Schedule
+
+if TYPE_CHECKING:
+    from orbitmc.groups.permutation_groups import PermutationGroup
 
 LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
 

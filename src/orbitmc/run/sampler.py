@@ -1,16 +1,18 @@
 """Run packs of chains in threads, round by round, until the schedule is fulfilled."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.components import components
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import interrupted, listening, stopped_by_ctrl_c, tell_others
@@ -27,6 +29,9 @@ from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
 from orbitmc.run.starts.starting import add_packs
+
+if TYPE_CHECKING:
+    from orbitmc.groups.permutation_groups import PermutationGroup
 
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 

@@ -22,7 +22,6 @@ from orbitmc.formats.bif.bayes import Conditional, conditionals, find_cycle
 from orbitmc.formats.bif.bif_scanner import Mark, Scanner, written_name
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY, read_table
 from orbitmc.formats.weights import weight_texts
-from orbitmc.formats.writing import write_text
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
@@ -168,6 +167,8 @@ def write_bif(model: Model, path: str | Path) -> None:
         content = "".join(_pieces(model, conditionals(model, "BIF")))
     except InputError as error:
         raise InputError(error.message, source=str(path)) from None
+    from orbitmc.formats.writing import write_text
+
     write_text(path, content)
 
 

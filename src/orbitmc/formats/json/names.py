@@ -16,7 +16,6 @@ from pathlib import Path
 from orbitmc.errors import InputError
 from orbitmc.formats.json.fields import require_header, variables
 from orbitmc.formats.json.strict_json import read_json
-from orbitmc.formats.writing import write_text
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY
 
@@ -67,6 +66,8 @@ def write_names(model: Model, path: str | Path) -> None:
         )
     held = [json.dumps({"name": name, "values": own}) for name, own in domains.items()]
     head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
+    from orbitmc.formats.writing import write_text
+
     write_text(beside, head + ",\n".join(held) + "\n]}\n")
 
 

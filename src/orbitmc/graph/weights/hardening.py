@@ -16,7 +16,6 @@ from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.conflict import conflict
 from orbitmc.graph.possible.state_search import possible_states
 from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
 from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
@@ -157,6 +156,8 @@ def _require_together(model: Model, firm: FactorGraph, gap: Floats) -> None:
     try:
         possible_states(firm, 1, np.random.SeedSequence(0))
     except ContradictionError:
+        from orbitmc.graph.possible.conflict import conflict
+
         core = conflict(firm)
         heavy = np.flatnonzero(np.isfinite(gap)) if core is None else core
         if not np.isfinite(gap[heavy]).any():

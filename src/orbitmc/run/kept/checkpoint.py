@@ -5,6 +5,8 @@ follow), the arrays, and a checksum. Nothing in it is executed, and every size i
 the file's before memory is taken.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
@@ -14,24 +16,27 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
+from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.files import write_atomically
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.machine.text import MEMORY, quoted, require_memory, unreadable
 from orbitmc.run.kept.header import COUNTS, Header, header_from
 from orbitmc.run.kept.snapshots import Snapshot
-from orbitmc.run.pack import KINDS, Pack, empty_pack
+from orbitmc.run.pack import Pack, empty_pack
 from orbitmc.run.run import Run
+
+if TYPE_CHECKING:
+    from orbitmc.groups.permutation_groups import PermutationGroup
 
 MAGIC = b"orbitmc run, version 1\n"
 LONGEST_HEADER = 2**26
@@ -41,6 +46,8 @@ COST = 0.01  # writing takes at most this share of the time
 VALUES = "values"  # of a pack
 BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
 ROUNDING = 1e-6
+ORBITS = "OrbitTally"  # of runs that average over the orbits of a group
+KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
 
 
 class Checkpoints:
@@ -109,7 +116,7 @@ class Checkpoint:
             packs=tuple(self._packs(prepared, kernel, group, part_of)),
             most_packs=self.header["most_packs"],
             part_of=part_of,
-            kind=KINDS[self.header["tally"]],
+            kind=KINDS.get(self.header["tally"], RaoBlackwellTally),
             group=group,
         )
         for name in COUNTS:
@@ -133,12 +140,15 @@ class Checkpoint:
         part_of: NDArray[np.int64],
     ) -> Iterator[Pack]:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
-        lanes, kind = self.header["lanes"], self.header["tally"]
-        if kind not in KINDS:
-            raise self._error(f"this run counts in a way we do not know: {quoted(kind)}")
+        lanes, tally = self.header["lanes"], self.header["tally"]
+        if tally not in (*KINDS, ORBITS):
+            raise self._error(f"this run counts in a way we do not know: {quoted(tally)}")
+        if (tally == ORBITS) != (group is not None):
+            raise self._error("averages over orbits need the generators of their group")
+        kind = KINDS.get(tally, RaoBlackwellTally)
         for number in range(self.header["packs"]):
             pack = empty_pack(
-                prepared, kernel, lanes=lanes, kind=KINDS[kind], group=group, part_of=part_of
+                prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of
             )
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)
@@ -160,7 +170,7 @@ class Checkpoint:
             probability = self._array(f"snapshot/{place}", shape, np.dtype(np.float64))
             yield Snapshot(seconds, updates, samples, probability.copy())
 
-    def _array(self, name: str, shape: tuple[int, ...], kind: "np.dtype[Any]") -> NDArray[Any]:
+    def _array(self, name: str, shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
         found = self.arrays.get(name)
         if found is None or found.shape != shape or found.dtype != kind:
             raise self._error(f"the run holds no {name} of shape {shape}")
