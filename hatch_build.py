@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "ORBITMC_MACHINE_CODE"
 LEVEL = "x86-64-v3"
-PLACE = "orbitmc/machine/shipped"
+PLACE = "orbitmc/machine/code/shipped"
 
 
 class MachineCodeHook(BuildHookInterface):

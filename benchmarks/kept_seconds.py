@@ -46,7 +46,7 @@ def main() -> None:
 def child(side: int, method: str, seconds: float) -> None:
     """Answer once, and print what it took."""
     import orbitmc as om
-    from orbitmc.ask.memory import sampling_bytes
+    from orbitmc.ask.method.memory import sampling_bytes
     from orbitmc.ask.settings import Settings
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.run.run import Run

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orbitmc.ask.decisions import RACE_SHARE
+from orbitmc.ask.method.decisions import RACE_SHARE
 from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.exact.elimination import marginals

@@ -27,7 +27,7 @@ import measuring
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.ask.lifting import cheap_blocks, over_symmetric
+from orbitmc.ask.method.lifting import cheap_blocks, over_symmetric
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.decisions import decide
-from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.method.decisions import decide
+from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels import integer

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.lifting import (
+from orbitmc.ask.marginals import marginals
+from orbitmc.ask.method.lifting import (
     by_approximate_symmetries,
     by_exact_symmetries,
     cheap_blocks,
     over_symmetric,
 )
-from orbitmc.ask.marginals import marginals
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.prepared import prepare

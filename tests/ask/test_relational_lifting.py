@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.relational_lifting import by_renaming
+from orbitmc.ask.method.relational_lifting import by_renaming
 from orbitmc.errors import InputError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.prepared import prepare

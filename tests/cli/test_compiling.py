@@ -7,9 +7,9 @@ import numba
 import pytest
 
 from orbitmc.cli.session.compiling import Compiling
-from orbitmc.machine import remarks
+from orbitmc.machine.code import remarks
+from orbitmc.machine.code.remarks import REMARKS, working_time
 from orbitmc.machine.compiling import compiled
-from orbitmc.machine.remarks import REMARKS, working_time
 
 
 @pytest.fixture

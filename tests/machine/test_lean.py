@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from orbitmc.machine import lean
+from orbitmc.machine.code import lean
 from orbitmc.machine.compiling import COMPILERS, INNER
 
 
@@ -32,7 +32,7 @@ def roots(inner_options, outer_options):
 
 def test_the_installed_numba_has_all_that_the_lean_compilers_lean_on():
     assert lean.compiler_classes() == (lean.OuterCompiler, lean.InnerCompiler), (
-        "Numba has changed inside: look at orbitmc/machine/lean.py; "
+        "Numba has changed inside: look at orbitmc/machine/code/lean.py; "
         "until then Numba's own compiler is used, which takes half as long again"
     )
 

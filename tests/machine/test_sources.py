@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from orbitmc.machine.sources import digest_of, source_files
+from orbitmc.machine.code.sources import digest_of, source_files
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.machine import store
+from orbitmc.machine.code import store
 
 KERNEL = """
 from typing import NamedTuple

@@ -13,8 +13,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.state_search import _walked, contradicts, possible_states
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
-from orbitmc.machine import store, tiers
-from orbitmc.machine.tiers import TIERED, Tiered, elements, of_all, of_one, tiered
+from orbitmc.machine.code import store, tiers
+from orbitmc.machine.code.tiers import TIERED, Tiered, elements, of_all, of_one, tiered
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.detection.automorphisms import automorphisms

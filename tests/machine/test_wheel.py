@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.machine import store
+from orbitmc.machine.code import store
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("src", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE")

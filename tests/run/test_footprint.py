@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.memory import sampling_bytes, sampling_bytes_of
+from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.conditionals.conditionals import conditionals
@@ -120,7 +120,7 @@ from pathlib import Path
 import numpy as np
 import orbitmc as om
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.ask.memory import sampling_bytes, sampling_bytes_of
+from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
 
 def resident(key):

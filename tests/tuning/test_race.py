@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.decisions import decide
 from orbitmc.ask.marginals import carry_out
-from orbitmc.ask.methods import kernel_for
+from orbitmc.ask.method.decisions import decide
+from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.verdicts import TIED, UNMIXED
 from orbitmc.graph.prepared import prepare

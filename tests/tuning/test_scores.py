@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import t as student
 
 import orbitmc as om
-from orbitmc.ask.decisions import decide
 from orbitmc.ask.marginals import carry_out
+from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.builder import Builder
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc.ask.decisions import Decision
-from orbitmc.ask.memory import require_memory, sampling_bytes_of
-from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.decisions import Decision
+from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
+from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
 from orbitmc.estimate.statistics import Statistics
@@ -71,7 +71,7 @@ def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
     """The group over whose orbits a run averages, if it does."""
     if settings.estimator != "orbits":
         return None
-    from orbitmc.ask.lifting import typed_group
+    from orbitmc.ask.method.lifting import typed_group
 
     return typed_group(model, settings.generators)
 

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 
-from orbitmc.ask.decisions import price
+from orbitmc.ask.method.decisions import price
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginals, exact_marginals, with_warnings
 from orbitmc.exact.elimination import marginals as eliminate

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from orbitmc.ask.decisions import Decision, decide, decide_for
-from orbitmc.ask.keeping import Keeping, keeping, record_of
+from orbitmc.ask.kept.keeping import Keeping, keeping, record_of
 from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.method.decisions import Decision, decide, decide_for
 from orbitmc.ask.query import Query, asked_names, only
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError

@@ -8,10 +8,10 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from orbitmc.ask.decisions import decide
-from orbitmc.ask.keeping import keeping
+from orbitmc.ask.kept.keeping import keeping
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.marginals import answered
+from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError

@@ -12,8 +12,8 @@ import numpy as np
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.model import Model
-from orbitmc.machine import tiers
-from orbitmc.machine.remarks import LOGGER, REMARKS
+from orbitmc.machine.code import tiers
+from orbitmc.machine.code.remarks import LOGGER, REMARKS
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.detection.automorphisms import automorphisms

@@ -32,7 +32,7 @@ def warm(
     Nothing is compiled twice: what was compiled before takes no time.
     """
     from orbitmc.ask.usual import QUESTIONS
-    from orbitmc.machine.store import folder
+    from orbitmc.machine.code.store import folder
 
     names = _chosen(list(QUESTIONS), only or [])
     with _pool(min(len(names), processes or _cores())) as pool:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.ask.lifting import CLUSTERS, RANK
-from orbitmc.ask.relational_lifting import CLASSES
+from orbitmc.ask.method.lifting import CLUSTERS, RANK
+from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.compare.jump_trials import Trials
 from orbitmc.errors import LimitError
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtr, stdtrit
 
-from orbitmc.ask.decisions import decide
-from orbitmc.ask.lifting import by_approximate_symmetries
-from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.decisions import decide
+from orbitmc.ask.method.lifting import by_approximate_symmetries
+from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.errors import LimitError

@@ -6,8 +6,8 @@ They are charged for all they do: finding symmetries, approximating, racing. Onl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orbitmc.ask.decisions import decide
-from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.decisions import decide
+from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.ask.lifting import CLUSTERS, RANK, typed_group, usual_moved
+from orbitmc.ask.method.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.compare.jump_trials import Trials, trials
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from orbitmc.exact.problem import Scope
 from orbitmc.graph.weights.sums import sum_of_tables
 from orbitmc.machine.arrays import Floats
+from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.interrupts import heed
-from orbitmc.machine.tiers import of_all, tiered
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Index, Numbers
+from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_all, tiered
 
 
 @shared

@@ -16,9 +16,9 @@ import numba
 from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
-from orbitmc.machine.lean import compiler_classes
-from orbitmc.machine.remarks import REMARKS
-from orbitmc.machine.store import MachineCode
+from orbitmc.machine.code.lean import compiler_classes
+from orbitmc.machine.code.remarks import REMARKS
+from orbitmc.machine.code.store import MachineCode
 
 F = TypeVar("F", bound=Callable[..., Any])
 

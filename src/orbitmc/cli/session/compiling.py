@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from orbitmc.machine.remarks import LOGGER, REMARKS
+from orbitmc.machine.code.remarks import LOGGER, REMARKS
 
 
 class Compiling:

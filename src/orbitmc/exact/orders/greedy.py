@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.code.tiers import tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import tiered
 
 Bits = NDArray[np.uint64]
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2

@@ -21,9 +21,9 @@ from orbitmc.exact.orders.greedy import (
 )
 from orbitmc.exact.orders.sweeps import sweeps
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.code.remarks import working_time
+from orbitmc.machine.code.tiers import compile_next, is_compiled
 from orbitmc.machine.compiling import ThreadClock
-from orbitmc.machine.remarks import working_time
-from orbitmc.machine.tiers import compile_next, is_compiled
 
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""

@@ -8,8 +8,8 @@ from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
+from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_all, tiered
 
 LARGEST_EXPONENT = 709.78
 

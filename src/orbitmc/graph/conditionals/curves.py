@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, lengths, starts
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lanes_of
-from orbitmc.machine.tiers import of_first, tiered
 
 OWN, EACH = 2, 4
 """Numbers of a curve: slope and bend when all neighbours are 0, then a and b of both for each."""

@@ -4,8 +4,8 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
+from orbitmc.machine.code.tiers import of_all, of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_all, of_first, tiered
 
 TRIPLET = 8  # patterns of three neighbours
 

@@ -5,8 +5,8 @@ import numpy as np
 from orbitmc.graph.conditionals.pair_couplings import pair_coupling
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, starts
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_first, tiered
 
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 

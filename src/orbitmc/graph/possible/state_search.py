@@ -26,8 +26,8 @@ from orbitmc.graph.possible.support import (
     search_memory,
 )
 from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
+from orbitmc.machine.code.tiers import elements, of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import elements, of_first, tiered
 
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000

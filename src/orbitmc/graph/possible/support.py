@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Index, Indices, lengths, sealed, starts
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_first, tiered
 
 
 class Domains(NamedTuple):

@@ -16,8 +16,8 @@ from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import relations
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.equal_numbers import float_classes, row_classes
-from orbitmc.machine.remarks import working_time
 from orbitmc.symmetry.detection.automorphisms import hunt
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.generators import PointMoves

@@ -247,10 +247,8 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
             body = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     except OSError as error:
         raise unreadable(path, error) from None
-    if (
-        hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM).digest()
-        != body[-CHECKSUM:]
-    ):
+    found = hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM)
+    if found.digest() != body[-CHECKSUM:]:
         raise _damaged(path, "its checksum is another one")
     return Checkpoint(path, header, _arrays(header, body, start))
 

@@ -6,8 +6,8 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_all, tiered
 from orbitmc.symmetry.approximation.bits import Bits, Matrix, count, has, put
 
 EXHAUSTIVE = 6

@@ -3,9 +3,9 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.tiers import of_all, tiered
 
 RESTARTS = 10
 MOST_ROUNDS = 100

@@ -17,8 +17,8 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
 )
 from orbitmc.machine.arrays import Indices, Numbers, sealed
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.remarks import working_time
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.color_refinement import equitable_cells

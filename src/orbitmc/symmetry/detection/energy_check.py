@@ -7,8 +7,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Bytes, Index, Numbers, indices
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_first, tiered
 
 STATES = 16
 """States to try: even a wrong swap of two binary variables changes only every other one."""

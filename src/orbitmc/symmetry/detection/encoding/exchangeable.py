@@ -6,9 +6,9 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph, incidence
 from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.tiers import of_first, tiered
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""

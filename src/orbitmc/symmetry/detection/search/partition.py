@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, Words
+from orbitmc.machine.code.tiers import of_one, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_one, tiered
 
 
 class Partition(NamedTuple):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers, Words
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.hashes import mixed
-from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,

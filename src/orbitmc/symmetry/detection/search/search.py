@@ -9,8 +9,8 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.completion import (
     FOUND,

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core.event import Event, Listener
 
-from orbitmc.machine.store import MachineCode
+from orbitmc.machine.code.store import MachineCode
 
 LOGGER = logging.getLogger("orbitmc")
 

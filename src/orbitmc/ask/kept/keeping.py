@@ -12,7 +12,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.decisions import Decision
+    from orbitmc.ask.method.decisions import Decision
     from orbitmc.run.run import Run
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from orbitmc.ask.lifting import (
+from orbitmc.ask.method.lifting import (
     CLUSTERS,
     RANK,
     SECONDS,
@@ -13,7 +13,7 @@ from orbitmc.ask.lifting import (
     by_shuffles,
     cheap_blocks,
 )
-from orbitmc.ask.methods import ChosenKernel
+from orbitmc.ask.method.methods import ChosenKernel
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.orbit_tally import rows_of_orbits

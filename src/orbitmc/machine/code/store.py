@@ -24,7 +24,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from orbitmc.machine.sources import digest_of
+from orbitmc.machine.code.sources import digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0

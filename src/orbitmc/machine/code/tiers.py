@@ -17,7 +17,7 @@ import numpy as np
 from numba.core.event import trigger_event
 from numba.extending import typeof_impl
 
-from orbitmc.machine import store
+from orbitmc.machine.code import store
 from orbitmc.machine.compiling import INTERPRETING, compiled
 
 F = TypeVar("F", bound=Callable[..., Any])

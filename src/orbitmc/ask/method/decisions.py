@@ -62,7 +62,7 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
             raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
-    from orbitmc.ask.memory import require_memory, sampling_bytes
+    from orbitmc.ask.method.memory import require_memory, sampling_bytes
 
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
@@ -76,7 +76,7 @@ def decide(model: Model, settings: Settings) -> Decision:
     """
     settings.require_use()
     if settings.approximation is not None:
-        from orbitmc.ask.relational_lifting import program_of
+        from orbitmc.ask.method.relational_lifting import program_of
 
         program_of(model)  # refuses other models
     try:
@@ -136,7 +136,7 @@ def _require_few_values(model: Model, otherwise: str) -> None:
 
 def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
-    from orbitmc.ask.memory import require_memory, sampling_bytes
+    from orbitmc.ask.method.memory import require_memory, sampling_bytes
 
     require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:

@@ -53,10 +53,10 @@ def _lifted(
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
     base = base_chain(model, settings)
     if ground is not None:
-        from orbitmc.ask.relational_lifting import by_renaming
+        from orbitmc.ask.method.relational_lifting import by_renaming
 
         return by_renaming(ground, model, prepared, alpha=_alpha(settings), base=base)
-    from orbitmc.ask.lifting import by_exact_symmetries
+    from orbitmc.ask.method.lifting import by_exact_symmetries
 
     return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
 
@@ -64,7 +64,7 @@ def _lifted(
 def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
     if settings.approximation is not None:
-        from orbitmc.ask.relational_lifting import by_approximation
+        from orbitmc.ask.method.relational_lifting import by_approximation
 
         base = base_chain(model, settings)
         return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
@@ -72,7 +72,7 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKer
         from orbitmc.tuning.recipe import recipe_from
 
         return ChosenKernel(recipe_from(settings.moves).kernel(model, prepared), "")
-    from orbitmc.ask.lifting import CLUSTERS, by_approximate_symmetries, by_generators
+    from orbitmc.ask.method.lifting import CLUSTERS, by_approximate_symmetries, by_generators
 
     base = base_chain(model, settings)
     if settings.generators:

@@ -9,10 +9,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from orbitmc.ask.answers import answer, averaged_group
-from orbitmc.ask.decisions import Decision
-from orbitmc.ask.keeping import Keeping, ended
+from orbitmc.ask.kept.keeping import Keeping, ended
 from orbitmc.ask.marginals import Program
-from orbitmc.ask.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.decisions import Decision
+from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.query import Query, asked_names, only
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError

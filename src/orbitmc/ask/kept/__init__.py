@@ -1,0 +1,1 @@
+"""Questions whose runs are kept in files."""

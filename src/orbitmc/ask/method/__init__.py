@@ -1,0 +1,1 @@
+"""Which method and kernel answer a question, and why."""

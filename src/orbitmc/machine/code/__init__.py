@@ -1,0 +1,1 @@
+"""Machine code: how it is made, kept and found again."""
