@@ -41,7 +41,6 @@ __getattr__, __dir__ = lazily(
         "error_curve": "compare.error_against_time",
         "error_curves": "compare.error_against_time",
         "flips": "kernels.jumps.flips",
-        "grid_edges": "models.grid",
         "learn": "logic.learning.learning",
         "lifted": "kernels.combine.mixture",
         "links": "symmetry.detection.encoding.exchangeable",

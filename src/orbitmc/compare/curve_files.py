@@ -83,7 +83,15 @@ def curves_text(rows: Iterable[Row]) -> str:
 
 
 def read_curves(path: Path) -> list[Row]:
-    """Read what `curves_text` gave."""
+    """Read what `curves_text` gave.
+
+    >>> import tempfile
+    >>> point = Row("grid", "gibbs", "values", 1, 400, 400, 0.1, 2e-3, 2e-3, 1e-2, 1e-5, 1e-3)
+    >>> path = Path(tempfile.mkdtemp()) / "curves.csv"
+    >>> _ = path.write_text(curves_text([point]))
+    >>> read_curves(path) == [point]
+    True
+    """
     with path.open(newline="") as lines:
         return [
             Row(**{name: kind(line[name]) for name, kind in COLUMNS.items()})
@@ -92,7 +100,12 @@ def read_curves(path: Path) -> list[Row]:
 
 
 def panels(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
-    """Rows by their panel, in the order they first appear."""
+    """Rows by their panel, in the order they first appear.
+
+    >>> point = Row("grid", "gibbs", "values", 1, 400, 400, 0.1, 2e-3, 2e-3, 1e-2, 1e-5, 1e-3)
+    >>> list(panels([point, point]))
+    ['grid']
+    """
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.panel, []).append(row)
@@ -103,6 +116,13 @@ def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], 
     """A curve for each method and estimator, over the points that all of its seeds have.
 
     Errors below that of the truth itself are not read: they are drawn at its floor.
+
+    `axis` names a column, as `iterations` or `seconds`; `error` is `kl`, `kl_of_truth` or
+    `hellinger`.
+
+    >>> point = Row("grid", "gibbs", "values", 1, 400, 400, 0.1, 2e-3, 2e-3, 1e-2, 1e-5, 1e-3)
+    >>> curves([point], "iterations", "kl")["gibbs", "values"].middle.tolist()
+    [0.002]
     """
     seen: dict[tuple[str, str], dict[int, list[Row]]] = {}
     for row in rows:
@@ -112,7 +132,12 @@ def curves(rows: Iterable[Row], axis: str, error: str) -> dict[tuple[str, str], 
 
 
 def endings(rows: Iterable[Row]) -> list[Ending]:
-    """The last point of every run, summed up by method; never below the floor of the truth."""
+    """The last point of every run, summed up by method; never below the floor of the truth.
+
+    >>> point = Row("grid", "gibbs", "values", 1, 400, 400, 0.1, 2e-3, 2e-3, 1e-2, 1e-5, 1e-3)
+    >>> [f"{end.method}: {end.kl:g}" for end in endings([point])]
+    ['gibbs: 0.002']
+    """
     last: dict[str, dict[int, Row]] = {}
     for row in rows:
         last.setdefault(row.method, {})[row.seed] = row
@@ -127,7 +152,12 @@ def endings(rows: Iterable[Row]) -> list[Ending]:
 
 
 def read_error(row: Row, error: str) -> float:
-    """An error, or that of the truth if it is larger: below it nobody knows."""
+    """An error, or that of the truth if it is larger: below it nobody knows.
+
+    >>> lucky = Row("grid", "gibbs", "values", 1, 400, 400, 0.1, 1e-7, 1e-7, 1e-4, 1e-5, 1e-3)
+    >>> read_error(lucky, "kl"), read_error(lucky, "hellinger")
+    (1e-05, 0.001)
+    """
     floor = row.hellinger_floor if error == "hellinger" else row.kl_floor
     return max(float(getattr(row, error)), floor)
 

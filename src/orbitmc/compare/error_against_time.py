@@ -56,6 +56,14 @@ def error_curve(
 
     It samples for so many seconds; what went into getting it ready comes before, on its clock. A
     sample is taken after so many `sweeps`; few show how soon a chain forgets, and cost more.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> grid = om.ising_grid(3, 3, 0.3)
+    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> found = error_curve(ready, reference_of(grid, seconds=1.0), seconds=0.1, seed=1)
+    >>> found.points[-1].error.of_estimate < 0.01
+    True
     """
     spacing = sweeps * one.model.graph.variables or None
     run = sample(
@@ -100,6 +108,14 @@ def error_curves(
     """Let samplers take turns, seed by seed; ends early when one of them is interrupted.
 
     So many seconds are for getting ready and sampling; a share is left for chains in any case.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> grid = om.ising_grid(3, 3, 0.3)
+    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> truth = reference_of(grid, seconds=1.0)
+    >>> [one.name for one, curve in error_curves([ready], truth, seconds=0.1, seeds=[1, 2])]
+    ['gibbs', 'gibbs']
     """
     racing = list(samplers)
     for seed in seeds:

@@ -43,7 +43,12 @@ class PreparedSampler:
 
 
 def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
-    """What a method of `orbitmc infer` would do in so many seconds."""
+    """What a method of `orbitmc infer` would do in so many seconds.
+
+    >>> import orbitmc as om
+    >>> by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0).name
+    'gibbs'
+    """
     sampling = [name for name in METHODS if name not in ("auto", "exact")]
     if method not in sampling:
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
@@ -62,6 +67,11 @@ def prepared_sampler(sampler: Sampler) -> PreparedSampler:
     """Make the kernel of an sampler, and note how long that takes.
 
     It is made twice, because the first time also loads machine code; only the second is timed.
+
+    >>> import orbitmc as om
+    >>> ready = prepared_sampler(by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0))
+    >>> type(ready.kernel).__name__, ready.seconds < 1.0
+    ('SystematicScan', True)
     """
     sampler.make(sampler.model, prepare(sampler.model.graph))
     with Stopwatch() as watch:

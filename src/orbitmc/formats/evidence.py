@@ -23,6 +23,10 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
 
     A text that fits the names of the model is taken as typed even if a file has that name; write
     `./name` to mean the file.
+
+    >>> import orbitmc as om
+    >>> read_evidence("grass=wet", om.read("examples/sprinkler.bif"))
+    {'grass': 'wet'}
     """
     domains = model.domains()
     typed = _splits(str(source), domains)

@@ -25,6 +25,7 @@ __getattr__, __dir__ = lazily(
         "orbital_kernels": "kernels.combine.lifting",
         "prepare": "graph.prepared",
         "relabelling": "kernels.jumps.relabelling",
+        "scratch": "graph.conditionals.draws",
         "shuffle": "kernels.jumps.exchange",
         "step": "kernels.kernel",
         "tempering": "kernels.combine.tempering",

@@ -43,6 +43,10 @@ def friends(
     Friendships are mutual; everybody has `friendships` known ones on average. In an open world
     others are possible, in a closed one they are not. The share `smokers` of the people is known
     to smoke or not, by a fair coin. The same seed knows the same.
+
+    >>> program, known = friends(3, friendships=1.0, smokers=1.0, seed=1)
+    >>> sorted(program.predicates), known.constants["person"]
+    (['Cancer', 'Friends', 'Smokes'], ('P0', 'P1', 'P2'))
     """
     _require(people, friendships, smokers)
     program = friends_program(cancer=cancer, influence=influence)

@@ -11,6 +11,11 @@ def grid_edges(rows: int, columns: int, *, periodic: bool = False) -> NDArray[np
 
     A periodic grid has the closing edges too, but not of a side of one or two sites, where they
     would join a site to itself or repeat an edge.
+
+    >>> grid_edges(2, 2).tolist()
+    [[0, 1], [2, 3], [0, 2], [1, 3]]
+    >>> len(grid_edges(3, 3)), len(grid_edges(3, 3, periodic=True))
+    (12, 18)
     """
     if rows < 1 or columns < 1:
         raise InputError(f"a grid needs rows and columns, got {rows} by {columns}")

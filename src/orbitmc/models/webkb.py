@@ -75,9 +75,16 @@ class WebKB:
 
 
 def read_webkb(folder: str | Path, fold: int | str, *, pages: Pages = "labelled") -> WebKB:
-    """Read one fold, by its number or its university, from `webkb-fold1.db`, packed or not.
+    r"""Read one fold, by its number or its university, from `webkb-fold1.db`, packed or not.
 
     Pages without a class are left out unless `all` are wanted.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> facts = "Pageclass(A, Course)\nPageclass(B, Student)\nHas(Exam, A)\nLinkto(B, A)\n"
+    >>> _ = (folder / "webkb-fold1.db").write_text(facts)
+    >>> read_webkb(folder, 1).pages
+    ('A', 'B')
     """
     if pages not in ("labelled", "all"):
         raise InputError(f"pages are 'labelled' or 'all', not {pages!r}")
@@ -109,6 +116,10 @@ def synthetic_webkb(
     """A small look-alike: words hint at classes, and links join pages of related classes.
 
     The share `labelled` of the pages has a class. Pages have so many words and links on average.
+
+    >>> made = synthetic_webkb(20, 10, seed=1)
+    >>> made.has.shape, made.classes.shape
+    ((20, 10), (20, 7))
     """
     if pages < 2 or words < 1 or not 0 <= labelled <= 1:
         raise InputError("expected two or more pages, a word, and a share of labelled pages")
@@ -138,6 +149,9 @@ def webkb_program(folds: Iterable[WebKB], *, weight: float | None = None) -> Pro
 
     Words and classes are those of all the folds, so that copies are the same for each of them.
     Without a weight, the rules are to be learned.
+
+    >>> len(webkb_program([synthetic_webkb(20, 10)]).rules)
+    3
     """
     program = parse(DECLARATIONS + RULES, source="webkb", learning=True)
     words = dict.fromkeys(word for fold in folds for word in fold.words)

@@ -34,6 +34,12 @@ def choose_ladder(
     where equal shares of all rejections lie, and as many as the wanted acceptance asks for. The
     first round settles for so many `sweeps` and measures for as many; longer ladders are given
     fewer, so that all rounds take equally long.
+
+    >>> import orbitmc as om
+    >>> prepared = om.kernels.prepare(om.ising_grid(3, 3, 0.8).graph)
+    >>> ladder = choose_ladder(prepared, rounds=1, sweeps=20, seed=1)
+    >>> ladder[0], ladder[-1]
+    (1.0, 0.1)
     """
     if not (0.0 < hottest < 1.0 and 0.0 < acceptance < 1.0 and rounds > 0 and sweeps > 0):
         raise InputError("a ladder needs hottest and acceptance between 0 and 1, and some sweeps")

@@ -60,7 +60,16 @@ def start_pack(
     group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
-    """Start a pack: it depends on the seed and its number, on nothing else."""
+    """Start a pack: it depends on the seed and its number, on nothing else.
+
+    `kind` is what the pack counts; `group` is needed by a tally that averages over orbits.
+
+    >>> import orbitmc as om
+    >>> prepared, kernel = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph), om.kernels.gibbs()
+    >>> pack = start_pack(prepared, kernel, seed=1, number=0, lanes=64)
+    >>> pack.values.shape
+    (9, 64)
+    """
     pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     pack.values[...] = start_values(prepared.graph, lanes, start)
@@ -193,7 +202,15 @@ def _go_on(
 
 
 def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
-    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so."""
+    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so.
+
+    >>> import orbitmc as om
+    >>> prepared, kernel = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph), om.kernels.gibbs()
+    >>> pack = start_pack(prepared, kernel, seed=1, number=0, lanes=64)
+    >>> walk(prepared, kernel, pack, 90)
+    >>> pack.outcomes.tolist()
+    [90]
+    """
     _walk(prepared, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
 
 

@@ -44,6 +44,12 @@ def by_exact_symmetries(
     """Lifted MCMC: mix a base chain with jumps along the model's own symmetries, never rejected.
 
     The base chain is Gibbs unless another is given; without any symmetry there is only that.
+
+    >>> import orbitmc as om
+    >>> model = om.ising_grid(3, 3, 0.3)
+    >>> chosen = by_exact_symmetries(model, om.kernels.prepare(model.graph))
+    >>> chosen.about
+    'a symmetry group of order 8 moves 8 variables in 2 orbits'
     """
     base = RandomScan() if base is None else base
     found = automorphisms(model.graph, seconds=seconds)
@@ -70,6 +76,13 @@ def by_approximate_symmetries(
 
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
     is the paper's, or 0 (links stay as they are) where the model is too large for that.
+
+    >>> import orbitmc as om
+    >>> model = om.ising([0.1, 0.2, 0.3, 0.4], [(0, 1), (0, 2), (0, 3)], 0.3)
+    >>> prepared = om.kernels.prepare(model.graph)
+    >>> chosen = by_approximate_symmetries(model, prepared, clusters=1)
+    >>> type(chosen.kernel).__name__
+    'Mixture'
     """
     symmetric, remark = _symmetrised(model, clusters, rank)
     exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
@@ -167,6 +180,11 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
     """The paper's approximation: few different weights, and links of low Boolean rank.
 
     Rank 0 leaves links as they are.
+
+    >>> import orbitmc as om
+    >>> model = om.ising([0.1, 0.2, 0.3, 0.4], [(0, 1), (0, 2), (0, 3)], 0.3)
+    >>> om.symmetry.automorphisms(over_symmetric(model, clusters=1).graph).order
+    6
     """
     clustered = cluster_weights(model, clusters)
     return low_rank(clustered, rank) if rank else clustered

@@ -18,9 +18,15 @@ ROWS = 4096  # variables that are turned into words at a time
 
 
 def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:
-    """Read marginals: for each variable, in order, the probabilities of its values.
+    r"""Read marginals: for each variable, in order, the probabilities of its values.
 
     Some programs write how many answers follow before the number of variables; one is accepted.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "coin.MAR"
+    >>> _ = path.write_text("MAR\n1 2 0.25 0.75\n")
+    >>> [probability.tolist() for probability in read_mar(path)]
+    [[0.25, 0.75]]
     """
     words = Words(read_text(path, memory=memory), memory=memory)
     _require_kind(words, "MAR")

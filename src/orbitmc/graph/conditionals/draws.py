@@ -31,7 +31,13 @@ from orbitmc.machine.lanes.vectors import add_by_eight, logistic
 
 
 def scratch(prepared: PreparedGraph, lanes: int) -> Scratch:
-    """Room for any conditional, in the precision that they are prepared in."""
+    """Make the arrays that drawing a variable overwrites; no two packs may share them.
+
+    >>> import orbitmc as om
+    >>> prepared = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph)
+    >>> om.kernels.scratch(prepared, 64).pattern.shape
+    (64,)
+    """
     most = int(prepared.graph.cardinality.max(initial=1))
     number = prepared.conditionals.bias.dtype
     return Scratch(
@@ -46,7 +52,22 @@ def scratch(prepared: PreparedGraph, lanes: int) -> Scratch:
 
 @shared
 def draw(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int, rng: Any) -> None:
-    """Give one variable a new value in every lane, drawn from its conditional distribution."""
+    """Give one variable a new value in every lane, drawn from its conditional distribution.
+
+    `scratch` is overwritten; a kernel keeps it in its memory.
+
+    >>> from typing import NamedTuple
+    >>> import orbitmc as om
+    >>> class DrawFirst(NamedTuple):
+    ...     outcomes = ()
+    ...     def memory(self, prepared, lanes):
+    ...         return om.kernels.scratch(prepared, lanes)
+    >>> @om.kernels.step(DrawFirst)
+    ... def draw_first(prepared, kernel, memory, values, outcomes, rng):
+    ...     draw(prepared, memory, values, 0, rng)
+    >>> om.testing.check_kernel(DrawFirst()).stationary < 1e-12
+    True
+    """
     graph, conditionals = prepared.graph, prepared.conditionals
     path = conditionals.path[variable]
     if path == COUNT:

@@ -58,6 +58,16 @@ def log_weight_change(
 
     The states in `values` must be possible; an impossible proposal gets minus infinity, and no
     infinity is ever subtracted from another.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(1, 2, 0.5).graph  # two spins; agreeing has the larger weight
+    >>> values = np.array([[0], [0]], dtype=np.uint8)
+    >>> proposed = np.array([[0], [1]], dtype=np.uint8)
+    >>> change = np.zeros(1)
+    >>> factors = np.arange(graph.factors, dtype=np.uint32)  # all of them
+    >>> log_weight_change(graph, factors, values, proposed, change)
+    >>> change.tolist()
+    [-1.0]
     """
     for lane in range(values.shape[1]):
         change[lane] = 0.0

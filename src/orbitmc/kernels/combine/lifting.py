@@ -26,6 +26,12 @@ def orbital_kernels(
 
     Symmetric factors are shuffled, small ones listed, large ones drawn from a stabilizer chain or
     by product replacement. `symmetric` promises that the group leaves the graph unchanged.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(2, 2, 0.4).graph
+    >>> group = om.symmetry.automorphisms(graph).group
+    >>> [type(kernel).__name__ for kernel in orbital_kernels(om.kernels.prepare(graph), group)]
+    ['Orbital']
     """
     if group.is_trivial:
         return []

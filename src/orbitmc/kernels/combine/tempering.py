@@ -169,7 +169,13 @@ def _weigh(
 
 
 def tempering(prepared: PreparedGraph, betas: Sequence[float]) -> Tempering:
-    """Temper a model at inverse temperatures that fall from 1 and stay above 0."""
+    """Temper a model at inverse temperatures that fall from 1 and stay above 0.
+
+    >>> import orbitmc as om
+    >>> prepared = om.kernels.prepare(om.ising_grid(3, 3, 0.8).graph)
+    >>> om.kernels.tempering(prepared, [1.0, 0.5, 0.25]).betas.tolist()
+    [1.0, 0.5, 0.25]
+    """
     ladder = [float(beta) for beta in betas]
     falling = all(high > low for high, low in pairwise(ladder))
     if len(ladder) < 2 or ladder[0] != 1.0 or not falling or not ladder[-1] > 0.0:

@@ -190,7 +190,18 @@ def shuffle(
     rows: int = ALL_ROWS,
     symmetric: bool = False,
 ) -> Shuffle:
-    """Permute rows within blocks; any blocks of equal domains are safe."""
+    """Permute rows within blocks; any blocks of equal domains are safe.
+
+    `rows` says how many rows of a block one step permutes; 0 means all. Say `symmetric` only of
+    blocks whose permutations leave the graph unchanged: then nothing is ever rejected.
+
+    >>> import orbitmc as om
+    >>> grid = om.ising_grid(2, 2, 0.4, 0.1)
+    >>> corners = om.groups.exchange_blocks([[0, 3]])
+    >>> kernel = om.kernels.shuffle(om.kernels.prepare(grid.graph), corners)
+    >>> om.testing.check_kernel(kernel, models=[grid]).stationary < 1e-9
+    True
+    """
     require_blocks(prepared.graph, blocks)
     if rows < 0 or rows == 1:
         raise InputError(f"a shuffle permutes two rows or more (0 for all), not {rows}")

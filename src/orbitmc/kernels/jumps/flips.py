@@ -110,6 +110,11 @@ def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> K
 
     Sets that touch only finite pairwise factors cost one look at each member; others look at
     each factor around them that a flip may change.
+
+    >>> import orbitmc as om
+    >>> grid = om.ising_grid(2, 2, 0.4, 0.1)
+    >>> om.testing.check_kernel(om.kernels.flips, models=[grid]).stationary < 1e-9
+    True
     """
     graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)

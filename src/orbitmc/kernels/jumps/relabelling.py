@@ -128,7 +128,14 @@ def _count(memory: RelabellingMemory, outcomes: Numbers) -> None:
 def relabelling(
     graph: FactorGraph, sets: Sequence[ArrayLike], labels: Sequence[tuple[int, int]]
 ) -> Relabelling:
-    """Exchange a pair of labels in one of the sets of variables; a pair belongs to each set."""
+    """Exchange a pair of labels in one of the sets of variables; a pair belongs to each set.
+
+    >>> import orbitmc as om
+    >>> grid = om.potts_grid(1, 2, 3, 0.7)
+    >>> kernel = om.kernels.relabelling(grid.graph, [[0, 1]], [(0, 2)])
+    >>> om.testing.check_kernel(kernel, models=[grid]).stationary < 1e-9
+    True
+    """
     chosen = [checked_set(graph, one) for one in sets]
     if not chosen or len(labels) != len(chosen):
         raise InputError(f"{len(chosen)} sets need as many pairs of labels, at least one")

@@ -17,7 +17,16 @@ Run = Callable[[Bytes, Any], Any]
 
 
 def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
-    """The matrix of a kernel over all states; impossible states stay where they are."""
+    """The matrix of a kernel over all states; impossible states stay where they are.
+
+    `run` takes a state, as an array of one lane, and a generator; it moves the state by one step.
+
+    >>> import orbitmc as om
+    >>> model = om.model({"coin": ["heads", "tails"]}, [(["coin"], [3, 1])])
+    >>> gibbs = one_step(om.kernels.prepare(model.graph), om.kernels.gibbs())
+    >>> transition_matrix(model.graph, gibbs).round(6).tolist()
+    [[0.75, 0.25], [0.75, 0.25]]
+    """
     every = states(graph)
     number = {state: place for place, state in enumerate(every)}
     possible = distribution(graph) > 0

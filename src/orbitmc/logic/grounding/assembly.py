@@ -30,7 +30,15 @@ class GroundModel(Model):
 
 
 def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
-    """The model that a ground program means, with the written weights or with others."""
+    r"""The model that a ground program means, with the written weights or with others.
+
+    >>> from orbitmc.logic.databases.evidence import parse_database
+    >>> from orbitmc.logic.grounding.grounding import ground
+    >>> from orbitmc.logic.language.parser import parse
+    >>> program = parse("person = {Anna, Bob}\nSmokes(person)\n1.5 Smokes(x)\n")
+    >>> model_of(ground(program, parse_database("", program))).names
+    ('Smokes(Anna)', 'Smokes(Bob)')
+    """
     names: list[str] = []
     values: list[tuple[str, ...]] = []
     for atoms in ground.atoms.values():

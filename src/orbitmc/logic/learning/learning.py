@@ -150,9 +150,16 @@ def learn(
     start: Step | None = None,
     watch: Watch | None = None,
 ) -> Learned:
-    """Learn weights; `watch` hears of every step. Compiling takes none of the seconds given.
+    r"""Learn weights; `watch` hears of every step. Compiling takes none of the seconds given.
 
     Ctrl-C ends learning early: the weights found so far are returned, marked `interrupted`.
+
+    >>> from orbitmc.logic.databases.evidence import parse_database
+    >>> from orbitmc.logic.language.parser import parse
+    >>> program = parse("Smokes(person)\nSmokes(x)\n", learning=True)
+    >>> database = parse_database("Smokes(Anna)\nSmokes(Bob)\n!Smokes(Carl)\n", program)
+    >>> learn(program, [database]).weights.round(2).tolist()  # ln 2, drawn to 0 by the prior
+    [0.51]
     """
     with Stopwatch() as preparing:
         task = Task(program, databases, settings or Settings())

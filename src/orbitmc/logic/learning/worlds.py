@@ -38,10 +38,17 @@ def training_worlds(
     max_groundings: int = MOST_GROUNDINGS,
     memory: int = MEMORY,
 ) -> tuple[TrainingWorld, ...]:
-    """Ground a program on each database; the worlds are independent of each other.
+    r"""Ground a program on each database; the worlds are independent of each other.
 
     Atoms of the `explained` predicates (all, unless named) become variables, all others are
     evidence. What a database does not list is false. Weights have the same numbers in all worlds.
+
+    >>> from orbitmc.logic.databases.evidence import parse_database
+    >>> from orbitmc.logic.language.parser import parse
+    >>> program = parse("Smokes(person)\nSmokes(x)\n", learning=True)
+    >>> database = parse_database("Smokes(Anna)\n!Smokes(Bob)\n", program)
+    >>> [world.values.tolist() for world in training_worlds(program, [database])]
+    [[1, 0]]
     """
     names = explained_predicates(program) if explained is None else frozenset(explained)
     _require_predicates(program, names)

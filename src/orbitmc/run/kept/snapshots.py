@@ -27,7 +27,11 @@ def snapshot(statistics: Statistics, samples: int, run: Run) -> Snapshot:
 
 
 def next_snapshot(recorded: int) -> int:
-    """The next of the sample counts 1, 2, 3, 4, 6, 8, 12, 16, 24, … at which to remember."""
+    """The next of the sample counts 1, 2, 3, 4, 6, 8, 12, 16, 24, … at which to remember.
+
+    >>> [next_snapshot(recorded) for recorded in (0, 1, 4, 6, 100)]
+    [1, 2, 6, 8, 128]
+    """
     count = 1
     while count <= recorded:
         half_step = count + count // 2

@@ -23,6 +23,11 @@ def cluster_weights(model: Model, clusters: int = 6) -> Model:
     Fields, couplings and larger interactions are clustered apart, and so are variables with
     different numbers of values. Variables without a field have the field zero. Clusters of
     numbers are optimal; those of vectors (interactions of many values) are the best of ten tries.
+
+    >>> import orbitmc as om
+    >>> model = om.ising([0.1, 0.2, 0.9], [(0, 1), (1, 2)], 0.3)
+    >>> om.symmetry.automorphisms(cluster_weights(model, clusters=1).graph).order
+    2
     """
     require_clusters(clusters)
     energy = energy_of(model.graph)

@@ -10,7 +10,13 @@ from orbitmc.symmetry.terms import Terms
 
 
 def without_fields(model: Model) -> Model:
-    """Drop what values earn by themselves, and keep all interactions: the bare structure."""
+    """Drop what values earn by themselves, and keep all interactions: the bare structure.
+
+    >>> import orbitmc as om
+    >>> grid = om.ising([0.1, 0.2, 0.3], [(0, 1), (1, 2)], 0.4)
+    >>> grid.graph.factors, without_fields(grid).graph.factors
+    (5, 2)
+    """
     energy = energy_of(model.graph)
     kept = tuple(term for term in energy.terms if not term.is_field)
     return rebuilt(model, replace(energy, terms=kept))
@@ -20,6 +26,13 @@ def one_coupling(model: Model) -> Model:
     """Replace all pairwise interactions by their mean; fields and all else stay.
 
     Pairs of variables with other numbers of values have a mean of their own.
+
+    >>> import orbitmc as om
+    >>> path = om.ising([0.0] * 3, [(0, 1), (1, 2)], [0.2, 0.4])
+    >>> om.symmetry.automorphisms(path.graph).order
+    1
+    >>> om.symmetry.automorphisms(one_coupling(path).graph).order
+    2
     """
     energy = energy_of(model.graph)
     terms = tuple(map(_averaged, energy.terms))

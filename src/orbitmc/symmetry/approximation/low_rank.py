@@ -24,6 +24,11 @@ def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
     Couplings between variables with equally many values are first put into so many `clusters`,
     each one kind with one table. Variables in the same rectangles become interchangeable as far
     as couplings go; fields and larger interactions stay, so cluster or drop those too.
+
+    >>> import orbitmc as om
+    >>> ring = om.ising([0.0] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 0.3)
+    >>> low_rank(ring, rank=1).graph.factors < ring.graph.factors
+    True
     """
     require_clusters(clusters)
     if rank < 0:

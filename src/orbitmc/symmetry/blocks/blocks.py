@@ -45,6 +45,12 @@ def blocks(
     that on average (`ACCEPTANCE_BUDGET` is a good one). Variables that cannot be moved cheaply are
     in no block. Those who ask often give the `connections`, which are `links(graph)`. The same
     question has the same answer.
+
+    >>> import orbitmc as om
+    >>> star = om.ising([0.0] * 4, [(0, 1), (0, 2), (0, 3)], 0.3)
+    >>> found = blocks(star.graph, [-1, 0, 0, 0], max_moved=0)  # the leaves trade equal links
+    >>> found.member.tolist()
+    [1, 2, 3]
     """
     numbers = _checked_orbits(graph, orbits)
     if max_moved < 0:
@@ -119,6 +125,11 @@ def moved(graph: FactorGraph, members: ArrayLike, *, connections: Links | None =
     all members have the same field, or the same coupling to the same neighbour, or the same one to
     each other, nothing changes. `len(members) / len(moved(graph, members))` is what `blocks` makes
     large. Those who ask often give the `connections`, which are `links(graph)`.
+
+    >>> import orbitmc as om
+    >>> star = om.ising([0.0] * 4, [(0, 1), (0, 2), (0, 3)], 0.3)
+    >>> len(moved(star.graph, [1, 2, 3])), len(moved(star.graph, [0, 1]))
+    (0, 2)
     """
     block = np.unique(np.asarray(members, dtype=np.int64))
     if len(block) and (block[0] < 0 or block[-1] >= graph.variables):

@@ -208,7 +208,17 @@ def _fill_group(
 
 
 def one_hot(prepared: PreparedGraph, groups: Sequence[ArrayLike]) -> OneHot:
-    """Draw groups of binary variables of which mostly one is 1; groups are disjoint."""
+    """Draw groups of binary variables of which mostly one is 1; groups are disjoint.
+
+    `groups` lists variables, by number. Here exactly one of three is 1:
+
+    >>> import orbitmc as om
+    >>> one_of = [[[0, 1], [1, 0]], [[1, 0], [0, 0]]]
+    >>> model = om.model({name: ["no", "yes"] for name in "ABC"}, [(["A", "B", "C"], one_of)])
+    >>> kernel = om.kernels.one_hot(om.kernels.prepare(model.graph), [[0, 1, 2]])
+    >>> om.testing.check_kernel(kernel, models=[model]).stationary < 1e-9
+    True
+    """
     graph = prepared.graph
     chosen = [checked_set(graph, group) for group in groups]
     if not chosen:
