@@ -1,5 +1,6 @@
 """The README and the documentation are executed, so they cannot drift."""
 
+import importlib
 import re
 import tomllib
 
@@ -39,6 +40,14 @@ def test_a_page_does_what_it_shows(page, monkeypatch, tmp_path):
 def test_links_to_files_lead_somewhere(page):
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+def test_the_architecture_names_functions_that_exist():
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
+    found = re.findall(r"`(orbitmc\.[\w.]+)\.(\w+)`", page)
+    assert len(found) >= 7
+    for module, name in found:
+        assert callable(getattr(importlib.import_module(module), name)), f"{module}.{name}"
 
 
 def test_every_target_that_the_readme_names_exists():

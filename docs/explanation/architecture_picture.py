@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,12 +14,24 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "orbitmc"
 FILE = Path(__file__).with_name("architecture.svg")
 IMPORT = re.compile(r"^\s*(?:from|import)\s+orbitmc\.(\w+)", re.MULTILINE)
-QUESTION = ["cli", "formats", "ask", "run", "kernels", "estimate", "report"]
-"""Where one question passes: read, decided, sampled, estimated, shown."""
+QUESTION = (
+    ("cli", "formats"),
+    ("cli", "ask"),
+    ("ask", "graph"),
+    ("ask", "run"),
+    ("run", "kernels"),
+    ("ask", "estimate"),
+    ("cli", "report"),
+)
+"""Which package calls which to answer one question, in this order; the page says what for."""
+EVERYBODY_USES = ("machine", "errors")
 
 
 def main() -> None:
     levels, counts = layers(), imports()
+    missing = [call for call in QUESTION if not counts[call]]
+    if missing:
+        raise SystemExit(f"the path of a question is not true any more: no import {missing}")
     place = {
         name: ((number + 0.5) / len(level), -height)
         for height, level in enumerate(levels)
@@ -50,25 +61,29 @@ def draw(place, counts) -> None:
     plt.rcParams.update({"svg.hashsalt": "orbitmc", "font.size": 9, "svg.fonttype": "none"})
     figure, axis = plt.subplots(figsize=(8, 6), layout="constrained")
     axis.axis("off")
+    axis.set(xlim=(0, 1), ylim=(min(y for _, y in place.values()) - 0.5, 0.5))
+    boxes = {name: box(axis, name, *where) for name, where in place.items()}
+    figure.draw_without_rendering()  # boxes know their size only after that
     for (home, target), count in sorted(counts.items()):
-        if home in place and target in place and target not in ("machine", "errors"):
-            arrow(axis, place[home], place[target], {"color": "0.75", "lw": 0.4 + 0.04 * count})
-    for number, (home, target) in enumerate(pairwise(QUESTION), start=1):
-        arrow(axis, place[home], place[target], {"color": "tab:blue", "lw": 1.6, "ls": "--"})
+        if home in place and target in place and target not in EVERYBODY_USES:
+            arrow(axis, boxes[home], boxes[target], {"color": "0.75", "lw": 0.4 + 0.04 * count})
+    for number, (home, target) in enumerate(QUESTION, start=1):
+        arrow(axis, boxes[home], boxes[target], {"color": "tab:blue", "lw": 1.6})
         x, y = ((place[home][k] + place[target][k]) / 2 for k in (0, 1))
         disc = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "tab:blue", "lw": 0.6}
         axis.text(x, y, number, color="tab:blue", ha="center", va="center", fontsize=8, bbox=disc)
-    for name, (x, y) in place.items():
-        box = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": "0.3"}
-        axis.text(x, y, name, ha="center", va="center", bbox=box, zorder=3)
-    axis.set(xlim=(0, 1), ylim=(min(y for _, y in place.values()) - 0.5, 0.5))
     figure.savefig(FILE, metadata={"Date": None})
 
 
+def box(axis, name, x, y):
+    edge = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": "0.3"}
+    return axis.text(x, y, name, ha="center", va="center", bbox=edge, zorder=3)
+
+
 def arrow(axis, start, end, style) -> None:
-    axis.annotate(
-        "", end, start, arrowprops={"arrowstyle": "->", "shrinkA": 10, "shrinkB": 10, **style}
-    )
+    ends = {"patchA": start.get_bbox_patch(), "patchB": end.get_bbox_patch()}
+    props = {"arrowstyle": "->", "shrinkA": 0, "shrinkB": 1, **ends, **style}
+    axis.annotate("", end.get_position(), start.get_position(), arrowprops=props, zorder=2)
 
 
 if __name__ == "__main__":

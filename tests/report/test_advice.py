@@ -24,7 +24,7 @@ def advice(found, method, ruled_out):
         (FROZEN, "gibbs", (), "try --method exact or mcsat"),
         (FROZEN, "lmh", ("exact",), "try --method mcsat"),
         (FROZEN, "mcsat", (), "try --method exact"),
-        (FROZEN, "mcsat", ("exact",), "no other method of ours would do better"),
+        (FROZEN, "mcsat", ("exact",), "no other method here can do better"),
         (UNMIXED, "gibbs", (), "run longer, or try --method exact"),
         (UNMIXED, "lmh", ("exact",), "run longer"),
         (MISSED, "gibbs", (), "run longer, or try --method exact or lmh"),

@@ -105,8 +105,8 @@ def test_csv_quotes_what_it_must():
     ("verdicts", "words"),
     [
         ([GOOD, OBSERVED], "converged: every R-hat is at most 1.01"),
-        ([GOOD, FAIR], "converged, fairly: 1 variable is"),
-        ([GOOD, FEW, FEW], "not converged: 2 variables are known from too few samples"),
+        ([GOOD, FAIR], "converged (fair): 1 variable is"),
+        ([GOOD, FEW, FEW], "not converged: 2 variables are estimated from too few samples"),
         ([GOOD, UNMIXED, FEW], "not converged: 1 variable is not mixed"),
         ([UNMIXED, TIED, TIED], "not converged: 1 variable is not mixed (worst R-hat"),
         ([UNMIXED, FROZEN, SUSPECT], "not converged: 1 variable is frozen and 1 more tied"),

@@ -125,8 +125,9 @@ def read_logic(
     """Read a program and databases, and ground them for a query such as `Smokes,Friends(Anna,x)`.
 
     Without a query, all atoms that are not known are asked about. `evidence` may add atoms as
-    text. `meaning` says what the weight of a formula is paid for: the whole formula, or its
-    clauses as in Alchemy.
+    text. `meaning` says what a weight counts for: the whole formula, or its clauses as in
+    Alchemy. `opened` and `closed` name predicates whose unlisted atoms are unknown or false.
+    `watch` is told about the progress of grounding.
 
     >>> import orbitmc as om
     >>> asked = om.read_logic("examples/smokers.mln", "examples/smokers.db", query="Smokes(Bob)")
@@ -171,7 +172,7 @@ def logic(
     if differing:
         remarks.append(_meaning_in_words(meaning, str(differing[0]), len(differing)))
     elif meaning == "alchemy":
-        remarks.append("weights are paid for clauses, as in Alchemy; that makes no difference here")
+        remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
@@ -203,7 +204,7 @@ def _closed_by_few(program: Program, known: Database, world: World) -> Iterable[
 def _meaning_in_words(meaning: Meaning, place: str, count: int) -> str:
     others = f" and {count - 1} more" if count > 1 else ""
     said = (
-        "weights are paid for whole formulas; Alchemy would pay for their clauses"
+        "weights count for whole formulas; in Alchemy they count for clauses"
         if meaning == "formula"
         else "weights are divided among the clauses of a formula, as in Alchemy"
     )

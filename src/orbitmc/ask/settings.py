@@ -46,52 +46,55 @@ class Settings:
 
     method: Method = setting(
         "auto",
-        "auto is exact where that is affordable, and samples elsewhere; mcsat suits hard and heavy "
-        "constraints; lifted jumps along exact symmetries, lmh along approximate ones.",
+        "auto is exact where that is affordable, and samples elsewhere; mcsat is for hard "
+        "constraints and large weights; lifted jumps along exact symmetries, lmh along "
+        "approximate ones.",
         kernel=True,
     )
     base: Base | Kernel = setting(
         "gibbs",
-        "The chain that jumps are mixed with; from Python also a kernel. Another one than gibbs "
-        "makes lmh jump as in the paper, without a race.",
+        "The chain that jumps are mixed with; from Python also a kernel. With any other than "
+        "gibbs, lmh jumps as in the paper, without a race.",
         methods=LIFTED,
         kernel=True,
     )
     scan: Scan | None = setting(
         None,
-        "In which order variables are updated.",
+        "The order in which variables are updated.",
         unset="systematic",
         methods=("gibbs",),
         kernel=True,
     )
     slices: Slices | None = setting(
         None,
-        "How MC-SAT draws what is too large to count: walk is exact, samplesat is not.",
+        "How MC-SAT samples a slice that is too large to count: walk is exact, samplesat is not.",
         unset="walk",
         methods=("mcsat",),
         kernel=True,
     )
     estimator: Estimator = setting(
         "rao-blackwell",
-        "Average conditional probabilities, count values, or average over what the generators make "
-        "of a state, weighed by the model (up to 64 images).",
+        "Average conditional probabilities, count values, or average each state over its orbit "
+        "under the generators, weighted by the model (a group of up to 64 elements).",
         kernel=True,
     )
-    samples: int | None = setting(None, "Record so many samples in every chain.")
+    samples: int | None = setting(None, "Record this many samples in every chain.")
     seconds: float | None = setting(
-        None, "Answer within so long, compiling not counted.", unset=f"{DEFAULT_SECONDS:g}"
+        None,
+        "Answer after this many seconds; compiling is not counted.",
+        unset=f"{DEFAULT_SECONDS:g}",
     )
     standard_error: float | None = setting(None, "Sample until standard errors are about this.")
     warm_up: int | None = setting(
-        None, "Samples to throw away first.", unset="a fifth of the run", least=0
+        None, "Samples to discard first.", unset="a fifth of the run, at least 20", least=0
     )
     spacing: int | None = setting(
         None, "Steps between two samples.", unset="four for each variable", least=1
     )
     alpha: float | None = setting(
         None,
-        "Share of base steps among the jumps. This, approximation, clusters, rank, max_moved and "
-        "min_acceptance make lmh jump as in the paper, without a race.",
+        "The probability of a base step; other steps are jumps. With alpha, approximation, "
+        "clusters, rank, max_moved or min_acceptance, lmh jumps as in the paper, without a race.",
         unset="0.8",
         methods=LIFTED,
         kernel=True,
@@ -130,19 +133,19 @@ class Settings:
     )
     min_acceptance: float | None = setting(
         None,
-        "Exchange only variables whose fields alone would let this share of jumps succeed.",
+        "Exchange only variables whose fields alone would accept this share of jumps.",
         methods=LMH,
         kernel=True,
     )
     generators: Sequence[str] = setting(
         (),
-        "Permutations of your own, as (A B)(C D), to jump by with lmh, or to average over; any is "
-        "safe.",
+        "Permutations of your own, as (A B)(C D), to jump by with lmh, or to average over; a wrong "
+        "one does not bias the answer.",
         kernel=True,
     )
     moves: Mapping[str, Any] | None = setting(
         None,
-        "Jumps that an earlier answer has recorded, instead of a race.",
+        "The jumps that an earlier answer recorded, instead of a race.",
         unset="a race decides",
         methods=LMH,
         kernel=True,
@@ -150,13 +153,18 @@ class Settings:
     seed: int = setting(0, "The same seed gives the same samples.", least=0)
     packs: int = setting(PACKS, "Packs of chains; each is one task.", least=1)
     lanes: int = setting(LANES, "Chains in a pack, a multiple of 32.", least=1)
-    threads: int | None = setting(None, "Cores to use; changes no number.", unset="all", least=1)
-    memory: int = setting(MEMORY, "Refuse what would take more bytes.", unset="4 GiB", least=1)
+    threads: int | None = setting(
+        None, "Cores to use; results do not depend on it.", unset="all", least=1
+    )
+    memory: int = setting(MEMORY, "Refuse a run that needs more bytes.", unset="4 GiB", least=1)
     checkpoint: Path | str | None = setting(
-        None, "Keep the run in this file, so that it can be resumed."
+        None, "Save the run to this file, so that it can be resumed."
     )
     checkpoint_every: float | None = setting(
-        None, "Seconds between two writes of it.", unset="30, less often if that is slow", least=0
+        None,
+        "Seconds between two saves of the run.",
+        unset="30, less often if that is slow",
+        least=0,
     )
 
     def kernel(self) -> dict[str, object]:

@@ -40,23 +40,21 @@ def compare(
     query: Query = None,
     methods: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Which to compare: gibbs, lifted, lmh, mcsat."),
+        typer.Option(metavar="NAMES", help="Methods to compare: gibbs, lifted, lmh, mcsat."),
     ] = "gibbs,lifted,lmh",
     seconds: Annotated[
-        float, typer.Option(metavar="X", help="Of each run.", rich_help_panel=BUDGET)
+        float, typer.Option(metavar="X", help="Seconds of each run.", rich_help_panel=BUDGET)
     ] = 30.0,
     seeds: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", help="How many runs of each method.", rich_help_panel=BUDGET
-        ),
+        typer.Option(min=1, metavar="N", help="Runs of each method.", rich_help_panel=BUDGET),
     ] = 5,
     seed: Seed = 0,
     truth_seconds: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="Of each of the two runs that stand in for exact marginals.",
+            help="Seconds of each of the two runs that replace exact marginals.",
             show_default="four times --seconds",
             rich_help_panel=BUDGET,
         ),
@@ -68,7 +66,7 @@ def compare(
             "-o",
             "--output",
             metavar="FOLDER",
-            help="Where curves and figure go.",
+            help="The folder for curves and figures.",
             rich_help_panel=OUTPUT,
         ),
     ] = Path("comparison"),

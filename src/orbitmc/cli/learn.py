@@ -44,7 +44,7 @@ def learn(
         list[Path],
         typer.Argument(
             metavar="DATABASE",
-            help="What is true, each in a world of its own.",
+            help="What is true; databases are independent of each other.",
             show_default=False,
         ),
     ],
@@ -62,8 +62,8 @@ def learn(
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
         typer.Option(
-            help="pseudo explains all atoms, conditional those of the query given the rest, "
-            "discriminative the same with chains.",
+            help="pseudo-likelihood of all atoms, conditional pseudo-likelihood of the query, or "
+            "(discriminative) conditional likelihood of the query, by sampling.",
             show_default="conditional with a query, else pseudo",
         ),
     ] = None,
@@ -80,25 +80,25 @@ def learn(
     ] = None,
     prior: Annotated[
         float,
-        typer.Option(metavar="STD", help="How far weights may be from those written, or from 0."),
+        typer.Option(metavar="STD", help="Standard deviation of the normal prior of each weight."),
     ] = 2.0,
     optimiser: Annotated[
-        Literal["newton", "adam"], typer.Option(help="How discriminative climbs.")
+        Literal["newton", "adam"], typer.Option(help="The optimiser of the method discriminative.")
     ] = "newton",
     iterations: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Stop after so many.",
-            show_default="1000, 200 with chains",
+            help="Stop after N steps.",
+            show_default="1000, or 200 of discriminative",
             rich_help_panel=BUDGET,
         ),
     ] = None,
     seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="X", help="Stop after so long.", show_default=False, rich_help_panel=BUDGET
+            metavar="X", help="Stop after X seconds.", show_default=False, rich_help_panel=BUDGET
         ),
     ] = None,
     seed: Seed = 0,
@@ -108,7 +108,7 @@ def learn(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep learning here; the same command goes on from it.",
+            help="Save the last step to a file; the same command continues from it.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),

@@ -23,10 +23,9 @@ from orbitmc.version import __version__
 
 app = typer.Typer(
     name="orbitmc",
-    help="Marginals of discrete graphical models, with error bars and a word on whether to "
-    "believe them.",
+    help="Marginals of discrete graphical models and Markov logic programs, with standard errors.",
     epilog="Exit codes: 0 an answer, 2 not understood, 3 not converged, 4 contradiction, 5 a "
-    "limit was hit, 130 interrupted.",
+    "limit would be exceeded, 130 interrupted.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -62,7 +61,9 @@ def _print_version(asked: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass

@@ -34,17 +34,18 @@ def symmetry(
     evidence: EvidenceList = None,
     query: Query = None,
     values: Annotated[
-        bool, typer.Option("--values", help="Let symmetries permute values too (spin flips).")
+        bool, typer.Option("--values", help="Also find symmetries that permute values.")
     ] = False,
     seconds: Annotated[
-        float, typer.Option(metavar="X", help="Stop looking after so long.", rich_help_panel=BUDGET)
+        float,
+        typer.Option(metavar="X", help="Stop the search after X seconds.", rich_help_panel=BUDGET),
     ] = 10.0,
     generators: Generators = None,
     approximate: Annotated[
         bool,
         typer.Option(
             "--approximate/--exact-only",
-            help="Also try approximations, and how often the model would accept their jumps.",
+            help="Also list approximations, and how often the model accepts their jumps.",
         ),
     ] = True,
     more: More = None,

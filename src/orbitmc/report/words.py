@@ -1,4 +1,4 @@
-"""What was done, why, and whether to believe it, in sentences."""
+"""Sentences about an answer: what was done, why, and whether it has converged."""
 
 from collections.abc import Mapping
 
@@ -52,7 +52,7 @@ def verdict(answer: Marginals) -> str:
     """Say whether to believe the numbers, and if not, what to do."""
     found = answer.verdicts()
     if answer.about.interrupted:
-        return "interrupted: this is what was known by then; " + _state(answer, found)
+        return "interrupted: the answer uses the samples so far; " + _state(answer, found)
     return _state(answer, found)
 
 
@@ -61,7 +61,7 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         return (
             f"not converged: {_variables(found[FROZEN])} frozen"
             f"{_more(found.get(SUSPECT, 0))}; "
-            + (_try(answer, "exact", "mcsat") or "no other method of ours would do better")
+            + (_try(answer, "exact", "mcsat") or "no other method here can do better")
         )
     if found.get(UNMIXED):
         return (
@@ -70,19 +70,19 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         )
     if found.get(MISSED):
         return (
-            f"not converged: {_variables(found[MISSED])} wrong, because a mode was missed; "
+            f"not converged: {_variables(found[MISSED])} wrong, because the chains missed a mode; "
             + _longer_or(answer, "exact", "lmh")
         )
     if found.get(FEW):
         return (
-            f"not converged: {_variables(found[FEW])} known from too few samples "
+            f"not converged: {_variables(found[FEW])} estimated from too few samples "
             f"(worst {_extremes(answer)}); run longer"
         )
     rare = _rare(found.get(RARE, 0))
     if found.get(FAIR):
         return (
-            f"converged, fairly: {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
-            f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run would be surer{rare}"
+            f"converged (fair): {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
+            f"ESS {GOOD_ESS:.0f} (worst {_extremes(answer)}); a longer run is safer{rare}"
         )
     if found.get(GOOD):
         return (
@@ -91,7 +91,7 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         )
     if rare:
         return "converged" + rare
-    return "certain: evidence and constraints leave every variable one value"
+    return "certain: evidence and constraints leave one value for every variable"
 
 
 def _longer_or(answer: Marginals, *methods: str) -> str:
@@ -111,7 +111,7 @@ def _variables(count: int) -> str:
 
 
 def _rare(count: int) -> str:
-    return f"; {_variables(count)} known but for values that are rare" if count else ""
+    return f"; {_variables(count)} known except for rare values" if count else ""
 
 
 def _more(tied: int) -> str:

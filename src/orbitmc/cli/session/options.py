@@ -34,7 +34,7 @@ ProgramFile = Annotated[
     typer.Option(
         "-i",
         metavar="PROGRAM",
-        help="The same as MODEL, as Alchemy has it.",
+        help="The program, instead of MODEL, as in Alchemy.",
         hidden=True,
         rich_help_panel=QUESTION,
     ),
@@ -86,8 +86,8 @@ Generators = Annotated[
         "-g",
         "--generators",
         metavar="CYCLES",
-        help="Your own symmetries, as '(A B)(C D)', or a file of them; may be repeated, any is "
-        "safe.",
+        help="Permutations to jump by, as '(A B)(C D)', or a file of them; may be repeated. "
+        "A wrong one does not bias the answer.",
         show_default=False,
         rich_help_panel=METHOD,
     ),
@@ -97,7 +97,7 @@ More = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Other settings: see --help-all.",
+        help="Any other setting; --help-all lists them.",
         show_default=False,
         rich_help_panel=METHOD,
     ),
@@ -117,7 +117,7 @@ Seconds = Annotated[
     float | None,
     typer.Option(
         metavar="X",
-        help="Answer within so long, compiling apart.",
+        help="Answer after X seconds of work, compiling aside.",
         show_default="10",
         rich_help_panel=BUDGET,
     ),
@@ -126,7 +126,7 @@ Samples = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Or: record so many samples in every chain.",
+        help="Or record N samples in every chain.",
         show_default=False,
         rich_help_panel=BUDGET,
     ),
@@ -136,7 +136,7 @@ StandardError = Annotated[
     typer.Option(
         "--error",
         metavar="X",
-        help="Or: sample until standard errors are about this.",
+        help="Or sample until standard errors are about X.",
         show_default=False,
         rich_help_panel=BUDGET,
     ),
@@ -152,7 +152,7 @@ Memory = Annotated[
     typer.Option(
         parser=size_in_bytes,
         metavar="SIZE",
-        help="Refuse what would take more; 512M, 4G.",
+        help="Refuse a run that needs more; 512M, 4G.",
         show_default="4G",
         rich_help_panel=BUDGET,
     ),
@@ -188,17 +188,19 @@ CheckpointFile = Annotated[
     typer.Option(
         "--checkpoint",
         metavar="FILE",
-        help="Keep the run here, for `orbitmc resume`.",
+        help="Save the run to a file, for `orbitmc resume`.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", help="No progress, no remarks.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--quiet", help="Print no progress and no remarks.", rich_help_panel=OUTPUT)
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", help="Show where a bug struck.", hidden=True, rich_help_panel=OUTPUT),
+    typer.Option(
+        "--debug", help="Print the traceback of a bug.", hidden=True, rich_help_panel=OUTPUT
+    ),
 ]
 
 MEMORY = 4 * 2**30

@@ -23,17 +23,17 @@ class LogicOptions:
 
     query: str | None = None
     opened: Sequence[str] = setting(
-        (), "Predicates of a program whose unlisted atoms are unknown, with commas between."
+        (), "Predicates of a program whose unlisted atoms are unknown, separated by commas."
     )
     closed: Sequence[str] = setting(
-        (), "Predicates of a program whose unlisted atoms are false, with commas between."
+        (), "Predicates of a program whose unlisted atoms are false, separated by commas."
     )
     dialect: Literal["alchemy", "pracmln", "tuffy"] = setting(
         "alchemy", "How a program is written."
     )
     meaning: Literal["formula", "alchemy"] = setting(
         "formula",
-        "What a program's weights are paid for: formulas, or their clauses as in Alchemy.",
+        "What a weight counts for: a whole formula, or its clauses as in Alchemy.",
     )
     max_groundings: int | None = setting(
         None, "Refuse a program with more groundings.", unset="100 million", least=1
