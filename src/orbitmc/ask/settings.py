@@ -75,7 +75,7 @@ class Settings:
     estimator: Estimator = setting(
         "rao-blackwell",
         "Average conditional probabilities, count values, or average each state over its orbit "
-        "under the generators, weighted by the model (a group of up to 64 elements).",
+        "under the generators, weighted by the model (groups of up to 64).",
         kernel=True,
     )
     samples: int | None = setting(None, "Record this many samples in every chain.")

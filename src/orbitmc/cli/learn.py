@@ -44,7 +44,7 @@ def learn(
         list[Path],
         typer.Argument(
             metavar="DATABASE",
-            help="What is true; databases are independent of each other.",
+            help="What is true, in independent databases.",
             show_default=False,
         ),
     ],
@@ -62,8 +62,8 @@ def learn(
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
         typer.Option(
-            help="pseudo-likelihood of all atoms, conditional pseudo-likelihood of the query, or "
-            "(discriminative) conditional likelihood of the query, by sampling.",
+            help="Maximise pseudo-likelihood of all atoms, or of the query; discriminative: "
+            "likelihood of the query.",
             show_default="conditional with a query, else pseudo",
         ),
     ] = None,
@@ -80,7 +80,7 @@ def learn(
     ] = None,
     prior: Annotated[
         float,
-        typer.Option(metavar="STD", help="Standard deviation of the normal prior of each weight."),
+        typer.Option(metavar="STD", help="Standard deviation of the prior of weights."),
     ] = 2.0,
     optimiser: Annotated[
         Literal["newton", "adam"], typer.Option(help="The optimiser of the method discriminative.")
@@ -108,7 +108,7 @@ def learn(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Save the last step to a file; the same command continues from it.",
+            help="Save the last step; the same command goes on from it.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
