@@ -1,6 +1,8 @@
 """What `import orbitmc as om` promises."""
 
+import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,8 @@ import pytest
 
 import orbitmc as om
 
-RING = Path(__file__).parents[1] / "examples" / "ring.uai"
+ROOT = Path(__file__).parents[1]
+RING = ROOT / "examples" / "ring.uai"
 ROOMS = (
     "kernels",
     "models",
@@ -85,3 +88,17 @@ def test_a_question_about_a_model_loads_only_what_it_uses(method, most):
     assert not {"duckdb", "matplotlib", "pandas"} & set(loaded)
     rooms = {name.split(".")[1] for name in own if "." in name}
     assert not {"logic", "tuning", "symmetry", "report", "cli", "compare"} & rooms
+
+
+def test_the_reference_lists_every_public_name():
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    listed = [
+        getattr(importlib.import_module(module), name)
+        for module, name in re.findall(r"^\.\. auto\w+:: ([\w.]+)\.(\w+)$", page, re.MULTILINE)
+    ]
+    for place in (om, *(getattr(om, room) for room in ROOMS if room != "compare")):
+        names = om.__all__ if place is om else [name for name in dir(place) if name[0] != "_"]
+        for name in names:
+            found = getattr(place, name)
+            if inspect.isroutine(found) or inspect.isclass(found):
+                assert any(found is one for one in listed), f"{place.__name__}.{name}"
