@@ -145,7 +145,7 @@ def test_a_full_disk_costs_no_answer(spins, tmp_path, monkeypatch):
         raise om.InputError("no space left", source=str(path))
 
     monkeypatch.setattr("orbitmc.run.kept.checkpoint.save", full)
-    with pytest.warns(UserWarning, match=r"the run is not kept: .*x\.run: no space left"):
+    with pytest.warns(UserWarning, match=r"the run was not saved: .*x\.run: no space left"):
         found = om.marginals(spins, method="gibbs", checkpoint=tmp_path / "x.run", **FEW)
     assert found.about.samples == 400
 

@@ -57,7 +57,7 @@ def test_the_same_command_goes_on_where_it_stopped(files, tmp_path):
     assert orbitmc(*words, kept, "-o", output, "--iterations", "2").returncode == 0
     assert output.read_text() != expected
     done = orbitmc(*words, kept, "-o", output, "--iterations", "6")
-    assert "going on after iteration 2" in done.stderr
+    assert "continuing after iteration 2" in done.stderr
     assert output.read_text() == expected
     refused = orbitmc(*words, kept, "-o", output, "--prior", "3")
     assert refused.returncode == 2
@@ -135,7 +135,7 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
     monkeypatch.setattr("orbitmc.cli.learn.KEPT_SECONDS", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2
-    assert "cannot write it: No space left on device; it goes on" in done.stderr
+    assert "cannot write it: No space left on device; it continues" in done.stderr
     assert output.read_text() == expected
 
 

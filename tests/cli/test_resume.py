@@ -198,7 +198,7 @@ def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch)
     keep = ("--checkpoint", run, "--set", "checkpoint_every=0")
     done = orbitmc("infer", path, *few, *keep, "--json")
     assert done.returncode == 2
-    assert f"the run is not kept: {run}: cannot write it: No space left on device" in done.stderr
+    assert f"the run was not saved: {run}: cannot write it: No space left on device" in done.stderr
     assert json.loads(done.stdout)["variables"] == undisturbed["variables"]
 
 

@@ -127,7 +127,7 @@ def _ask(
         except ContradictionError as error:
             raise asked.explained(error) from None
     if settings.checkpoint is not None and found.about.method == "exact" and not quiet:
-        say("the answer is exact, so there is no run to keep")
+        say("the answer is exact, so there is no run to save")
     return asked.in_words(found), session.exit_code
 
 

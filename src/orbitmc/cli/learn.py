@@ -155,7 +155,7 @@ def learn(
             load(checkpoint, asked, memory=memory) if checkpoint and checkpoint.exists() else None
         )
         if start is not None and not quiet:
-            say(f"going on after iteration {start.iteration}, as kept in {checkpoint}")
+            say(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
             learned = learn_weights(read, worlds, settings, start=start, watch=watching)
@@ -183,7 +183,7 @@ class _Watching:
             try:
                 self.keep(step)
             except InputError as error:
-                say(f"warning: learning is not kept: {error}; it goes on")
+                say(f"warning: the step was not saved: {error}; it continues")
 
     def keep(self, step: "Step") -> None:
         from orbitmc.logic.learning.checkpoint import save

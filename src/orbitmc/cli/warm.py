@@ -23,7 +23,7 @@ def warm(
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Compile in so many.  [default: (all cores)]")
+        int | None, typer.Option(min=1, help="Number of processes.  [default: (all cores)]")
     ] = None,
     debug: Debug = False,
 ) -> int:

@@ -183,7 +183,7 @@ def _remarks_on_factors(model: Model) -> list[str]:
         found.append(f"{repeated:,} factors read the same variables as an earlier one")
     flat = int(_flat_tables(graph)[graph.table_of[: graph.first_clause]].sum())
     if flat:
-        found.append(f"{flat:,} factors have equal entries only, so they say nothing")
+        found.append(f"{flat:,} factors have equal entries only, so they have no effect")
     unfair = _unfair_rows(graph)
     if unfair:
         found.append(
@@ -224,8 +224,8 @@ def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
     if forced:
         found.append(f"constraints leave one value only to {_named(model, forced)}")
     found.append(
-        "some states are impossible, so chains may be frozen: Gibbs will say so; MC-SAT moves "
-        "more at once, and the exact method does not care"
+        "some states are impossible, so Gibbs may be frozen, and will report it; MC-SAT changes "
+        "several variables at once; exact answers are not affected"
     )
     return found
 

@@ -58,7 +58,7 @@ def _warned() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        warnings.warn(f"the run is not kept: {error}", stacklevel=2)
+        warnings.warn(f"the run was not saved: {error}", stacklevel=2)
 
 
 @contextmanager

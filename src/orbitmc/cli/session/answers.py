@@ -31,7 +31,7 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
         for remark in remarks(answer):
             say(remark)
     if unwritten is not None:
-        say(f"{unwritten}; so the answer is printed, as JSON")
+        say(f"{unwritten}; the answer is printed as JSON instead")
         return unwritten.exit_code
     if output is not None and not quiet:
         say(f"the answer is in {output}")

@@ -54,7 +54,7 @@ def _exit_code(command: Callable[[], int], debug: bool) -> int:
     except KeyboardInterrupt as stop:
         return _interrupted(str(stop))
     except MemoryError:
-        say("this computer has no memory left for it; a smaller --memory says so earlier")
+        say("out of memory; with a smaller --memory, such a run is refused before it starts")
         return 5
     except Exception as error:
         return _interrupted() if is_interrupt(error) else _bug(error, debug)
@@ -68,7 +68,7 @@ def _interrupted(when: str = "") -> int:
 def _bug(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    say(f"this should not happen: {type(error).__name__}: {error}".split("\n")[0])
+    say(f"this is a bug of orbitmc: {type(error).__name__}: {error}".split("\n")[0])
     say("please report it, with what `--debug` prints after the same command")
     return BROKEN
 

@@ -66,14 +66,14 @@ class Session:
         try:
             self.keep(run)
         except InputError as error:
-            say(f"warning: the run is not kept: {error}; it goes on")
+            say(f"warning: the run was not saved: {error}; it continues")
 
     def _keep_at_last(self, run: Run, path: Path) -> None:
         try:
             save(run, path, self.question)
         except InputError as error:
-            say(f"the run is not kept: {error}")
+            say(f"the run was not saved: {error}")
             self.exit_code = error.exit_code
             return
         if run.interrupted or not self.quiet:
-            say(f"the run is kept in {path}; `orbitmc resume` goes on with it")
+            say(f"the run is saved in {path}; `orbitmc resume` continues it")
