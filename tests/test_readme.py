@@ -18,6 +18,9 @@ from tests.pages import (
     require_alike,
 )
 
+PLACES = (ROOT, ROOT / "src" / "orbitmc")
+UNTRACKED = {"experiments/out"}  # made by `make figures`
+
 
 def named(page):
     return str(page.relative_to(ROOT))
@@ -40,6 +43,12 @@ def test_a_page_does_what_it_shows(page, monkeypatch, tmp_path):
 def test_links_to_files_lead_somewhere(page):
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", [*pages(), ROOT / "CONTRIBUTING.md"], ids=named)
+def test_files_that_a_page_names_exist(page):
+    for path in set(re.findall(r"`([\w-]+/[\w/.-]*)`", page.read_text())) - UNTRACKED:
+        assert any((place / path).exists() for place in PLACES), path
 
 
 def test_the_architecture_names_functions_that_exist():
