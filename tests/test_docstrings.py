@@ -17,8 +17,6 @@ WITH_EXAMPLES = [
     for path in sorted(SOURCES.rglob("*.py"))
     if ">>> " in path.read_text()
 ]
-STILL_WITHOUT = {"kernels": 3, "symmetry": 2, "compare": 2}
-"""How many functions of a package still lack an example; this may only shrink."""
 
 
 def functions(place, names):
@@ -49,8 +47,7 @@ def test_every_public_function_of_the_package_has_an_example():
 def test_public_functions_of_packages_have_examples(room):
     place = getattr(om, room)
     missing = without_example(place, [name for name in dir(place) if not name.startswith("_")])
-    print(f"{room} still lacks examples of {', '.join(missing) or 'nothing'}")
-    assert len(missing) <= STILL_WITHOUT.get(room, 0), missing
+    assert missing == []
 
 
 def test_an_example_that_fails_is_found_out():

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         symmetry,
         tuning,
     )
-    from orbitmc.ask.kept.resuming import resume
     from orbitmc.ask.marginals import marginals
     from orbitmc.ask.programs import MarkovLogic, read_logic
     from orbitmc.ask.reading import read
+    from orbitmc.ask.resuming import resume
     from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.columns import Marginal
@@ -82,7 +82,7 @@ _HOMES = {
     "read": "ask.reading",
     "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
-    "resume": "ask.kept.resuming",
+    "resume": "ask.resuming",
     "sample": "run.sampler",
     "write": "formats.registry",
 }

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from orbitmc.ask.kept.resuming import kept_settings
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.ask.programs import MarkovLogic, logic
+from orbitmc.ask.resuming import kept_settings
 from orbitmc.ask.settings import APPROXIMATIONS, Settings
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import prepare, prepare_unrounded

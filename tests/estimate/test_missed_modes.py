@@ -88,7 +88,7 @@ def test_log_weights_of_parts_add_up_to_those_of_states():
 
 def test_entropies_are_those_of_the_marginals():
     graph = Builder([2, 2, 2]).build()
-    found = largest_entropies(graph, run_with([0.5, 0.1, 1e-9]))
+    found = largest_entropies(graph, run_with([0.5, 0.1, 1e-9], packs=40))
     assert found[0] == pytest.approx(np.log(2))
     assert found[1] == pytest.approx(-0.1 * np.log(0.1) - 0.9 * np.log(0.9), rel=1e-2)
     assert found[2] < 0.1

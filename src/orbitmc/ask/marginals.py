@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, Unpack
 
-from orbitmc.ask.kept.keeping import Keeping, keeping, record_of
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide, decide_for
 from orbitmc.ask.query import Query, asked_names, only
@@ -18,6 +18,7 @@ from orbitmc.graph.model import Model
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
+    from orbitmc.ask.keeping import Keeping
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
@@ -87,9 +88,18 @@ def marginals(
     chosen = with_options(settings, options)
     names = asked_names(query, model)
     seen = model.given(evidence or {})
-    with keeping(chosen) as keep:
+    with kept(chosen) as keep:
         decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
         return answered(replace(decision, query=names), watchers, keep)
+
+
+def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
+    """The file in which a run is kept, if settings name one."""
+    if settings.checkpoint is None:
+        return nullcontext()
+    from orbitmc.ask.keeping import keeping
+
+    return keeping(settings.checkpoint, settings.checkpoint_every)
 
 
 def answered(
@@ -101,6 +111,8 @@ def answered(
     """Answer as decided, and keep the run if there is a file for it."""
     if keep is None:
         return carry_out(decision, watchers, ground)
+    from orbitmc.ask.keeping import record_of
+
     keep.question.update(record_of(decision))
     return carry_out(decision, [*watchers, keep], ground)
 

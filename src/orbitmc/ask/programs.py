@@ -8,9 +8,8 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from orbitmc.ask.kept.keeping import keeping
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.marginals import answered
+from orbitmc.ask.marginals import answered, kept
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
@@ -77,7 +76,7 @@ class MarkovLogic:
         """How probable each atom is; a query may ask about others than the program was read for."""
         chosen, asked = with_options(settings, options), self.asking(query)
         try:
-            with keeping(chosen) as keep:
+            with kept(chosen) as keep:
                 decision = decide(self.model, chosen)
                 return asked.in_atoms(answered(decision, watchers, keep, self.ground))
         except ContradictionError as error:

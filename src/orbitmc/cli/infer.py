@@ -76,7 +76,7 @@ def infer(
     help_all: HelpAll = False,
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
-    from orbitmc.ask.kept.keeping import require_new_run
+    from orbitmc.ask.keeping import require_new_run
 
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
@@ -111,7 +111,7 @@ def _ask(
 ) -> tuple["Marginals", int]:
     """Decide and carry out; gives the answer, and an exit code if its run was not kept."""
     begun = time.perf_counter()
-    from orbitmc.ask.kept.keeping import record_of
+    from orbitmc.ask.keeping import record_of
     from orbitmc.ask.marginals import carry_out
     from orbitmc.ask.method.decisions import decide
     from orbitmc.cli.session.sampling import Session

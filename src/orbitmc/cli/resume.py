@@ -49,8 +49,8 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = assigned("resume", more)
-    from orbitmc.ask.kept.resuming import go_on, kept_query, kept_settings
     from orbitmc.ask.query import only
+    from orbitmc.ask.resuming import go_on, kept_query, kept_settings
     from orbitmc.cli.session.sampling import Session
     from orbitmc.run.kept.checkpoint import load
 

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orbitmc.errors import InputError
-
-MOST = 2**62
-"""Compiled code counts in 64 bits."""
+from orbitmc.machine.text import MOST
 
 Check = Callable[[Any], bool]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orbitmc.errors import InputError, LimitError
 
+MOST = 2**62  # compiled code counts in 64 bits
 MEMORY = 4 * 2**30
 """How many bytes reading one file may take, unless the caller says otherwise."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from orbitmc.errors import InputError
-from orbitmc.machine.records import MOST
+from orbitmc.machine.text import MOST
 
 LANES = 64  # chains of a pack
 PACKS = 4

@@ -86,7 +86,16 @@ def draws(body: F) -> F:
 
 @draws
 def integer(rng: Any, bound: Index) -> int:
-    """Draw one of 0, …, bound - 1, the same for all lanes."""
+    """Draw one of 0, …, bound - 1, the same for all lanes.
+
+    `outcomes` runs a step once for every outcome of its draws, and gives exact probabilities:
+
+    >>> from orbitmc.kernels.testing.choices import outcomes
+    >>> def throw(values, rng):
+    ...     values[0, 0] = integer(rng, 4)
+    >>> sorted(outcomes(throw, (0,)).items())
+    [((0,), 0.25), ((1,), 0.25), ((2,), 0.25), ((3,), 0.25)]
+    """
     return _scaled(_next(rng.common) >> np.uint64(32), bound)
 
 
@@ -100,7 +109,14 @@ def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
 
 @draws
 def bernoulli(rng: Any, chance: float) -> bool:
-    """Draw true with the given chance, the same for all lanes."""
+    """Draw true with the given chance, the same for all lanes.
+
+    >>> from orbitmc.kernels.testing.choices import outcomes
+    >>> def toss(values, rng):
+    ...     values[0, 0] = bernoulli(rng, 0.75)
+    >>> sorted(outcomes(toss, (0,)).items())
+    [((0,), 0.25), ((1,), 0.75)]
+    """
     return bool(np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance)
 
 
@@ -213,7 +229,13 @@ def pick_below(rng: Any, bound: NDArray[Any], picked: NDArray[Any]) -> None:
 
 @draws
 def accept_by_log_ratio(rng: Any, log_ratio: Floats, accepted: Bytes) -> None:
-    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0."""
+    """Set `accepted[lane]` to 1 with chance `min(1, exp(log_ratio[lane]))`, otherwise to 0.
+
+    >>> accepted = np.zeros(32, dtype=np.uint8)
+    >>> accept_by_log_ratio(generator(1, 0, 32), np.repeat([0.0, -np.inf], 16), accepted)
+    >>> int(accepted[:16].sum()), int(accepted[16:].sum())
+    (16, 0)
+    """
     accept_lanes(rng.streams, log_ratio, accepted, rng.width)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.machine.records import (
-    MOST,
     Check,
     checked,
     is_count,
@@ -23,6 +22,7 @@ from orbitmc.machine.records import (
     list_of,
     or_none,
 )
+from orbitmc.machine.text import MOST
 from orbitmc.run.schedule import Schedule
 
 KIND = re.compile(r"[<>|][buif][1248]")

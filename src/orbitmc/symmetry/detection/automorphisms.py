@@ -125,7 +125,13 @@ def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> P
 
 
 def orbit_cells(group: PermutationGroup) -> Numbers:
-    """Number the orbits, point by point; -1 for points that stay alone."""
+    """Number the orbits, point by point; -1 for points that stay alone.
+
+    >>> from orbitmc.models.ising_models import ising
+    >>> star = ising([0.0] * 4, [(0, 1), (0, 2), (0, 3)], 0.3)
+    >>> orbit_cells(automorphisms(star.graph).group).tolist()
+    [-1, 0, 0, 0]
+    """
     labels = orbit_labels(group)
     alone = np.bincount(labels, minlength=group.degree)[labels] == 1
     cells = np.full(group.degree, -1, dtype=np.int64)

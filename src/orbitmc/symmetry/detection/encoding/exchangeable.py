@@ -51,7 +51,14 @@ class Links(NamedTuple):
 
 
 def links(graph: FactorGraph) -> Links:
-    """Find what each factor depends on and which of its variables are interchangeable."""
+    """Find what each factor depends on and which of its variables are interchangeable.
+
+    >>> import orbitmc as om
+    >>> path = om.ising([0.0, 0.0, 0.0], [(0, 1), (1, 2)], 0.3).graph
+    >>> found = links(path)
+    >>> found.variable.tolist(), found.factor_start.tolist()
+    ([0, 1, 1, 2], [0, 2, 4])
+    """
     classes = np.zeros(len(graph.scope), dtype=np.int64)
     _classify(graph, classes, np.full(len(graph.table_start), -1))
     kept = classes != IGNORED

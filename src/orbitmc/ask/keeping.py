@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
+from orbitmc.machine.locks import owned
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.decisions import Decision
@@ -62,19 +62,14 @@ def _warned() -> Iterator[None]:
 
 
 @contextmanager
-def keeping(settings: Settings) -> Iterator[Keeping | None]:
-    """Own the file that settings name, if they name one; it must be new."""
-    if settings.checkpoint is None:
-        yield None
-        return
-    from orbitmc.machine.locks import owned
-
-    path = Path(settings.checkpoint)
+def keeping(path: Path | str, every: float | None) -> Iterator[Keeping]:
+    """Own a file for a run, which must be new."""
+    path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
     with owned(path):
         require_new_run(path)
-        with ended(Keeping(path, {}, every=settings.checkpoint_every)) as keep:
+        with ended(Keeping(path, {}, every=every)) as keep:
             yield keep
 
 

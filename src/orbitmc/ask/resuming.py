@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from orbitmc.ask.answers import answer, averaged_group
-from orbitmc.ask.kept.keeping import Keeping, ended
+from orbitmc.ask.keeping import Keeping, ended
 from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for

@@ -1,1 +1,0 @@
-"""Questions whose runs are kept in files."""
