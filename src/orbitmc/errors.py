@@ -1,6 +1,7 @@
 """What can go wrong, in words a person can act on; each kind has its exit code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 MOST_LINES = 20  # of many errors are shown
 MOST_ERRORS = 1000  # are found in a text before the rest is left unread
@@ -42,6 +43,15 @@ class ManyInputError(InputError):
         super().__init__(
             "\n".join([*lines, f"… and {more:,} more like these{rest}"] if more else lines)
         )
+
+
+@contextmanager
+def said_of(source: str) -> Iterator[None]:
+    """Name the file that what is wrong inside is said of."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.message, source=source) from None
 
 
 class ContradictionError(OrbitError):

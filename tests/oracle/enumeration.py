@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.answer import ExactAnswer
+from orbitmc.exact.elimination import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats, floats
 

@@ -3,18 +3,8 @@
 import json as json_module
 from typing import TYPE_CHECKING
 
+from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    EvidenceList,
-    HelpAll,
-    Json,
-    Memory,
-    ModelFile,
-    More,
-    Query,
-)
 from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.cli.session.settable import assigned
 
@@ -24,14 +14,14 @@ if TYPE_CHECKING:
 
 @verb
 def check(
-    model: ModelFile,
-    evidence: EvidenceList = None,
-    query: Query = None,
-    more: More = None,
-    memory: Memory = MEMORY,
-    json: Json = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    model: options.ModelFile,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    more: options.More = None,
+    memory: options.Memory = options.MEMORY,
+    json: options.Json = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.report.inspection import overview

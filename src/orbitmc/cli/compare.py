@@ -1,25 +1,14 @@
 """`orbitmc compare`: how fast several methods approach the truth on a model."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import INTERRUPTED, say, verb
-from orbitmc.cli.session.help import BUDGET, OUTPUT
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    EvidenceList,
-    HelpAll,
-    Memory,
-    ModelFile,
-    More,
-    Query,
-    Quiet,
-    Seed,
-)
+from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT
+from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
@@ -31,49 +20,39 @@ if TYPE_CHECKING:
 
 TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
 TRUTH_SEED = 1000  # apart from those of the runs
+METHODS_HELP = "Methods to compare: gibbs, lifted, lmh, mcsat."
+SEEDS_HELP = "Runs of each method."
+TRUTH_HELP = "Seconds of each of the two runs that replace exact marginals."
+OUTPUT_HELP = "The folder for curves and figures."
 
 
 @verb
 def compare(
-    model: ModelFile,
-    evidence: EvidenceList = None,
-    query: Query = None,
+    model: options.ModelFile,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
     methods: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="Methods to compare: gibbs, lifted, lmh, mcsat."),
+        str, option("--methods", METHOD, METHODS_HELP, metavar="NAMES", shown=True)
     ] = "gibbs,lifted,lmh",
     seconds: Annotated[
-        float, typer.Option(metavar="X", help="Seconds of each run.", rich_help_panel=BUDGET)
+        float, option("--seconds", BUDGET, "Seconds of each run.", metavar="X", shown=True)
     ] = 30.0,
     seeds: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Runs of each method.", rich_help_panel=BUDGET),
+        int, option("--seeds", BUDGET, SEEDS_HELP, metavar="N", min=1, shown=True)
     ] = 5,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     truth_seconds: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="Seconds of each of the two runs that replace exact marginals.",
-            show_default="four times --seconds",
-            rich_help_panel=BUDGET,
-        ),
+        option("--truth-seconds", BUDGET, TRUTH_HELP, metavar="X", shown="four times --seconds"),
     ] = None,
-    more: More = None,
+    more: options.More = None,
     output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            help="The folder for curves and figures.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path, option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FOLDER", shown=True)
     ] = Path("comparison"),
-    memory: Memory = MEMORY,
-    quiet: Quiet = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    memory: options.Memory = options.MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Measure error against time of several methods, and draw it."""
     names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
@@ -157,5 +136,6 @@ def _summarise(rows: Sequence["Row"]) -> None:
     from orbitmc.report.tables import show
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")
-    lines = [[one.method, *(f"{number:.3g}" for number in one.numbers())] for one in endings(rows)]
+    ends = [astuple(one) for one in endings(rows)]
+    lines = [[method, *(f"{number:.3g}" for number in numbers)] for method, *numbers in ends]
     show(titles, lines, Console(highlight=False))

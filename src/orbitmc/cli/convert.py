@@ -3,29 +3,23 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
-from orbitmc.cli.session.options import MEMORY, Debug, EvidenceList, Memory, ModelFile, Quiet
+from orbitmc.cli.session.options import argument
 from orbitmc.cli.session.questions import read_question
+
+OUTPUT_HELP = "The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz."
 
 
 @verb
 def convert(
-    model: ModelFile,
-    output: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT",
-            help="The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz.",
-            show_default=False,
-        ),
-    ],
-    evidence: EvidenceList = None,
-    memory: Memory = MEMORY,
-    quiet: Quiet = False,
-    debug: Debug = False,
+    model: options.ModelFile,
+    output: Annotated[Path, argument("OUT", OUTPUT_HELP)],
+    evidence: options.EvidenceList = None,
+    memory: options.Memory = options.MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
 ) -> int:
     """Write a model in another format, with its evidence built in."""
     require_writable(output)

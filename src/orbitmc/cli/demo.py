@@ -3,27 +3,26 @@
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import NOT_CONVERGED, say, verb
 from orbitmc.cli.session.help import BUDGET
-from orbitmc.cli.session.options import Debug, Seed
+from orbitmc.cli.session.options import option
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
 
+SAMPLES_HELP = "Samples in every chain."
 SIDE, COUPLING, FIELD, FIELD_SEED, SHOWN = 12, 0.3, 0.3, 1, 12
 
 
 @verb
 def demo(
     samples: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Samples in every chain.", rich_help_panel=BUDGET),
+        int, option("--samples", BUDGET, SAMPLES_HELP, metavar="N", min=1, shown=True)
     ] = 2_000,
-    seed: Seed = 1,
-    debug: Debug = False,
+    seed: options.Seed = 1,
+    debug: options.Debug = False,
 ) -> int:
     """Sample a built-in model, the true answer beside the estimate."""
     say(f"a {SIDE} by {SIDE} grid of spins with random fields (the first run compiles for a while)")

@@ -3,61 +3,40 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_writable
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.help import OUTPUT
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    EvidenceList,
-    HelpAll,
-    Memory,
-    More,
-    Query,
-    Quiet,
-)
+from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.questions import LogicOptions, is_logic, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 
+OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
+
 
 @verb
 def ground(
-    program: Annotated[
-        Path,
-        typer.Argument(metavar="PROGRAM", help="A program: .mln.", show_default=False),
-    ],
-    databases: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="DATABASE", help="Evidence: .db.", show_default=False),
-    ] = None,
+    program: Annotated[Path, argument("PROGRAM", "A program: .mln.")],
+    databases: Annotated[list[str] | None, argument("DATABASE", "Evidence: .db.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the model: .uai or .json, also with .gz.",
-            show_default="only say its size",
-            rich_help_panel=OUTPUT,
-        ),
+        option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FILE", shown="only say its size"),
     ] = None,
-    evidence: EvidenceList = None,
-    query: Query = None,
-    more: More = None,
-    memory: Memory = MEMORY,
-    quiet: Quiet = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    more: options.More = None,
+    memory: options.Memory = options.MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Write the plain model that a program's groundings make."""
     require_writable(output)
     if not is_logic(program):
         raise InputError("a program has the suffix .mln", source=str(program))
-    options = LogicOptions(query=query, **assigned("ground", more))
-    asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, options)
+    logic = LogicOptions(query=query, **assigned("ground", more))
+    asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
     if output is not None:
         from orbitmc.formats.registry import write
 

@@ -6,44 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.cli.session.answers import (
-    deliver,
-    delivery_seconds,
-    require_other,
-    require_output,
-    require_writable,
-    write_results,
-)
+from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import say, verb
-from orbitmc.cli.session.options import (
-    MEMORY,
-    CheckpointFile,
-    Debug,
-    EvidenceList,
-    Generators,
-    HelpAll,
-    Json,
-    Memory,
-    MethodName,
-    More,
-    Names,
-    OptionalModelFile,
-    Output,
-    ProgramFile,
-    Quiet,
-    Results,
-    Samples,
-    Seconds,
-    Seed,
-    StandardError,
-)
-from orbitmc.cli.session.questions import (
-    LogicOptions,
-    Question,
-    is_logic,
-    read_generators,
-    read_question,
-)
 from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.machine.locks import owned
@@ -55,25 +19,25 @@ if TYPE_CHECKING:
 
 @verb
 def infer(
-    model: OptionalModelFile = None,
-    evidence: EvidenceList = None,
-    query: Names = None,
-    program: ProgramFile = None,
-    method: MethodName = "auto",
-    generators: Generators = None,
-    more: More = None,
-    seconds: Seconds = None,
-    samples: Samples = None,
-    error: StandardError = None,
-    seed: Seed = 0,
-    memory: Memory = MEMORY,
-    json: Json = False,
-    output: Output = None,
-    results: Results = None,
-    checkpoint: CheckpointFile = None,
-    quiet: Quiet = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    model: options.OptionalModelFile = None,
+    evidence: options.EvidenceList = None,
+    query: options.Names = None,
+    program: options.ProgramFile = None,
+    method: options.MethodName = "auto",
+    generators: options.Generators = None,
+    more: options.More = None,
+    seconds: options.Seconds = None,
+    samples: options.Samples = None,
+    error: options.StandardError = None,
+    seed: options.Seed = 0,
+    memory: options.Memory = options.MEMORY,
+    json: options.Json = False,
+    output: options.Output = None,
+    results: options.Results = None,
+    checkpoint: options.CheckpointFile = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
     from orbitmc.ask.keeping import require_new_run
@@ -84,7 +48,7 @@ def infer(
     settings = _settings(
         given,
         method=method,
-        generators=read_generators(generators),
+        generators=questions.read_generators(generators),
         samples=samples,
         seconds=seconds,
         standard_error=error,
@@ -92,22 +56,22 @@ def infer(
         memory=memory,
         checkpoint=checkpoint,
     )
-    asked_atoms = query if is_logic(source) else None
-    logic = LogicOptions(query=asked_atoms, **part_of(given, LogicOptions))
+    asked_atoms = query if questions.is_logic(source) else None
+    logic = questions.LogicOptions(query=asked_atoms, **part_of(given, questions.LogicOptions))
     with owned(checkpoint):
         require_new_run(checkpoint)
-        asked = read_question(source, evidence, memory, logic, query)
+        asked = questions.read_question(source, evidence, memory, logic, query)
         for remark in () if quiet else asked.remarks:
             say(remark)
         answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output)
-        code = deliver(answer, json=json, output=output, quiet=quiet) or code
+        code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
         if results is not None:
-            write_results(answer, results)
+            answers.write_results(answer, results)
         return code
 
 
 def _ask(
-    asked: Question, settings: "Settings", *, quiet: bool, json: bool, output: Path | None
+    asked: questions.Question, settings: "Settings", *, quiet: bool, json: bool, output: Path | None
 ) -> tuple["Marginals", int]:
     """Decide and carry out; gives the answer, and an exit code if its run was not kept."""
     begun = time.perf_counter()
@@ -121,8 +85,8 @@ def _ask(
     with Session(quiet, place, settings.checkpoint_every, asked.record) as session:
         try:
             decision = replace(decide(asked.model, settings), query=asked.query)
-            session.remember(**record_of(decision))
-            after = loading + delivery_seconds(decision.model, json=json, output=output)
+            session.question.update(record_of(decision))
+            after = loading + answers.delivery_seconds(decision.model, json=json, output=output)
             found = carry_out(decision, session.watchers, asked.ground, after=after)
         except ContradictionError as error:
             raise asked.explained(error) from None
@@ -145,11 +109,11 @@ def _require_files(
     checkpoint: Path | None,
 ) -> None:
     """Refuse files that cannot be written, before work is spent on an answer."""
-    require_output(output)
-    require_writable(checkpoint)
-    require_writable(results)
+    answers.require_output(output)
+    answers.require_writable(checkpoint)
+    answers.require_writable(results)
     for written in (output, results):
-        require_other(written, [source, *(evidence or ())])
+        answers.require_other(written, [source, *(evidence or ())])
 
 
 def _settings(given: dict[str, Any], **options: Any) -> "Settings":

@@ -4,20 +4,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
-from orbitmc.cli.session.help import BUDGET, OUTPUT, QUESTION
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    HelpAll,
-    Memory,
-    More,
-    Quiet,
-    Seed,
-)
+from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION
+from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.locks import owned
@@ -28,94 +19,59 @@ if TYPE_CHECKING:
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
+METHOD_HELP = (
+    "Maximise pseudo-likelihood of all atoms, or of the query; discriminative: likelihood of the "
+    "query."
+)
+QUERY_HELP = "Predicates to predict, as in Smokes,Cancer."
+PRIOR_HELP = "Standard deviation of the prior of weights."
+CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 
 @verb
 def learn(
-    program: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PROGRAM",
-            help="A program; weights may be missing.",
-            show_default=False,
-        ),
-    ],
+    program: Annotated[Path, argument("PROGRAM", "A program; weights may be missing.")],
     databases: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATABASE",
-            help="What is true, in independent databases.",
-            show_default=False,
-        ),
+        list[Path], argument("DATABASE", "What is true, in independent databases.")
     ],
     output: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Where to write the learned program.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        Path, option("-o --output", OUTPUT, "Where to write the learned program.", metavar="FILE")
     ],
     method: Annotated[
         Literal["pseudo", "conditional", "discriminative"] | None,
-        typer.Option(
-            help="Maximise pseudo-likelihood of all atoms, or of the query; discriminative: "
-            "likelihood of the query.",
-            show_default="conditional with a query, else pseudo",
-        ),
+        option("--method", METHOD, METHOD_HELP, shown="conditional with a query, else pseudo"),
     ] = None,
     query: Annotated[
-        str | None,
-        typer.Option(
-            "-q",
-            "--query",
-            metavar="NAMES",
-            help="Predicates to predict, as in Smokes,Cancer.",
-            show_default=False,
-            rich_help_panel=QUESTION,
-        ),
+        str | None, option("-q --query", QUESTION, QUERY_HELP, metavar="NAMES")
     ] = None,
-    prior: Annotated[
-        float,
-        typer.Option(metavar="STD", help="Standard deviation of the prior of weights."),
-    ] = 2.0,
+    prior: Annotated[float, option("--prior", METHOD, PRIOR_HELP, metavar="STD", shown=True)] = 2.0,
     optimiser: Annotated[
-        Literal["newton", "adam"], typer.Option(help="The optimiser of the method discriminative.")
+        Literal["newton", "adam"],
+        option("--optimiser", METHOD, "The optimiser of the method discriminative.", shown=True),
     ] = "newton",
     iterations: Annotated[
         int | None,
-        typer.Option(
-            min=1,
+        option(
+            "--iterations",
+            BUDGET,
+            "Stop after N steps.",
             metavar="N",
-            help="Stop after N steps.",
-            show_default="1000, or 200 of discriminative",
-            rich_help_panel=BUDGET,
+            min=1,
+            shown="1000, or 200 of discriminative",
         ),
     ] = None,
     seconds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help="Stop after X seconds.", show_default=False, rich_help_panel=BUDGET
-        ),
+        float | None, option("--seconds", BUDGET, "Stop after X seconds.", metavar="X")
     ] = None,
-    seed: Seed = 0,
-    more: More = None,
-    memory: Memory = MEMORY,
+    seed: options.Seed = 0,
+    more: options.More = None,
+    memory: options.Memory = options.MEMORY,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Save the last step; the same command goes on from it.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, option("--checkpoint", OUTPUT, CHECKPOINT_HELP, metavar="FILE")
     ] = None,
-    quiet: Quiet = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
@@ -151,11 +107,11 @@ def learn(
             say(f"note: {warning}")
     asked = question(read, worlds, settings)
     with owned(checkpoint):
-        start = (
-            load(checkpoint, asked, memory=memory) if checkpoint and checkpoint.exists() else None
-        )
-        if start is not None and not quiet:
-            say(f"continuing after iteration {start.iteration}, from {checkpoint}")
+        start = None
+        if checkpoint is not None and checkpoint.exists():
+            start = load(checkpoint, asked, memory=memory)
+            if not quiet:
+                say(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
             learned = learn_weights(read, worlds, settings, start=start, watch=watching)
@@ -209,7 +165,7 @@ def _remarks(learned: "Learned", settings: "Settings") -> str:
     of = f" of {', '.join(sorted(settings.query))}" if settings.query else ""
     return (
         f"Weights learned by orbitmc: {about}{of}, prior of width {settings.deviation:g}.\n"
-        f"{_words(learned.step)[0].upper()}{_words(learned.step)[1:]}."
+        f"{_words(learned.step).capitalize()}."
     )
 
 

@@ -3,48 +3,32 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import deliver, require_output
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.help import QUESTION
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    HelpAll,
-    Json,
-    Memory,
-    More,
-    Output,
-    Quiet,
-)
+from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.records import ask_again
 from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.locks import owned
 
+MODEL_HELP = "Where the model is now."
+
 
 @verb
 def resume(
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="What `infer --checkpoint` wrote.", show_default=False),
-    ],
+    run: Annotated[Path, argument("RUN", "What `infer --checkpoint` wrote.")],
     model: Annotated[
         Path | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Where the model is now.",
-            show_default="where it was",
-            rich_help_panel=QUESTION,
-        ),
+        option("--model", QUESTION, MODEL_HELP, metavar="MODEL", shown="where it was"),
     ] = None,
-    more: More = None,
-    memory: Memory = MEMORY,
-    json: Json = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    more: options.More = None,
+    memory: options.Memory = options.MEMORY,
+    json: options.Json = False,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)

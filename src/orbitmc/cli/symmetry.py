@@ -3,22 +3,10 @@
 import json as json_module
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
-from orbitmc.cli.session.help import BUDGET
-from orbitmc.cli.session.options import (
-    MEMORY,
-    Debug,
-    EvidenceList,
-    Generators,
-    HelpAll,
-    Json,
-    Memory,
-    ModelFile,
-    More,
-    Query,
-)
+from orbitmc.cli.session.help import BUDGET, METHOD
+from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
 from orbitmc.cli.session.settable import assigned
 
@@ -26,33 +14,29 @@ if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import SymmetryOverview
 
 MOST_LINES = 20
+VALUES_HELP = "Also find symmetries that permute values."
+APPROXIMATE_HELP = "Also list approximations, and how often the model accepts their jumps."
 
 
 @verb
 def symmetry(
-    model: ModelFile,
-    evidence: EvidenceList = None,
-    query: Query = None,
-    values: Annotated[
-        bool, typer.Option("--values", help="Also find symmetries that permute values.")
-    ] = False,
+    model: options.ModelFile,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    values: Annotated[bool, option("--values", METHOD, VALUES_HELP)] = False,
     seconds: Annotated[
         float,
-        typer.Option(metavar="X", help="Stop the search after X seconds.", rich_help_panel=BUDGET),
+        option("--seconds", BUDGET, "Stop the search after X seconds.", metavar="X", shown=True),
     ] = 10.0,
-    generators: Generators = None,
+    generators: options.Generators = None,
     approximate: Annotated[
-        bool,
-        typer.Option(
-            "--approximate/--exact-only",
-            help="Also list approximations, and how often the model accepts their jumps.",
-        ),
+        bool, option("--approximate/--exact-only", METHOD, APPROXIMATE_HELP, shown=True)
     ] = True,
-    more: More = None,
-    memory: Memory = MEMORY,
-    json: Json = False,
-    debug: Debug = False,
-    help_all: HelpAll = False,
+    more: options.More = None,
+    memory: options.Memory = options.MEMORY,
+    json: options.Json = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
 ) -> int:
     """Show the symmetries of a model, and what approximations add.
 

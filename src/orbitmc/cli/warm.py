@@ -76,11 +76,11 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     from concurrent.futures import FIRST_COMPLETED, wait
 
     from orbitmc.ask.usual import compile_for
-    from orbitmc.cli.session.progress import terminal_or_log
+    from orbitmc.cli.session.progress import Display
 
     functions, seconds = 0, 0.0
     waiting = {pool.submit(compile_for, name): name for name in names}
-    display, shown = terminal_or_log(), ""
+    display, shown = Display(), ""
     try:
         while waiting:
             now = "; ".join(name for future, name in waiting.items() if future.running())

@@ -44,7 +44,7 @@ __getattr__, __dir__ = lazily(
         "learn": "logic.learning.learning",
         "lifted": "kernels.combine.mixture",
         "links": "symmetry.detection.encoding.exchangeable",
-        "manifest_text": "compare.manifest",
+        "manifest_text": "compare.figures",
         "model_of": "logic.grounding.assembly",
         "moved": "symmetry.blocks.blocks",
         "next_snapshot": "run.kept.snapshots",

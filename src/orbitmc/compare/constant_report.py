@@ -11,7 +11,7 @@ from orbitmc.compare.jump_trials import Trials
 from orbitmc.errors import LimitError
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.logic.constants.approximate_weights import clustered_weights
+from orbitmc.logic.constants.approximate_classes import clustered_weights
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
@@ -52,14 +52,8 @@ def rule_weight_orbits(ground: Ground, seconds: float) -> Ints:
     return orbit_cells(automorphisms(symmetric, seconds=seconds).group)
 
 
-def relational_approximations(
-    trials: Trials, ground: Ground
-) -> tuple[RelationalApproximation, ...]:
-    """Try swaps of constants that approximations of a program cannot tell apart."""
-    return tuple(_approximation(trials, ground, name) for name in CLASSES)
-
-
-def _approximation(trials: Trials, ground: Ground, name: str) -> RelationalApproximation:
+def relational_approximation(trials: Trials, ground: Ground, name: str) -> RelationalApproximation:
+    """Try swaps of constants that an approximation of a program cannot tell apart."""
     graph = trials.model.graph
     try:
         swaps = constant_swaps(ground, CLASSES[name](ground, trials.model, CLUSTERS, RANK))

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -61,24 +61,17 @@ class Ending:
     hellinger: float
     kl_floor: float
 
-    def numbers(self) -> tuple[float, ...]:
-        return (
-            self.seconds,
-            self.kl,
-            self.kl_low,
-            self.kl_high,
-            self.hellinger,
-            self.kl_floor,
-        )
-
 
 def curves_text(rows: Iterable[Row]) -> str:
     """Rows as CSV with a line of titles."""
+    lines = ([f"{x:.6g}" if isinstance(x, float) else x for x in astuple(row)] for row in rows)
+    return csv_text(COLUMNS, lines)
+
+
+def csv_text(titles: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([_text(getattr(row, name)) for name in COLUMNS])
+    writer.writerows([titles, *lines])
     return written.getvalue()
 
 
@@ -164,14 +157,8 @@ def read_error(row: Row, error: str) -> float:
 
 def _curve(by_length: Mapping[int, list[Row]], axis: str, error: str) -> Curve:
     seeds = max(len(rows) for rows in by_length.values())
-    complete = [
-        by_length[length] for length in sorted(by_length) if len(by_length[length]) == seeds
-    ]
+    complete = [rows for _, rows in sorted(by_length.items()) if len(rows) == seeds]
     middle = np.array([np.median([getattr(row, axis) for row in rows]) for rows in complete])
     errors = np.array([[read_error(row, error) for row in rows] for rows in complete])
     low, half, high = np.percentile(errors, BAND, axis=1)
     return Curve(middle, low, half, high)
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

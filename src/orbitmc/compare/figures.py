@@ -1,33 +1,27 @@
 """Keep what contests measured: curves and jumps as CSV, a manifest, and figures."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+import json
+import platform
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from orbitmc.compare.curve_files import Row, curves_text
+import numba
+import numpy as np
+import scipy
+
+from orbitmc.compare.curve_files import Row, csv_text, curves_text
 from orbitmc.compare.error_against_time import ErrorCurve
-from orbitmc.compare.manifest import manifest_text
 from orbitmc.compare.plots import can_draw, draw
 from orbitmc.compare.reference import Reference
 from orbitmc.formats.writing import write_text
+from orbitmc.version import __version__
 
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
+JUMP_COLUMNS = ("panel", "method", "estimator", "seed", *JUMPS)
 FORMATS = ("svg", "png")
-
-
-class NamedSampler(Protocol):
-    """Who has run: one of our own, or a program of others."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def seconds(self) -> float: ...
-
-    @property
-    def about(self) -> str: ...
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class FigureFiles:
@@ -43,8 +37,8 @@ class FigureFiles:
     def path(self, ending: str) -> Path:
         return self.folder / f"{self.name}{ending}"
 
-    def add(self, panel: str, one: NamedSampler, found: ErrorCurve, truth: Reference) -> None:
-        """Add one run."""
+    def add(self, panel: str, one: Any, found: ErrorCurve, truth: Reference) -> None:
+        """Add one run of whoever has a name, seconds, and words about it."""
         self.rows += rows_of(panel, found, truth)
         counts = [found.outcomes.get(name, 0) for name in JUMPS]
         if found.points:
@@ -62,7 +56,7 @@ class FigureFiles:
     def keep(self, title: str, *, settings: Mapping[str, Any], **drawing: Any) -> list[Path]:
         """Write all files; gives those that were written. Figures need matplotlib."""
         write_text(self.path(".csv"), curves_text(self.rows))
-        write_text(self.path("-jumps.csv"), _jumps_text(self.jumps))
+        write_text(self.path("-jumps.csv"), csv_text(JUMP_COLUMNS, self.jumps))
         about = {"title": title, "settings": dict(settings), "panels": self.panels}
         write_text(self.path(".json"), manifest_text(**about))
         written = [self.path(ending) for ending in (".csv", "-jumps.csv", ".json")]
@@ -94,9 +88,29 @@ def rows_of(panel: str, found: ErrorCurve, truth: Reference) -> list[Row]:
     ]
 
 
-def _jumps_text(jumps: Sequence[Sequence[Any]]) -> str:
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(["panel", "method", "estimator", "seed", *JUMPS])
-    writer.writerows(jumps)
-    return written.getvalue()
+def manifest_text(**about: Any) -> str:
+    """JSON with whatever is told, versions, and the commit if it is known.
+
+    >>> json.loads(manifest_text(seed=1))["seed"]
+    1
+    """
+    versions = {"orbitmc": __version__, "python": platform.python_version()}
+    versions |= {library.__name__: library.__version__ for library in (numba, np, scipy)}
+    record = {**about, "versions": versions, "commit": commit(), "machine": platform.machine()}
+    return json.dumps(record, indent=2, ensure_ascii=False, default=_plain) + "\n"
+
+
+def commit() -> str | None:
+    """The commit of these sources, if they lie in their own repository."""
+    if not (PACKAGE.parents[1] / "pyproject.toml").exists():
+        return None
+    command = ["git", "-C", str(PACKAGE), "describe", "--always", "--dirty"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)

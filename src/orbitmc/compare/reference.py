@@ -75,10 +75,8 @@ def reference_of(
         pass  # a price that cannot be told is too high
     gibbs = by_method(model, "gibbs", seconds=seconds, memory=memory)
     both = samplers or [gibbs, _with_some_jumps(model, seconds, memory)]
-    runs = [
-        _long_run(prepared_sampler(one), seconds, seed + number, threads)
-        for number, one in enumerate(both)
-    ]
+    ready = map(prepared_sampler, both)
+    runs = [_long_run(one, seconds, seed + number, threads) for number, one in enumerate(ready)]
     start = values_of(model.graph.cardinality).start
     return agreed(runs, start, [one.name for one in both])
 

@@ -1,13 +1,16 @@
 """What symmetries a model has, what approximations would add, and how often jumps would succeed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orbitmc.ask.method.lifting import CLUSTERS, RANK, typed_group, usual_moved
+from orbitmc.ask.method.relational_lifting import CLASSES
+from orbitmc.compare.constant_report import (
+    RelationalApproximation,
+    relational_approximation,
+    rule_weight_orbits,
+)
 from orbitmc.compare.jump_trials import Trials, trials
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
@@ -16,6 +19,7 @@ from orbitmc.groups.chains.membership import group_order
 from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.permutation_groups import PermutationGroup, orbits
 from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
@@ -25,10 +29,6 @@ from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 
-if TYPE_CHECKING:
-    from orbitmc.compare.constant_report import RelationalApproximation
-    from orbitmc.logic.grounding.grounding import Ground
-
 ROUNDS = 1  # of colour passing, before it is stopped
 
 
@@ -37,12 +37,9 @@ Finder = Callable[[Model, float], Numbers]
 
 
 def _orbits(symmetrise: Callable[[Model], Model]) -> Finder:
-    """What finds the orbits of an approximation, in so many seconds."""
-
-    def found(model: Model, seconds: float) -> Numbers:
-        return orbit_cells(automorphisms(symmetrise(model).graph, seconds=seconds).group)
-
-    return found
+    return lambda model, seconds: orbit_cells(
+        automorphisms(symmetrise(model).graph, seconds=seconds).group
+    )
 
 
 APPROXIMATIONS: dict[str, Finder] = {
@@ -178,25 +175,15 @@ def _approximations(
     """Approximations of a model, and of the program that means it."""
     finders = dict(APPROXIMATIONS)
     if ground is not None:
-        finders[f"{CLUSTERS} rule weights"] = partial(_of_rules, ground)
+        finders[f"{CLUSTERS} rule weights"] = lambda _, most: rule_weight_orbits(ground, most)
     try:
         drawn = trials(model)
     except LimitError as error:
         return tuple(_too_large(model, name, error) for name in finders), ()
     found = tuple(_approximation(drawn, name, find, seconds) for name, find in finders.items())
-    return found, () if ground is None else _relational(drawn, ground)
-
-
-def _of_rules(ground: Ground, model: Model, seconds: float) -> Numbers:
-    from orbitmc.compare.constant_report import rule_weight_orbits
-
-    return rule_weight_orbits(ground, seconds)
-
-
-def _relational(drawn: Trials, ground: Ground) -> tuple[RelationalApproximation, ...]:
-    from orbitmc.compare.constant_report import relational_approximations
-
-    return relational_approximations(drawn, ground)
+    if ground is None:
+        return found, ()
+    return found, tuple(relational_approximation(drawn, ground, name) for name in CLASSES)
 
 
 def _approximation(drawn: Trials, name: str, find: Finder, seconds: float) -> Approximation:
@@ -219,7 +206,5 @@ def _cut(drawn: Trials, alike: Numbers, most: int) -> Cut:
     exchanged = blocks(graph, alike, max_moved=most, connections=connections)
     rows = (exchanged.rows(block) for block in range(exchanged.blocks))
     factors = sum(len(moved(graph, row, connections=connections)) for row in rows)
-    accepted = None
-    if exchanged.blocks:
-        accepted = drawn.acceptance(shuffle(drawn.prepared, exchanged))
-    return Cut(most, exchanged, factors, accepted)
+    jump = shuffle(drawn.prepared, exchanged) if exchanged.blocks else None
+    return Cut(most, exchanged, factors, None if jump is None else drawn.acceptance(jump))

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.exact.problem import Scope
 from orbitmc.graph.weights.sums import sum_of_tables
-from orbitmc.machine.arrays import Floats
+from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.interrupts import heed
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
-
-Offsets = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,8 @@ class View:
     """
 
     step: int
-    high: Offsets
-    low: Offsets
+    high: Numbers
+    low: Numbers
 
 
 class Term(NamedTuple):
@@ -100,7 +97,7 @@ def _split(shape: Sequence[int]) -> int:
     return 0
 
 
-def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Offsets:
+def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Numbers:
     """Where each entry, last axis fastest, is found in a table with these strides."""
     offsets = np.zeros(1, dtype=np.int64)
     for size, stride in zip(shape, strides, strict=True):
@@ -109,7 +106,7 @@ def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Offsets:
 
 
 @tiered(of_all)
-def add_table(sums: Floats, table: Floats, step: int, high: int, low: Offsets) -> None:
+def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
         for place in range(sums.shape[1]):
@@ -117,7 +114,7 @@ def add_table(sums: Floats, table: Floats, step: int, high: int, low: Offsets) -
 
 
 @tiered(of_all)
-def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Offsets) -> None:
+def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) -> None:
     """Add the beliefs of a slab to the sums they belong to: `add_table` the other way."""
     for value in range(beliefs.shape[0]):
         start = value * step + high

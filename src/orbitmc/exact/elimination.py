@@ -8,12 +8,11 @@ impossible stays impossible.
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.answer import ExactAnswer
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
 from orbitmc.exact.orders.cutset import Part, hold, mixed
 from orbitmc.exact.orders.regions import Region
@@ -24,6 +23,14 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.arrays import Floats, floats
 from orbitmc.machine.text import MEMORY
+
+
+@dataclass(frozen=True)
+class ExactAnswer:
+    """The natural logarithm of the sum of all weights, and the marginals of every variable."""
+
+    log_z: float
+    marginals: tuple[Floats, ...]
 
 
 def marginals(
@@ -119,7 +126,8 @@ class _Passes:
                 if variable in needed:
                     found[variable] = self._receive(variable)
                 else:
-                    self._forget(variable)
+                    self.messages.pop(variable, None)
+                    self.beliefs.pop(variable, None)
         return found
 
     def _above(self, wanted: Iterable[int]) -> set[int]:
@@ -130,10 +138,6 @@ class _Passes:
                 found.add(variable)
                 variable = self.tree.parent[variable]
         return found
-
-    def _forget(self, variable: int) -> None:
-        self.messages.pop(variable, None)
-        self.beliefs.pop(variable, None)
 
     def _terms(self, bucket: Bucket) -> list[Term]:
         """What is added up in a bucket: factors and messages, small ones a few at a time."""
@@ -146,12 +150,9 @@ class _Passes:
             terms.append(Term(scope, table.reshape(-1), bucket.view(scope, tree.sizes)))
         return terms
 
-    def _bucket(self, variable: int) -> Bucket:
-        return Bucket(variable, self.tree.shared[variable], self.tree.sizes)
-
     def _send(self, variable: int) -> float:
         """Sum a variable out; its message has maximum 0, and what that takes off is returned."""
-        bucket = self._bucket(variable)
+        bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         message = np.empty(bucket.slabs * bucket.places)
         for slab, sums in bucket.sums(self._terms(bucket)):
             message[slab * bucket.places : (slab + 1) * bucket.places] = log_sum_exp(sums)
@@ -165,7 +166,7 @@ class _Passes:
 
     def _receive(self, variable: int) -> Floats:
         """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
-        bucket = self._bucket(variable)
+        bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         terms = self._terms(bucket)
         told = [
             (term, np.zeros(len(term.table)), group.children)

@@ -116,13 +116,8 @@ def _refuse(graph: FactorGraph, factors: Numbers, needed: str) -> None:
 def _tables(graph: FactorGraph, factors: Numbers, arity: int) -> tuple[Numbers, Floats]:
     """Scopes and full tables of binary factors, clauses too, a row each."""
     places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(arity)
-    first = graph.table_start[graph.table_of[factors]].astype(np.int64)
-    entries = np.full((len(factors), 2**arity), np.arange(2**arity))
-    clauses = factors >= graph.first_clause
-    # all ways but one satisfy a clause: every variable at the other value
-    failing = (1 - graph.satisfying[places].astype(np.int64)) @ 2 ** np.arange(arity)[::-1]
-    entries[clauses] = entries[clauses] != failing[clauses, None]
-    tables = graph.table[first[:, None] + entries]
+    expanded = [graph.expanded(factor).reshape(-1) for factor in factors.tolist()]
+    tables = np.array(expanded).reshape(len(factors), 2**arity)
     _refuse(graph, factors[~np.isfinite(tables).all(axis=1)], "weights above zero")
     return graph.scope[places].astype(np.int64), tables
 
@@ -168,12 +163,7 @@ def _run_to_now(attraction: Attraction, key: np.uint64, sweeps: int) -> tuple[By
 
 @compiled
 def sweep(
-    attraction: Attraction,
-    key: np.uint64,
-    time: int,
-    sweeps: int,
-    upper: Bytes,
-    lower: Bytes,
+    attraction: Attraction, key: np.uint64, time: int, sweeps: int, upper: Bytes, lower: Bytes
 ) -> None:
     """Update every variable of both chains once per sweep, from `time` sweeps ago towards now.
 

@@ -13,8 +13,6 @@ from orbitmc.exact.problem import Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.text import MEMORY
 
-"""Bytes that exact elimination may take unless told otherwise."""
-
 COMFORT = 2**29
 """Bytes for which nobody needs to compute messages twice."""
 
@@ -91,7 +89,8 @@ def plan_holding(problem: Problem, cutset: tuple[int, ...], *, memory: int, seco
     if peak > memory:
         regions, peak = regions_within(tree, memory)
     entries = [tree.table_entries(variable) for variable in order]
-    flops = sum(n * _flops_per_entry(tree, v) for n, v in zip(entries, order, strict=True))
+    # one for each table that is added, three for exponential and logarithm
+    flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
     return Plan(
         width=tree.width,
@@ -105,8 +104,3 @@ def plan_holding(problem: Problem, cutset: tuple[int, ...], *, memory: int, seco
         tree=tree,
         regions=regions,
     )
-
-
-def _flops_per_entry(tree: Tree, variable: int) -> int:
-    """One for each table that is added, three for exponential and logarithm."""
-    return len(tree.groups[variable]) + 3

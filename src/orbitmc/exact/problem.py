@@ -73,18 +73,14 @@ def _full_tables(graph: FactorGraph) -> tuple[list[int], list[Scope], list[Float
 
 
 def _chain_clause(
-    graph: FactorGraph,
-    factor: int,
-    sizes: list[int],
-    scopes: list[Scope],
-    tables: list[Floats],
+    graph: FactorGraph, factor: int, sizes: list[int], scopes: list[Scope], tables: list[Floats]
 ) -> None:
     """Write a long clause with helpers that say "satisfied so far": linear instead of exponential.
 
     A helper equals the "or" of the helper before it and of the next variable's being satisfied.
     """
     start = int(graph.scope_start[factor])
-    scope = [int(variable) for variable in graph.scope_of(factor)]
+    scope = graph.scope_of(factor).tolist()
     unsatisfied, satisfied = graph.table_values(factor)
     so_far = -1
     for place, variable in enumerate(scope):

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from orbitmc.errors import InputError
+from orbitmc.errors import said_of
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats
@@ -39,20 +39,15 @@ class Assembly:
         self._builder.constant += float(np.log(weight))
 
     def build(self) -> FactorGraph:
-        try:
-            return self._build()
-        except InputError as error:
-            raise InputError(error.message, source=self._source) from None
-
-    def _build(self) -> FactorGraph:
-        for rows in runs(np.frombuffer(entries) for entries in self._tables):
-            self._builder.add_tables(rows)
-        first = 0
-        for scopes in runs(self._scopes):
-            tables = self._table_of[first : first + len(scopes)]
-            self._builder.add_factors(scopes, tables)
-            first += len(scopes)
-        return self._builder.build()
+        with said_of(self._source):
+            for rows in runs(np.frombuffer(entries) for entries in self._tables):
+                self._builder.add_tables(rows)
+            first = 0
+            for scopes in runs(self._scopes):
+                tables = self._table_of[first : first + len(scopes)]
+                self._builder.add_factors(scopes, tables)
+                first += len(scopes)
+            return self._builder.build()
 
 
 def runs(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:

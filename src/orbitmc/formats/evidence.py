@@ -8,6 +8,7 @@
 - Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
         raise InputError(f"{str(source)!r} can be read in {len(typed)} ways; use a JSON file")
     if typed:
         return typed[0]
-    if ("=" in str(source) or str(source) in domains) and not _exists(source):
+    if ("=" in str(source) or str(source) in domains) and not os.path.exists(source):
         raise _mistyped(str(source), domains)
     return evidence_in(read_text(source, memory=memory), domains, memory)
 
@@ -68,13 +69,6 @@ def _product(variable: str, known: Sequence[float], weights: Sequence[float]) ->
 
 def _scaled(weights: Sequence[float]) -> list[float]:
     return [weight / max(weights) for weight in weights]
-
-
-def _exists(source: str | Path) -> bool:
-    try:
-        return Path(source).exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _splits(typed: str, domains: Domains) -> list[Evidence]:

@@ -1,11 +1,9 @@
 """What a file of evidence says, in JSON or UAI, checked against the names of a model."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
-from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats.json.fields import items, name, wrong
+from orbitmc.errors import ContradictionError, said_of
+from orbitmc.formats.json.fields import finite, name, wrong
 from orbitmc.formats.json.strict_json import parse_json
 from orbitmc.formats.uai.words import Words
 from orbitmc.graph.evidence import Evidence, resolve
@@ -18,18 +16,10 @@ def evidence_in(text: Text, domains: Domains, memory: int) -> Evidence:
     """Read evidence as JSON if it begins like that, otherwise as UAI."""
     if text.content.lstrip()[:1] in ("{", "["):
         evidence = _from_json(parse_json(text, memory=memory), text.source)
-        with _located(text.source):
+        with said_of(text.source):
             resolve(evidence, domains)
         return evidence
     return _from_uai(Words(text, memory=memory), domains)
-
-
-@contextmanager
-def _located(source: str) -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.message, source=source) from None
 
 
 def _from_json(held: object, source: str) -> Evidence:
@@ -46,20 +36,16 @@ def _seen(held: object, source: str, variable: str) -> str | int | dict[str, flo
     if isinstance(held, dict):
         return {one: _weight(weight, source, f"{variable}.{one}") for one, weight in held.items()}
     if isinstance(held, list):
-        listed = enumerate(items(held, source, variable))
+        listed = enumerate(held)
         return [_weight(weight, source, f"{variable}[{place}]") for place, weight in listed]
     raise wrong(source, variable, "a value or weights of values", held)
 
 
 def _weight(held: object, source: str, field: str) -> float:
-    if type(held) is not int and type(held) is not float:
-        raise wrong(source, field, "a weight", held)
-    try:
-        weight = float(held)
-    except OverflowError:
-        weight = math.inf
-    if not 0 <= weight < math.inf:
-        raise wrong(source, field, "a weight (finite, not negative)", held)
+    weight = finite(held)
+    if weight is None or weight < 0:
+        which = " (finite, not negative)" if type(held) in (int, float) else ""
+        raise wrong(source, field, f"a weight{which}", held)
     return weight
 
 

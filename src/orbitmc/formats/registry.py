@@ -2,17 +2,15 @@
 
 import importlib
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY, read_bytes
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """Who reads and who writes one kind of file, and how its text begins.
 
     Functions are named as `module:function`, and loaded when a file asks for them.
@@ -21,15 +19,6 @@ class Format:
     reader: str
     writer: str
     beginnings: tuple[str, ...]
-
-    def read(self, path: str | Path, *, memory: int) -> Model:
-        """Read a model from a file, taking no more memory than said."""
-        found: Model = _loaded(self.reader)(path, memory=memory)
-        return found
-
-    def write(self, model: Model, path: str | Path) -> None:
-        """Write a model whole or not at all."""
-        _loaded(self.writer)(model, path)
 
 
 def _loaded(name: str) -> Any:
@@ -59,7 +48,8 @@ def read(path: str | Path, *, memory: int = MEMORY) -> Model:
     chosen = FORMATS.get(suffix(path)) or _by_beginning(path, memory)
     if chosen is None:
         raise _unknown(path)
-    return chosen.read(path, memory=memory)
+    found: Model = _loaded(chosen.reader)(path, memory=memory)
+    return found
 
 
 def write(model: Model, path: str | Path) -> None:
@@ -82,7 +72,7 @@ def write(model: Model, path: str | Path) -> None:
             "what evidence adds to the log-weights is beyond the largest double: no file holds it",
             source=str(path),
         )
-    chosen.write(model, path)
+    _loaded(chosen.writer)(model, path)
 
 
 def suffix(path: str | Path) -> str:

@@ -3,6 +3,7 @@
 import difflib
 import gzip
 import itertools
+import math
 import os
 import zlib
 from collections.abc import Iterable
@@ -75,6 +76,14 @@ def _unpacked(file: BufferedReader, most: int) -> bytes:
         return file.read(most + 1)
     with gzip.GzipFile(fileobj=file) as unpacked:
         return unpacked.read(most + 1)
+
+
+def number_in(word: str) -> float:
+    """The number that a word is in other languages, too; NaN if it is none."""
+    try:
+        return float(word) if word.isascii() and "_" not in word else math.nan
+    except ValueError:
+        return math.nan
 
 
 def unreadable(path: str | Path, error: OSError) -> InputError:

@@ -3,9 +3,10 @@
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -13,15 +14,25 @@ from rich.text import Text
 
 from orbitmc.estimate.columns import NUMBERS, Columns
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import LEFT_ALIGNED, headings, plain_table, rows
+from orbitmc.estimate.text import (
+    CERTAIN,
+    LEFT_ALIGNED,
+    count,
+    headings,
+    plain_table,
+    printable,
+    probability,
+    rows,
+)
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
-from orbitmc.report.widths import widths
+from orbitmc.machine.arrays import Floats
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 LEAST_NEEDED = ("R-hat", "ESS", "95 % interval", "±")  # the least needed first
 GAP = 2  # letters between columns
 MOST_COLOURED = 2000  # values: colours need the whole table at once
 LINES = 4096  # of a plain table that are written together
+THREE_DIGITS = 9.95e-100  # below it, exponents have three
 
 
 def show_answer(answer: Marginals, console: Console) -> None:
@@ -53,7 +64,7 @@ def plain_pieces(answer: Marginals) -> Iterator[str]:
     """A plain table, some thousand lines at a time: it is never held as a whole."""
     titles = headings(answer)
     sides = ["<" if title in LEFT_ALIGNED else ">" for title in titles]
-    line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, widths(answer), strict=True))
+    line = "  ".join(f"{{:{s}{width}}}" for s, width in zip(sides, _widths(answer), strict=True))
     lines = (line.format(*row).rstrip() + "\n" for row in chain([titles], rows(answer)))
     while piece := "".join(islice(lines, LINES)):
         yield piece
@@ -96,10 +107,6 @@ def _width(title: str, cells: Sequence[str]) -> int:
     return max(map(len, [title, *cells]))
 
 
-def _is_believed(verdict: str) -> bool:
-    return verdict in BELIEVED or verdict.startswith(BOUNDS)
-
-
 def _rich_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for title in titles:
@@ -108,6 +115,48 @@ def _rich_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
             Text(title), justify="left" if words else "right", no_wrap=not words, overflow="fold"
         )
     for line in lines:
-        doubted = titles[-1] == "verdict" and not _is_believed(line[-1])
+        believed = line[-1] in BELIEVED or line[-1].startswith(BOUNDS)
+        doubted = titles[-1] == "verdict" and not believed
         table.add_row(*(Text(word) for word in line), style="yellow" if doubted else "")
     return table
+
+
+def _widths(answer: Marginals) -> tuple[int, ...]:
+    """How wide each column will be, known before its words are made; the last is not filled up."""
+    titles, columns = headings(answer), answer.columns
+    words = (
+        _longest(columns.names),
+        _longest(value for own in set(columns.values) for value in own),
+    )
+    p = _widest(columns.probability)
+    numbers = (p,) if titles == CERTAIN else (p, *_errors(columns))
+    return tuple(map(max, map(len, titles), (*words, *numbers, 1)))
+
+
+def _errors(columns: Columns) -> tuple[int, int, int, int]:
+    sampled = np.isfinite(columns.ess)
+    if not sampled.any():
+        return 0, 0, 0, 0
+    low, high = (_lengths(column[sampled]) for column in (columns.low, columns.high))
+    ess, r_hat = columns.ess[sampled].max(), columns.r_hat[sampled].max()
+    return (
+        _widest(columns.standard_error[sampled]),
+        int((low + 1 + high).max()),
+        len(count(float(ess))),
+        len(f"{float(r_hat):.3f}"),
+    )
+
+
+def _lengths(numbers: Floats) -> Floats:
+    """How many letters `probability` makes of each number."""
+    return np.where((numbers == 0.0) | (numbers == 1.0), 1, np.where(numbers < THREE_DIGITS, 8, 7))
+
+
+def _widest(numbers: Floats) -> int:
+    """The smallest number that is no certainty has the longest text."""
+    between = numbers[(numbers != 0.0) & (numbers != 1.0)]
+    return len(probability(float(between.min()))) if len(between) else 1
+
+
+def _longest(words: Iterable[str]) -> int:
+    return max((len(printable(word)) for word in words), default=0)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
-from orbitmc.logic.constants.approximate_weights import clustered_weights
+from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages, clustered_weights
 from orbitmc.logic.constants.boolean_relations import by_rank
 from orbitmc.logic.constants.exact_renamings import renamings
 from orbitmc.logic.databases.database import UNKNOWN, Database, Facts

@@ -27,8 +27,7 @@ from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages
-from orbitmc.logic.constants.approximate_weights import clustered_weights
+from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages, clustered_weights
 from orbitmc.logic.constants.atom_cells import variable_cells
 from orbitmc.logic.constants.boolean_relations import by_rank
 from orbitmc.logic.constants.constant_classes import Classes, constant_swaps, value_kinds

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
 
+KINDS = (".mar", ".json", ".csv")
+
 
 def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
     """Give the answer to whoever asked; gives the exit code."""
@@ -21,7 +23,7 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
     unwritten = None
     if output is not None:
         try:
-            _writer(output)(answer, output)
+            _write(answer, output)
         except InputError as error:
             unwritten, json = error, True
     if json or output is None:
@@ -43,17 +45,11 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
 def delivery_seconds(model: "Model", *, json: bool, output: Path | None) -> float:
     """About how long it takes to give an answer to whoever asked."""
     from orbitmc.report.duration import writing_seconds
-    from orbitmc.report.json_answer import json_pieces
-    from orbitmc.report.tables import csv_pieces, plain_pieces
 
-    ways = {".json": json_pieces, ".csv": csv_pieces}
-    seconds = 0.0
-    if output is not None:
-        way = next((ways[one] for one in map(str.lower, output.suffixes) if one in ways), None)
-        seconds += writing_seconds(model, way) if way else 0.0
+    kinds = [] if output is None else [_kind(output)]
     if json or output is None:
-        seconds += writing_seconds(model, json_pieces if json else plain_pieces)
-    return seconds
+        kinds.append(".json" if json else "")
+    return sum(writing_seconds(model, _pieces(kind)) for kind in kinds if kind != ".mar")
 
 
 def require_writable(path: Path | None) -> None:
@@ -79,8 +75,10 @@ def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
 def require_output(path: Path | None) -> None:
     """Refuse a file for answers that cannot be written, or whose suffix says nothing."""
     require_writable(path)
-    if path is not None:
-        _writer(path)
+    if path is not None and _kind(path) not in KINDS:
+        raise InputError(
+            "an answer is written as .MAR, .json or .csv, each also with .gz", source=str(path)
+        )
 
 
 def write_results(answer: "Marginals", path: Path) -> None:
@@ -94,9 +92,7 @@ def write_results(answer: "Marginals", path: Path) -> None:
 
 def _print(answer: "Marginals", json: bool) -> None:
     if json:
-        from orbitmc.report.json_answer import json_pieces
-
-        sys.stdout.writelines(json_pieces(answer))
+        sys.stdout.writelines(_pieces(".json")(answer))
         return
     from rich.console import Console
 
@@ -105,35 +101,23 @@ def _print(answer: "Marginals", json: bool) -> None:
     show_answer(answer, Console(highlight=False))
 
 
-def _writer(path: Path) -> Callable[["Marginals", Path], None]:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
-    writer = WRITERS.get("".join(last))
-    if writer is None:
-        raise InputError(
-            "an answer is written as .MAR, .json or .csv, each also with .gz", source=str(path)
-        )
-    return writer
+def _kind(path: Path) -> str:
+    """The suffix that says how an answer is written."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _write_mar(answer: "Marginals", path: Path) -> None:
-    from orbitmc.formats.uai.uai_results import write_flat_mar
-
-    write_flat_mar(path, answer.columns.probability, answer.columns.start)
-
-
-def _write_json(answer: "Marginals", path: Path) -> None:
-    from orbitmc.formats.writing import write_pieces
+def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
     from orbitmc.report.json_answer import json_pieces
+    from orbitmc.report.tables import csv_pieces, plain_pieces
 
-    write_pieces(path, json_pieces(answer))
+    return {".json": json_pieces, ".csv": csv_pieces}.get(kind, plain_pieces)
 
 
-def _write_csv(answer: "Marginals", path: Path) -> None:
+def _write(answer: "Marginals", path: Path) -> None:
+    from orbitmc.formats.uai.uai_results import write_flat_mar
     from orbitmc.formats.writing import write_pieces
-    from orbitmc.report.tables import csv_pieces
 
-    write_pieces(path, csv_pieces(answer))
-
-
-WRITERS = {".mar": _write_mar, ".json": _write_json, ".csv": _write_csv}
+    if _kind(path) == ".mar":
+        write_flat_mar(path, answer.columns.probability, answer.columns.start)
+    else:
+        write_pieces(path, _pieces(_kind(path))(answer))

@@ -1,7 +1,6 @@
 """Remarks about machine code, or none where nobody wants them."""
 
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from orbitmc.machine.code.remarks import LOGGER, REMARKS
 
@@ -17,11 +16,6 @@ class Compiling:
         LOGGER.disabled = self._before or self.quiet
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         REMARKS.say_over()
         LOGGER.disabled = self._before

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -10,6 +10,7 @@ from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION, show_ever
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MODEL_HELP = "A model: .uai, .bif, .xmlbif, .json, or a program: .mln."
+MEMORY = 4 * 2**30
 
 
 def size_in_bytes(words: str) -> int:
@@ -25,182 +26,93 @@ def size_in_bytes(words: str) -> int:
     return size
 
 
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)]
-OptionalModelFile = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help=MODEL_HELP, show_default=False)
-]
+def argument(metavar: str, about: str) -> Any:
+    """What has no name on the command line."""
+    return typer.Argument(metavar=metavar, help=about, show_default=False)
+
+
+def option(names: str, group: str, about: str, *, shown: bool | str = False, **more: Any) -> Any:
+    """What has a name, and a group in the help, which says of its default what is `shown`."""
+    return typer.Option(
+        *names.split(), help=about, rich_help_panel=group, show_default=shown, **more
+    )
+
+
+ModelFile = Annotated[Path, argument("MODEL", MODEL_HELP)]
+OptionalModelFile = Annotated[Path | None, argument("MODEL", MODEL_HELP)]
+PROGRAM_HELP = "The program, instead of MODEL, as in Alchemy."
 ProgramFile = Annotated[
-    Path | None,
-    typer.Option(
-        "-i",
-        metavar="PROGRAM",
-        help="The program, instead of MODEL, as in Alchemy.",
-        hidden=True,
-        rich_help_panel=QUESTION,
-    ),
+    Path | None, option("-i", QUESTION, PROGRAM_HELP, metavar="PROGRAM", hidden=True)
 ]
+EVIDENCE_HELP = "NAME=VALUE, an atom, or a file; may be repeated."
 EvidenceList = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-e",
-        "--evidence",
-        metavar="EVIDENCE",
-        help="NAME=VALUE, an atom, or a file; may be repeated.",
-        show_default=False,
-        rich_help_panel=QUESTION,
-    ),
+    list[str] | None, option("-e --evidence", QUESTION, EVIDENCE_HELP, metavar="EVIDENCE")
 ]
-Names = Annotated[
-    str | None,
-    typer.Option(
-        "-q",
-        "--query",
-        metavar="NAMES",
-        help="What to report: A,B or Smokes,Friends(Anna,x).",
-        show_default=False,
-        rich_help_panel=QUESTION,
-    ),
-]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        "-q",
-        "--query",
-        metavar="ATOMS",
-        help="Atoms to ask a program about: Smokes,Friends(Anna,x).",
-        show_default=False,
-        rich_help_panel=QUESTION,
-    ),
-]
+NAMES_HELP = "What to report: A,B or Smokes,Friends(Anna,x)."
+Names = Annotated[str | None, option("-q --query", QUESTION, NAMES_HELP, metavar="NAMES")]
+QUERY_HELP = "Atoms to ask a program about: Smokes,Friends(Anna,x)."
+Query = Annotated[str | None, option("-q --query", QUESTION, QUERY_HELP, metavar="ATOMS")]
+METHOD_HELP = (
+    "auto is exact where that is affordable; lifted jumps along exact symmetries, lmh along "
+    "approximate ones."
+)
 MethodName = Annotated[
     Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"],
-    typer.Option(
-        help="auto is exact where that is affordable; lifted jumps along exact symmetries, lmh "
-        "along approximate ones.",
-        rich_help_panel=METHOD,
-    ),
+    option("--method", METHOD, METHOD_HELP, shown=True),
 ]
+GENERATORS_HELP = (
+    "Permutations to jump by, as '(A B)(C D)', or a file of them; may be repeated. A wrong one "
+    "does not bias the answer."
+)
 Generators = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-g",
-        "--generators",
-        metavar="CYCLES",
-        help="Permutations to jump by, as '(A B)(C D)', or a file of them; may be repeated. "
-        "A wrong one does not bias the answer.",
-        show_default=False,
-        rich_help_panel=METHOD,
-    ),
+    list[str] | None, option("-g --generators", METHOD, GENERATORS_HELP, metavar="CYCLES")
 ]
 More = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Any other setting; --help-all lists them.",
-        show_default=False,
-        rich_help_panel=METHOD,
-    ),
+    option("--set", METHOD, "Any other setting; --help-all lists them.", metavar="NAME=VALUE"),
 ]
 HelpAll = Annotated[
     bool,
-    typer.Option(
+    option(
         "--help-all",
-        help="Show all options and settings.",
+        OUTPUT,
+        "Show all options and settings.",
         is_eager=True,
         callback=show_everything,
         expose_value=False,
-        rich_help_panel=OUTPUT,
     ),
 ]
+SECONDS_HELP = "Answer after X seconds of work, compiling aside."
 Seconds = Annotated[
-    float | None,
-    typer.Option(
-        metavar="X",
-        help="Answer after X seconds of work, compiling aside.",
-        show_default="10",
-        rich_help_panel=BUDGET,
-    ),
+    float | None, option("--seconds", BUDGET, SECONDS_HELP, metavar="X", shown="10")
 ]
-Samples = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        help="Or record N samples in every chain.",
-        show_default=False,
-        rich_help_panel=BUDGET,
-    ),
-]
-StandardError = Annotated[
-    float | None,
-    typer.Option(
-        "--error",
-        metavar="X",
-        help="Or sample until standard errors are about X.",
-        show_default=False,
-        rich_help_panel=BUDGET,
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        min=0, metavar="N", help="The same seed gives the same samples.", rich_help_panel=BUDGET
-    ),
-]
+SAMPLES_HELP = "Or record N samples in every chain."
+Samples = Annotated[int | None, option("--samples", BUDGET, SAMPLES_HELP, metavar="N")]
+ERROR_HELP = "Or sample until standard errors are about X."
+StandardError = Annotated[float | None, option("--error", BUDGET, ERROR_HELP, metavar="X")]
+SEED_HELP = "The same seed gives the same samples."
+Seed = Annotated[int, option("--seed", BUDGET, SEED_HELP, metavar="N", min=0, shown=True)]
 Memory = Annotated[
     int,
-    typer.Option(
+    option(
+        "--memory",
+        BUDGET,
+        "Refuse a run that needs more; 512M, 4G.",
         parser=size_in_bytes,
         metavar="SIZE",
-        help="Refuse a run that needs more; 512M, 4G.",
-        show_default="4G",
-        rich_help_panel=BUDGET,
+        shown="4G",
     ),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=OUTPUT)
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Write the answer to a file: .MAR, .json or .csv.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
-]
+Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object.")]
+OUTPUT_HELP = "Write the answer to a file: .MAR, .json or .csv."
+Output = Annotated[Path | None, option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FILE")]
+RESULTS_HELP = "Write lines `Atom probability`, as Alchemy does."
 Results = Annotated[
-    Path | None,
-    typer.Option(
-        "-r",
-        "--results",
-        metavar="FILE",
-        help="Write lines `Atom probability`, as Alchemy does.",
-        show_default=False,
-        hidden=True,
-        rich_help_panel=OUTPUT,
-    ),
+    Path | None, option("-r --results", OUTPUT, RESULTS_HELP, metavar="FILE", hidden=True)
 ]
+CHECKPOINT_HELP = "Save the run to a file, for `orbitmc resume`."
 CheckpointFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FILE",
-        help="Save the run to a file, for `orbitmc resume`.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    Path | None, option("--checkpoint", OUTPUT, CHECKPOINT_HELP, metavar="FILE")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", help="Print no progress and no remarks.", rich_help_panel=OUTPUT)
-]
-Debug = Annotated[
-    bool,
-    typer.Option(
-        "--debug", help="Print the traceback of a bug.", hidden=True, rich_help_panel=OUTPUT
-    ),
-]
-
-MEMORY = 4 * 2**30
+Quiet = Annotated[bool, option("--quiet", OUTPUT, "Print no progress and no remarks.")]
+Debug = Annotated[bool, option("--debug", OUTPUT, "Print the traceback of a bug.", hidden=True)]

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from orbitmc.cli.session.exits import say
 
@@ -16,22 +16,31 @@ SECONDS_PER_NUMBER = 1e-8  # what statistics take per tallied number, before the
 BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0
 
 
-class Display(Protocol):
-    """Shows how far a run is."""
+class Display:
+    """A bar where somebody watches, or plain lines, fewer and fewer of them."""
 
-    seconds: float
-    """How long to wait before showing anything again."""
+    def __init__(self) -> None:
+        self.bar = _bar() if sys.stderr.isatty() else None
+        self.seconds = LINE_SECONDS if self.bar is None else BAR_SECONDS  # until it shows more
 
-    def show(self, fraction: float, words: str) -> None: ...
+    def show(self, fraction: float, words: str) -> None:
+        if self.bar is None:
+            say(f"{fraction:4.0%} {words}")
+            self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
+        else:
+            self.bar.update(self.bar.task_ids[0], completed=fraction, description=words)
+            self.bar.refresh()
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
 
 
 class Watching:
     """A watcher that shows progress, and less often the more that costs."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.display: Display = _Nothing() if quiet else terminal_or_log()
+        self.display = None if quiet else Display()
         self.due: float | None = None
         self.statistics_cost: float | None = None
         self.statistics_spent = 0.0
@@ -39,6 +48,8 @@ class Watching:
 
     def __call__(self, run: "Run") -> None:
         begun = time.perf_counter()
+        if self.display is None:
+            return
         if self.due is None:
             self.due = begun + self.display.seconds
         if begun < self.due:
@@ -47,6 +58,10 @@ class Watching:
         self.display.show(fraction(run), f"{_stage(run)}, {rate(run)}{self.quality}")
         now = time.perf_counter()
         self.due = now + max(self.display.seconds, (now - begun) / COST)
+
+    def close(self) -> None:
+        if self.display is not None:
+            self.display.close()
 
     def _look(self, run: "Run") -> None:
         """Find the worst ESS and R-hat so far, if that is cheap by now."""
@@ -86,54 +101,14 @@ def _stage(run: "Run") -> str:
     return f"{run.recorded:,} samples"
 
 
-class _Nothing:
-    seconds = float("inf")
-
-    def show(self, fraction: float, words: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Lines:
-    """Plain lines, fewer and fewer of them."""
-
-    def __init__(self) -> None:
-        self.seconds = LINE_SECONDS
-
-    def show(self, fraction: float, words: str) -> None:
-        say(f"{fraction:4.0%} {words}")
-        self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
-
-    def close(self) -> None: ...
-
-
-class _Bar:
-    seconds = BAR_SECONDS
-
-    def __init__(self, bar: "Progress") -> None:
-        self.bar = bar
-        self.task = bar.add_task("preparing", total=1.0)
-        bar.start()
-        bar.refresh()
-
-    def show(self, fraction: float, words: str) -> None:
-        self.bar.update(self.task, completed=fraction, description=words)
-        self.bar.refresh()
-
-    def close(self) -> None:
-        self.bar.stop()
-
-
-def terminal_or_log() -> Display:
-    """A bar where somebody watches, lines where nobody does."""
-    return _bar() if sys.stderr.isatty() else _Lines()
-
-
-def _bar() -> _Bar:
+def _bar() -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    console = Console(stderr=True)
     words = TextColumn("{task.description}", markup=False)
     columns = (BarColumn(bar_width=24), TaskProgressColumn(), words)
-    return _Bar(Progress(*columns, console=console, auto_refresh=False, transient=True))
+    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    bar.add_task("preparing", total=1.0)
+    bar.start()
+    bar.refresh()
+    return bar

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError, InputError, said_of
 from orbitmc.machine.settings import setting
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         return None
     from orbitmc.formats.json.strict_json import parse_json
     from orbitmc.machine.text import MEMORY, Text, read_text
+    from orbitmc.tuning.recipe import recipe_from
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
     found = parse_json(text, memory=MEMORY)
@@ -155,17 +156,9 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
         )
-    _require_recipe(moves, text.source)
-    return moves
-
-
-def _require_recipe(moves: Mapping[str, Any], source: str) -> None:
-    from orbitmc.tuning.recipe import recipe_from
-
-    try:
+    with said_of(text.source):
         recipe_from(moves)
-    except InputError as error:
-        raise InputError(error.message, source=source) from None
+    return moves
 
 
 def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:

@@ -9,23 +9,15 @@ from typing import Any
 
 from orbitmc.cli.session.questions import LogicOptions, Question, logic_question
 from orbitmc.errors import InputError
-from orbitmc.machine.records import (
-    Check,
-    checked,
-    is_count,
-    is_positive,
-    is_text,
-    list_of,
-    or_none,
-)
+from orbitmc.machine import records
 
-LOGIC: Mapping[str, Check] = {
-    "query": or_none(is_text),
-    "opened": list_of(is_text),
-    "closed": list_of(is_text),
-    "dialect": is_text,
-    "meaning": is_text,
-    "max_groundings": or_none(is_positive),
+LOGIC: Mapping[str, records.Check] = {
+    "query": records.or_none(records.is_text),
+    "opened": records.list_of(records.is_text),
+    "closed": records.list_of(records.is_text),
+    "dialect": records.is_text,
+    "meaning": records.is_text,
+    "max_groundings": records.or_none(records.is_positive),
 }
 
 
@@ -34,10 +26,11 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
     path = Path(moved or _model(record, source))
     if "logic" in record:
         with _said_of(source):
-            pieces, options = _pieces(record.get("pieces")), _logic_options(record["logic"])
-        return logic_question(path, pieces, memory, options)
+            pieces = _evidence(record.get("pieces"), records.list_of(records.is_text))
+            options = LogicOptions(**records.checked(record["logic"], LOGIC, "question"))
+        return logic_question(path, tuple(pieces), memory, options)
     with _said_of(source):
-        evidence = _evidence(record.get("evidence"))
+        evidence = _evidence(record.get("evidence"), _are_seen)
     from orbitmc.formats.registry import read
 
     return Question(read(path, memory=memory).given(evidence), record)
@@ -63,28 +56,21 @@ def _model(record: Mapping[str, Any], source: str) -> str:
     return path
 
 
-def _logic_options(found: object) -> LogicOptions:
-    return LogicOptions(**checked(found, LOGIC, "question"))
-
-
-def _pieces(found: object) -> tuple[str, ...]:
-    """Databases and atoms."""
-    if not list_of(is_text)(found):
-        raise InputError("its evidence is not what it should be")
-    return tuple(found)  # type: ignore[arg-type]
-
-
-def _evidence(found: object) -> Mapping[str, Any]:
-    """A value, or weights of values, for each variable that was seen."""
-    if not isinstance(found, dict) or not all(map(_is_seen, found.values())):
+def _evidence(found: Any, check: records.Check) -> Any:
+    if not check(found):
         raise InputError("its evidence is not what it should be")
     return found
+
+
+def _are_seen(found: object) -> bool:
+    """A value, or weights of values, for each variable."""
+    return isinstance(found, dict) and all(map(_is_seen, found.values()))
 
 
 def _is_seen(found: object) -> bool:
     if isinstance(found, dict):
         return all(map(_is_weight, found.values()))
-    return is_text(found) or is_count(found) or list_of(_is_weight)(found)
+    return records.is_text(found) or records.is_count(found) or records.list_of(_is_weight)(found)
 
 
 def _is_weight(found: object) -> bool:

@@ -1,8 +1,8 @@
 """What accompanies a run on the command line: progress, Ctrl-C, checkpoints."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from orbitmc.cli.session.compiling import Compiling
@@ -24,43 +24,26 @@ class Session:
     exit_code = 0
 
     def __init__(
-        self,
-        quiet: bool,
-        checkpoint: Path | None,
-        every: float | None,
-        question: Mapping[str, Any],
+        self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
         self.progress, self.stopping = Watching(quiet=quiet), Stopping()
-        self.compiling = Compiling(quiet=quiet)
         self.watchers: list[Watcher] = [self.stopping, self.progress]
+        self.around = ExitStack()
         if checkpoint is not None:
             self.keep = Checkpoints(checkpoint, self.question, every=every)
             self.watchers.append(self._try_to_keep)
 
-    def remember(self, **more: Any) -> None:
-        """Add to what a checkpoint says of the question."""
-        self.question.update(more)
-
     def __enter__(self) -> Self:
-        self.compiling.__enter__()
-        self.stopping.__enter__()
+        self.around.enter_context(Compiling(quiet=self.quiet))
+        self.around.enter_context(self.stopping)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.progress.display.close()
-        run = self.stopping.run
-        try:
-            if run is not None and self.checkpoint is not None:
-                self._keep_at_last(run, self.checkpoint)
-        finally:
-            self.stopping.__exit__(kind, error, trace)
-            self.compiling.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        with self.around:
+            self.progress.close()
+            if self.stopping.run is not None and self.checkpoint is not None:
+                self._keep_at_last(self.stopping.run, self.checkpoint)
 
     def _try_to_keep(self, run: Run) -> None:
         try:

@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -80,13 +80,8 @@ class Stopping:
         self._handled.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._handled.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._handled.__exit__(*error)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.run is None or self.asked:

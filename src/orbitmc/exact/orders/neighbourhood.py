@@ -1,13 +1,13 @@
 """A quick look at very large graphs: is there any hope for exact elimination?"""
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from orbitmc.errors import LimitError
 from orbitmc.exact.orders.order import find_order
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Indices
+from orbitmc.machine.arrays import lengths
 
 LARGE = 20_000
 """Variables from which on a part is looked at before the whole."""
@@ -32,30 +32,15 @@ def require_hope(graph: FactorGraph) -> None:
 
 def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     """Scopes inside a ball around the middle variable, renumbered, and its cardinalities."""
-    starts = graph.scope_start.astype(np.int64)
-    lengths = starts[1:] - starts[:-1]
-    factor_of = np.repeat(np.arange(graph.factors), lengths)
+    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
     shape = (graph.factors, graph.variables)
     reads = csr_array((np.ones(len(graph.scope), dtype=np.int8), (factor_of, graph.scope)), shape)
+    both_ways = block_array([[None, reads], [reads.T, None]], format="csr")
     middle = graph.factors + graph.variables // 2
-    both = _both_ways(reads)
-    reached = breadth_first_order(both, middle, return_predecessors=False)
+    reached = breadth_first_order(both_ways, middle, return_predecessors=False)
     variables = reached[reached >= graph.factors][:PART] - graph.factors
     number = np.full(graph.variables, -1)
     number[variables] = np.arange(len(variables))
-    factors = np.unique(np.concatenate([_incident(graph, int(v)) for v in variables]))
+    factors = np.unique(factor_of[np.isin(graph.scope, variables)])
     scopes = [tuple(n for n in number[graph.scope_of(f)].tolist() if n >= 0) for f in factors]
     return scopes, graph.cardinality[variables].tolist()
-
-
-def _both_ways(reads: csr_array) -> csr_array:
-    """Factors and variables as one graph: factors first."""
-    entries = reads.tocoo()
-    nodes = sum(reads.shape)
-    rows = np.concatenate([entries.row, entries.col + reads.shape[0]])
-    columns = np.concatenate([entries.col + reads.shape[0], entries.row])
-    return csr_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), (nodes, nodes))
-
-
-def _incident(graph: FactorGraph, variable: int) -> Indices:
-    return graph.incident[graph.incident_start[variable] : graph.incident_start[variable + 1]]

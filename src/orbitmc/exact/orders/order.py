@@ -13,7 +13,7 @@ import numpy as np
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
-from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.arrays import Floats
 
 EASY = 2.0**13
 """Table entries that are eliminated in no time: no search is worth it."""
@@ -48,7 +48,9 @@ def find_order(
     core = np.setdiff1d(np.arange(len(sizes)), shaved)
     if not 0 < len(core) <= MOST_CORE:
         return first
-    edges = _edges(neighbours, core)
+    number = {variable: index for index, variable in enumerate(core.tolist())}
+    pairs = [(number[v], number[w]) for v in number for w in neighbours[v] if v < w]
+    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     best, cost = search_order(edges, log_sizes[core], seconds=seconds, seed=seed)
     return Order(shaved + core[best].tolist(), cost) if cost < first.cost else first
 
@@ -90,21 +92,9 @@ def _shave(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
     while waiting:
         variable = waiting.pop()
         near = neighbours[variable]
-        if _is_joined(neighbours, near) or _is_series(log_sizes, variable, near):
+        joined = all(len(near - neighbours[member]) == 1 for member in near)
+        smallest = min((log_sizes[member] for member in near), default=0.0)
+        if joined or (len(near) == 2 and log_sizes[variable] >= smallest):
             shaved.append(variable)
             waiting |= eliminate(neighbours, variable)
     return shaved
-
-
-def _is_joined(neighbours: Neighbours, near: set[int]) -> bool:
-    return all(len(near - neighbours[member]) == 1 for member in near)
-
-
-def _is_series(log_sizes: Floats, variable: int, near: set[int]) -> bool:
-    return len(near) == 2 and log_sizes[variable] >= min(log_sizes[member] for member in near)
-
-
-def _edges(neighbours: Neighbours, members: Numbers) -> Numbers:
-    number = {int(variable): index for index, variable in enumerate(members)}
-    edges = [(number[int(v)], number[w]) for v in members for w in neighbours[v] if v < w]
-    return np.array(edges, dtype=np.int64).reshape(-1, 2)

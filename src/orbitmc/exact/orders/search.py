@@ -9,16 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orbitmc.exact.orders.greedy import (
-    FILL,
-    WEIGHT,
-    WEIGHTED_FILL,
-    InteractionGraph,
-    Manner,
-    bit_rows,
-    order_stretch,
-    parents_in,
-)
+from orbitmc.exact.orders import greedy
 from orbitmc.exact.orders.sweeps import sweeps
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.code.remarks import working_time
@@ -34,7 +25,7 @@ SHORT = 0.1
 WORTH_COMPILING = 2e7
 """Entries whose elimination takes half a second: then orders are tried by compiled code."""
 
-RULES = (FILL, WEIGHTED_FILL, WEIGHT)
+RULES = (greedy.FILL, greedy.WEIGHTED_FILL, greedy.WEIGHT)
 
 SLACKS = (0.0, 0.05, 0.1, 0.2, 0.4)  # how far from the best choice a greedy order may stray
 
@@ -72,13 +63,15 @@ class _Competition:
         self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int, clock: ThreadClock
     ) -> None:
         self.seconds = seconds
-        self.interactions = InteractionGraph(bit_rows(len(log_sizes), edges), log_sizes)
+        self.interactions = greedy.InteractionGraph(
+            greedy.bit_rows(len(log_sizes), edges), log_sizes
+        )
         self.rng = np.random.default_rng(seed)
         self.order = np.arange(len(log_sizes))
         self.entries = np.zeros(len(log_sizes))
         self.cost = np.inf
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
-        self.attempt(FILL, 0.0, self.together)
+        self.attempt(greedy.FILL, 0.0, self.together)
         self._lay_out()
         # what the machine does besides is no reason to search less
         self.start, self.clock = working_time(), clock
@@ -86,8 +79,8 @@ class _Competition:
     def is_over(self) -> bool:
         if working_time() - self.start > self.seconds:
             return True
-        if not is_compiled(order_stretch) and self.cost > WORTH_COMPILING:
-            compile_next(order_stretch)
+        if not is_compiled(greedy.order_stretch) and self.cost > WORTH_COMPILING:
+            compile_next(greedy.order_stretch)
             return False
         return self.clock() > SHORT + self.cost / ENTRIES_PER_SECOND
 
@@ -115,8 +108,8 @@ class _Competition:
     def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
-        manner = Manner(rule, slack, stages, int(self.rng.integers(2**62)))
-        stretch, entries, cost = order_stretch(
+        manner = greedy.Manner(rule, slack, stages, int(self.rng.integers(2**62)))
+        stretch, entries, cost = greedy.order_stretch(
             self.interactions,
             self.order,
             first,
@@ -138,7 +131,7 @@ class _Competition:
         which stretches can be done again together.
         """
         children: dict[int, list[int]] = {}
-        for variable, above in enumerate(parents_in(self.interactions, self.order).tolist()):
+        for variable, above in enumerate(greedy.parents_in(self.interactions, self.order).tolist()):
             children.setdefault(above, []).append(variable)
         waiting = children.get(-1, [])
         laid_out: list[int] = []

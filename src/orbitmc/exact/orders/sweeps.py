@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
-from orbitmc.exact.orders.neighbours import Neighbours, neighbours_of
 from orbitmc.machine.arrays import Numbers
 
 LANDMARKS = 4  # variables that distances are counted from
@@ -30,24 +31,14 @@ def sweeps(variables: int, edges: Numbers) -> Iterator[Numbers]:
 
 def _distances(variables: int, edges: Numbers) -> list[Numbers]:
     """Steps from a few variables, each as far as possible from those before."""
-    neighbours = neighbours_of(variables, edges.tolist())
-    somewhere = _steps_from(neighbours, 0)
-    found = [_steps_from(neighbours, int(somewhere.argmax()))]
+    links = csr_array((np.ones(len(edges)), edges.T), (variables, variables))
+
+    def steps_from(start: int) -> Numbers:
+        steps = dijkstra(links, directed=False, unweighted=True, indices=start)
+        return np.asarray(np.minimum(steps, variables), dtype=np.int64)
+
+    found = [steps_from(int(steps_from(0).argmax()))]
     while len(found) < LANDMARKS:
         nearest = np.minimum.reduce(found)
-        found.append(_steps_from(neighbours, int(nearest.argmax())))
+        found.append(steps_from(int(nearest.argmax())))
     return found
-
-
-def _steps_from(neighbours: Neighbours, start: int) -> Numbers:
-    far = len(neighbours)
-    steps = np.full(far, far, dtype=np.int64)
-    steps[start] = 0
-    front = [start]
-    while front:
-        reached = {
-            near for variable in front for near in neighbours[variable] if steps[near] == far
-        }
-        steps[list(reached)] = steps[front[0]] + 1
-        front = list(reached)
-    return steps

@@ -7,10 +7,12 @@ over the child for all values of the parents (up to the rounding found in files)
 import graphlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from orbitmc.errors import InputError
+from orbitmc.formats.assembly import Assembly
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
 
@@ -25,6 +27,25 @@ class Conditional:
     child: int
     parents: tuple[int, ...]
     log_probabilities: Floats
+
+
+class Block(NamedTuple):
+    """What a file says of a child: its parents, and probabilities in rows for their values."""
+
+    parents: list[str]
+    table: Floats
+
+
+def network_model(
+    domains: Mapping[str, tuple[str, ...]], blocks: Mapping[str, Block], source: str
+) -> Model:
+    """The model of a network that was read: a factor for each child, in the order of the file."""
+    number = {name: variable for variable, name in enumerate(domains)}
+    assembly = Assembly([len(values) for values in domains.values()], source)
+    for child, block in blocks.items():
+        scope = [number[name] for name in [*block.parents, child]]
+        assembly.add_factor(scope, assembly.table(block.table))
+    return Model(assembly.build(), tuple(domains), tuple(domains.values()))
 
 
 def conditionals(model: Model, format_name: str) -> list[Conditional]:

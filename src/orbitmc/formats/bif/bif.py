@@ -14,28 +14,17 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
-from orbitmc.errors import InputError
-from orbitmc.formats.assembly import Assembly
-from orbitmc.formats.bif.bayes import Conditional, conditionals, find_cycle
-from orbitmc.formats.bif.bif_scanner import Mark, Scanner, written_name
+from orbitmc.errors import said_of
+from orbitmc.formats.bif import bayes
+from orbitmc.formats.bif.bif_scanner import Scanner, written_name
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY, read_table
 from orbitmc.formats.weights import weight_texts
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
 
 BYTES_PER_CHARACTER = 32
 """What a character takes while reading, at most: `1,` is two and makes a number in a list."""
-
-
-class Block(NamedTuple):
-    """A probability block: where its child stands, the parents, and a row for their values."""
-
-    at: Mark
-    parents: list[str]
-    table: Floats
 
 
 @dataclass
@@ -43,7 +32,8 @@ class Network:
     """What has been read so far; `entries` counts those of all tables."""
 
     domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    blocks: dict[str, Block] = field(default_factory=dict)
+    blocks: dict[str, bayes.Block] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
     entries: int = 0
 
 
@@ -66,7 +56,7 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
         else:
             raise scanner.error(at, f"expected network, variable or probability, found {word!r}")
     _require_complete(scanner, network)
-    return _model(network, text.source)
+    return bayes.network_model(network.domains, network.blocks, text.source)
 
 
 def _skip_network(scanner: Scanner) -> None:
@@ -124,7 +114,8 @@ def _read_probability(scanner: Scanner, network: Network, memory: int) -> None:
     values = [network.domains[name] for name in [*parents, child]]
     network.entries += math.prod(len(own) for own in values)
     require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
-    network.blocks[child] = Block(at, parents, read_table(scanner, at, child, values))
+    network.places[child] = at
+    network.blocks[child] = bayes.Block(parents, read_table(scanner, at, child, values))
 
 
 def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
@@ -146,33 +137,22 @@ def _require_complete(scanner: Scanner, network: Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
             raise scanner.error(scanner.at, f"variable {name!r} has no probability block")
-    cycle = find_cycle({child: block.parents for child, block in network.blocks.items()})
+    cycle = bayes.find_cycle({child: block.parents for child, block in network.blocks.items()})
     if cycle:
-        at = network.blocks[cycle[0]].at
+        at = network.places[cycle[0]]
         raise scanner.error(at, f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}")
-
-
-def _model(network: Network, source: str) -> Model:
-    number = {name: variable for variable, name in enumerate(network.domains)}
-    assembly = Assembly([len(values) for values in network.domains.values()], source)
-    for child, block in network.blocks.items():
-        scope = [number[name] for name in [*block.parents, child]]
-        assembly.add_factor(scope, assembly.table(block.table))
-    return Model(assembly.build(), tuple(network.domains), tuple(network.domains.values()))
 
 
 def write_bif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
-    try:
-        content = "".join(_pieces(model, conditionals(model, "BIF")))
-    except InputError as error:
-        raise InputError(error.message, source=str(path)) from None
     from orbitmc.formats.writing import write_text
 
+    with said_of(str(path)):
+        content = "".join(_pieces(model, bayes.conditionals(model, "BIF")))
     write_text(path, content)
 
 
-def _pieces(model: Model, network: Sequence[Conditional]) -> Iterator[str]:
+def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]:
     names = [written_name(name) for name in model.names]
     values = [[written_name(value) for value in own] for own in model.values]
     yield "network unknown {\n}\n"
@@ -185,7 +165,7 @@ def _pieces(model: Model, network: Sequence[Conditional]) -> Iterator[str]:
         yield "}\n"
 
 
-def _rows(one: Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
+def _rows(one: bayes.Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
     texts = weight_texts(one.log_probabilities)
     size = len(values[one.child])
     for row, seen in enumerate(itertools.product(*(values[parent] for parent in one.parents))):

@@ -2,7 +2,6 @@
 
 import math
 import re
-from typing import NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.machine.text import Text, quoted
@@ -21,12 +20,6 @@ WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORE
 SPACE = re.compile(r"\s*")
 
 
-class Mark(NamedTuple):
-    """Where something stands in a text."""
-
-    offset: int
-
-
 class Scanner:
     """Takes a BIF text piece by piece; comments are blanked first, so places stay true."""
 
@@ -36,12 +29,13 @@ class Scanner:
         self.offset = 0
 
     @property
-    def at(self) -> Mark:
+    def at(self) -> int:
         """Where the next piece stands."""
-        return Mark(self._space())
+        match = SPACE.match(self.content, self.offset)
+        return match.end() if match else self.offset
 
     def ended(self) -> bool:
-        return self._space() == len(self.content)
+        return self.at == len(self.content)
 
     def name(self, what: str) -> str:
         match = PIECE.match(self.content, self.offset)
@@ -58,13 +52,10 @@ class Scanner:
             self.took(",")
         return names
 
-    def next_is(self, mark: str) -> bool:
-        return self.content.startswith(mark, self._space())
-
     def took(self, mark: str) -> bool:
-        found = self.next_is(mark)
-        if found:
-            self.offset = self._space() + len(mark)
+        at = self.at
+        found = self.content.startswith(mark, at)
+        self.offset = at + len(mark) if found else self.offset
         return found
 
     def take(self, mark: str) -> None:
@@ -101,8 +92,8 @@ class Scanner:
         self.take(";")
         return numbers
 
-    def error(self, at: Mark, message: str) -> InputError:
-        return self.text.error(at.offset, message)
+    def error(self, at: int, message: str) -> InputError:
+        return self.text.error(at, message)
 
     def _wrong_weight(self, what: str) -> InputError:
         while True:
@@ -113,15 +104,11 @@ class Scanner:
             self.took(",")
 
     def _unexpected(self, what: str) -> InputError:
-        place = self._space()
+        place = self.at
         match = PIECE.match(self.content, place)
         rest = match.group() if match else self.content[place : place + 1]
         found = quoted(rest) if rest else "the end of the file"
         return self.text.error(place, f"expected {what}, found {found}")
-
-    def _space(self) -> int:
-        match = SPACE.match(self.content, self.offset)
-        return match.end() if match else self.offset
 
 
 def written_name(name: str) -> str:

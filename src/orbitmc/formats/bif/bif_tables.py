@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.formats.bif.bayes import ROUNDING
-from orbitmc.formats.bif.bif_scanner import Mark, Scanner
+from orbitmc.formats.bif.bif_scanner import Scanner
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import quoted, suggestion
 
@@ -14,7 +14,7 @@ BYTES_PER_ENTRY = 32
 """What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""
 
 
-def read_table(scanner: Scanner, at: Mark, child: str, values: Sequence[Sequence[str]]) -> Floats:
+def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[str]]) -> Floats:
     """Read a block for parents and, last, a child with these values; gives a row per parents."""
     sizes = [len(own) for own in values]
     rows, default, table = _read_body(scanner, values)
@@ -91,9 +91,7 @@ def _counted(scanner: Scanner, count: int) -> list[float]:
     return weights
 
 
-def _child_last(
-    scanner: Scanner, at: Mark, child: str, table: Sequence[float], size: int
-) -> Floats:
+def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], size: int) -> Floats:
     """Bring the child from slowest to fastest; refuse a table that plainly has it fastest."""
     given = np.array(table)
     slow = given.reshape(size, -1)

@@ -6,123 +6,101 @@ declares are refused, and nothing outside the file is ever read.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
 
-from orbitmc.errors import InputError
-from orbitmc.formats.assembly import Assembly
-from orbitmc.formats.bif.bayes import Conditional, conditionals, find_cycle
-from orbitmc.formats.bif.xmlbif_elements import Definition, Elements, parse_elements
+from orbitmc.errors import InputError, said_of
+from orbitmc.formats.bif import bayes
+from orbitmc.formats.bif.xmlbif_elements import Element, parse_elements
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, quoted, read_bytes, suggestion
+from orbitmc.machine.text import MEMORY, number_in, quoted, read_bytes, suggestion
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>\n'
 )
 FOOT = "</NETWORK>\n</BIF>\n"
 
+Domains = dict[str, tuple[str, ...]]
+
 
 def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per definition, in the order of the file."""
     elements = parse_elements(read_bytes(path, memory=memory), str(path), memory)
-    domains = _domains(elements)
-    number = {name: variable for variable, name in enumerate(domains)}
-    assembly = Assembly([len(values) for values in domains.values()], elements.source)
-    parents: dict[str, list[str]] = {}
-    for one in elements.definitions:
-        _require_names(one, domains, parents)
-        parents[one.child] = one.parents
-        scope = [number[name] for name in [*one.parents, one.child]]
-        sizes = [len(domains[name]) for name in [*one.parents, one.child]]
-        assembly.add_factor(scope, assembly.table(_probabilities(one, sizes)))
-    _require_complete(elements, domains, parents)
-    return Model(assembly.build(), tuple(domains), tuple(domains.values()))
+    domains = _domains(elements["VARIABLE"])
+    blocks: dict[str, bayes.Block] = {}
+    for one in elements["DEFINITION"]:
+        child = _child(one, domains, blocks)
+        parents = one.texts["GIVEN"]
+        sizes = [len(domains[name]) for name in [*parents, child]]
+        blocks[child] = bayes.Block(parents, _probabilities(one, child, sizes))
+    for variable, name in zip(elements["VARIABLE"], domains, strict=True):
+        if name not in blocks:
+            raise variable.error(f"variable {name!r} has no DEFINITION")
+    cycle = bayes.find_cycle({child: block.parents for child, block in blocks.items()})
+    if cycle:
+        shown = " <- ".join(map(quoted, cycle))
+        raise InputError(f"the parents form a cycle: {shown}", source=str(path))
+    return bayes.network_model(domains, blocks, str(path))
 
 
-def _domains(elements: Elements) -> dict[str, tuple[str, ...]]:
-    domains: dict[str, tuple[str, ...]] = {}
-    for one in elements.variables:
-        if not one.names or not one.values:
-            raise one.place.error("expected a NAME and one OUTCOME or more in this VARIABLE")
-        if one.names[0] in domains:
-            raise one.place.error(f"variable {one.names[0]!r} is declared twice")
-        if len(set(one.values)) != len(one.values):
-            raise one.place.error(f"variable {one.names[0]!r} has a value twice")
-        domains[one.names[0]] = tuple(one.values)
+def _domains(variables: Sequence[Element]) -> Domains:
+    domains: Domains = {}
+    for one in variables:
+        names, values = one.texts["NAME"], one.texts["OUTCOME"]
+        if not names or not values:
+            raise one.error("expected a NAME and one OUTCOME or more in this VARIABLE")
+        if names[0] in domains:
+            raise one.error(f"variable {names[0]!r} is declared twice")
+        if len(set(values)) != len(values):
+            raise one.error(f"variable {names[0]!r} has a value twice")
+        domains[names[0]] = tuple(values)
     return domains
 
 
-def _require_names(
-    one: Definition, domains: dict[str, tuple[str, ...]], parents: dict[str, list[str]]
-) -> None:
-    if len(one.children) != 1:
-        raise one.place.error(f"expected one FOR in this DEFINITION, found {len(one.children)}")
-    scope = [*one.parents, one.child]
+def _child(one: Element, domains: Domains, defined: Container[str]) -> str:
+    """The variable that is defined; all that are named are known, and none stands twice."""
+    children, scope = one.texts["FOR"], [*one.texts["GIVEN"], *one.texts["FOR"]]
+    if len(children) != 1:
+        raise one.error(f"expected one FOR in this DEFINITION, found {len(children)}")
     for name in scope:
         if name not in domains:
-            raise one.place.error(f"unknown variable {name!r}{suggestion(name, domains)}")
+            raise one.error(f"unknown variable {name!r}{suggestion(name, domains)}")
     if len(set(scope)) != len(scope):
-        raise one.place.error(f"a variable stands twice in the definition of {one.child!r}")
-    if one.child in parents:
-        raise one.place.error(f"a second definition of {one.child!r}")
+        raise one.error(f"a variable stands twice in the definition of {children[0]!r}")
+    if children[0] in defined:
+        raise one.error(f"a second definition of {children[0]!r}")
+    return children[0]
 
 
-def _probabilities(one: Definition, sizes: Sequence[int]) -> Floats:
-    words = "".join(one.table).split()
-    if len(words) != math.prod(sizes):
-        raise one.place.error(
-            f"the table of {one.child!r} needs {_short(math.prod(sizes))} probabilities, found "
-            f"{len(words)}"
-        )
-    numbers = [_number(word) for word in words]
+def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
+    words, count = "".join(one.texts["TABLE"]).split(), math.prod(sizes)
+    if len(words) != count:
+        wanted = str(count) if count < 10**15 else "far more"
+        raise one.error(f"the table of {child!r} needs {wanted} probabilities, found {len(words)}")
+    numbers = [number_in(word) for word in words]
     for word, number in zip(words, numbers, strict=True):
         if not 0 <= number < math.inf:
-            raise one.place.error(
-                f"expected a probability (finite, not negative) in the table of {one.child!r}, "
+            raise one.error(
+                f"expected a probability (finite, not negative) in the table of {child!r}, "
                 f"found {quoted(word)}"
             )
     return np.array(numbers)
 
 
-def _number(word: str) -> float:
-    try:
-        return float(word) if word.isascii() and "_" not in word else math.nan
-    except ValueError:
-        return math.nan
-
-
-def _short(count: int) -> str:
-    return str(count) if count < 10**15 else "far more"
-
-
-def _require_complete(
-    elements: Elements, domains: dict[str, tuple[str, ...]], parents: dict[str, list[str]]
-) -> None:
-    for variable, name in zip(elements.variables, domains, strict=True):
-        if name not in parents:
-            raise variable.place.error(f"variable {name!r} has no DEFINITION")
-    cycle = find_cycle(parents)
-    if cycle:
-        shown = " <- ".join(map(quoted, cycle))
-        raise InputError(f"the parents form a cycle: {shown}", source=elements.source)
-
-
 def write_xmlbif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
-    try:
-        content = HEAD + "".join(_pieces(model, conditionals(model, "XMLBIF"))) + FOOT
-    except InputError as error:
-        raise InputError(error.message, source=str(path)) from None
+    with said_of(str(path)):
+        content = HEAD + "".join(_pieces(model, bayes.conditionals(model, "XMLBIF"))) + FOOT
     write_text(path, content)
 
 
-def _pieces(model: Model, network: Sequence[Conditional]) -> Iterator[str]:
+def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]:
     names = [_written(name) for name in model.names]
     for name, values in zip(names, model.values, strict=True):
         outcomes = "".join(f"<OUTCOME>{_written(value)}</OUTCOME>\n" for value in values)

@@ -1,7 +1,6 @@
 """The elements of an XMLBIF file that matter, each with its place."""
 
-from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
 from orbitmc.errors import InputError
@@ -10,52 +9,23 @@ from orbitmc.machine.text import quoted, require_memory
 BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""
 
+PARTS = {"VARIABLE": ("NAME", "OUTCOME"), "DEFINITION": ("FOR", "GIVEN", "TABLE")}
+SYNONYMS = {"VALUE": "OUTCOME"}
 
-@dataclass(frozen=True)
-class Place:
-    """Where an element begins."""
+
+class Element(NamedTuple):
+    """A VARIABLE or DEFINITION: where it begins, and the texts of its parts by their tags."""
 
     source: str
     line: int
     column: int
+    texts: dict[str, list[str]]
 
     def error(self, message: str) -> InputError:
         return InputError(message, source=self.source, line=self.line, column=self.column)
 
 
-@dataclass(frozen=True)
-class Variable:
-    """What stands between `<VARIABLE>` and `</VARIABLE>`."""
-
-    place: Place
-    names: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Definition:
-    """What stands between `<DEFINITION>` and `</DEFINITION>`."""
-
-    place: Place
-    children: list[str] = field(default_factory=list)
-    parents: list[str] = field(default_factory=list)
-    table: list[str] = field(default_factory=list)
-
-    @property
-    def child(self) -> str:
-        return self.children[0]
-
-
-@dataclass(frozen=True)
-class Elements:
-    """All variables and definitions of a file, in its order."""
-
-    source: str
-    variables: list[Variable] = field(default_factory=list)
-    definitions: list[Definition] = field(default_factory=list)
-
-
-def parse_elements(data: bytes, source: str, memory: int) -> Elements:
+def parse_elements(data: bytes, source: str, memory: int) -> dict[str, list[Element]]:
     """Find the variables and definitions in an XML file, and refuse its entities."""
     require_memory(source, BYTES_PER_BYTE * len(data), memory)
     parsing = _Parsing(source)
@@ -77,8 +47,8 @@ def parse_elements(data: bytes, source: str, memory: int) -> Elements:
 
 class _Parsing:
     def __init__(self, source: str) -> None:
-        self.elements = Elements(source)
-        self.root = ""
+        self.source, self.root = source, ""
+        self.elements: dict[str, list[Element]] = {tag: [] for tag in PARTS}
         self.tags: list[str] = []
         self.letters: list[str] = []
         self.parser = expat.ParserCreate()
@@ -93,32 +63,22 @@ class _Parsing:
         self.tags.append(tag.upper())
         self.root = self.root or tag.upper()
         self.letters.clear()
-        if self.tags[-1] == "VARIABLE":
-            self.elements.variables.append(Variable(self.place()))
-        elif self.tags[-1] == "DEFINITION":
-            self.elements.definitions.append(Definition(self.place()))
+        if tag.upper() in PARTS:
+            self.elements[tag.upper()].append(self.here())
 
     def end(self, tag: str) -> None:
-        target = self.target(*self.tags[-2:])
-        if target is not None:
-            target.append("".join(self.letters).strip())
-        self.tags.pop()
+        inner = self.tags.pop()
+        inner = SYNONYMS.get(inner, inner)
+        outer = self.tags[-1] if self.tags else ""
+        if inner in PARTS.get(outer, ()):
+            self.elements[outer][-1].texts[inner].append("".join(self.letters).strip())
         self.letters.clear()
 
-    def target(self, outer: str, inner: str = "") -> list[str] | None:
-        """Where the letters of a finished element belong, if they matter."""
-        if outer == "VARIABLE":
-            variable = self.elements.variables[-1]
-            lists = {"NAME": variable.names, "OUTCOME": variable.values, "VALUE": variable.values}
-            return lists.get(inner)
-        if outer == "DEFINITION":
-            one = self.elements.definitions[-1]
-            return {"FOR": one.children, "GIVEN": one.parents, "TABLE": one.table}.get(inner)
-        return None
-
-    def place(self) -> Place:
+    def here(self) -> Element:
+        """An element that begins here, without texts as yet."""
         line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber
-        return Place(self.elements.source, line, column + 1)
+        texts: dict[str, list[str]] = {part: [] for own in PARTS.values() for part in own}
+        return Element(self.source, line, column + 1, texts)
 
     def refuse(self, name: str, *details: object) -> NoReturn:
-        raise self.place().error(f"entity {quoted(name)} is refused; write its text instead")
+        raise self.here().error(f"entity {quoted(name)} is refused; write its text instead")

@@ -1,5 +1,6 @@
 """Check the values of a JSON file, one field at a time; errors name the field."""
 
+import math
 from collections.abc import Sequence
 
 from orbitmc.errors import InputError
@@ -45,12 +46,11 @@ def distinct_names(held: object, source: str, field: str) -> tuple[str, ...]:
 
 
 def require_distinct(names: Sequence[str], source: str, field: str) -> None:
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        for one in names:
-            if one in seen:
-                raise InputError(f"{field}: {quoted(one)} stands there twice", source=source)
-            seen.add(one)
+    seen: set[str] = set()
+    for one in names:
+        if one in seen:
+            raise InputError(f"{field}: {quoted(one)} stands there twice", source=source)
+        seen.add(one)
 
 
 def name(held: object, source: str, field: str) -> str:
@@ -74,6 +74,17 @@ def integers(held: object, source: str, field: str) -> list[int]:
         if type(one) is not int or not 0 <= one < 2**31:
             raise wrong(source, f"{field}[{number}]", "a whole number, not negative", one)
     return listed  # type: ignore[return-value]
+
+
+def finite(held: object) -> float | None:
+    """A number that a float holds, or nothing."""
+    if type(held) is not float and type(held) is not int:
+        return None
+    try:
+        number = float(held)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def wrong(source: str, field: str, expected: str, found: object) -> InputError:

@@ -34,16 +34,9 @@ from pathlib import Path
 
 import numpy as np
 
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, said_of
 from orbitmc.formats.assembly import runs
-from orbitmc.formats.json.fields import (
-    distinct_names,
-    integers,
-    items,
-    require_header,
-    variables,
-    wrong,
-)
+from orbitmc.formats.json import fields
 from orbitmc.formats.json.strict_json import read_json
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.builder import Builder
@@ -61,14 +54,12 @@ OPTIONAL = ("clauses", "constant", "observed", "order")
 def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a model in our own format."""
     source = str(path)
-    held = require_header(read_json(path, memory=memory), FORMAT, source)
+    held = fields.require_header(read_json(path, memory=memory), FORMAT, source)
     _require_keys(held, source)
-    names, values = variables(held["variables"], source)
+    names, values = fields.variables(held["variables"], source)
     observed = _observed(held.get("observed", []), source)
-    try:
+    with said_of(source):
         graph = _graph(held, [len(own) for own in values], source)
-    except InputError as error:
-        raise InputError(error.message, source=source) from None
     order = _order(held, names, observed, source)
     return Model(graph, names, values, observed, order)
 
@@ -79,25 +70,27 @@ def _require_keys(held: dict[str, object], source: str) -> None:
             raise InputError(f"unknown key {key!r}", source=source)
     for key in REQUIRED:
         if key not in held:
-            raise wrong(source, key, "a list", None)
+            raise fields.wrong(source, key, "a list", None)
 
 
 def _observed(held: object, source: str) -> dict[str, Observed]:
-    names, values = variables(held, source, "observed")
+    names, values = fields.variables(held, source, "observed")
     observed = {}
-    for number, one in enumerate(items(held, source, "observed")):
-        field = f"observed[{number}].value"
-        value = one.get("value") if isinstance(one, dict) else None
-        if type(value) is not int or not 0 <= value < len(values[number]):
-            raise wrong(source, field, f"a number from 0 to {len(values[number]) - 1}", value)
-        observed[names[number]] = Observed(values[number], value)
+    for number, (one, own) in enumerate(
+        zip(fields.items(held, source, "observed"), values, strict=True)
+    ):
+        value = one["value"] if isinstance(one, dict) and "value" in one else None
+        if type(value) is not int or not 0 <= value < len(own):
+            field = f"observed[{number}].value"
+            raise fields.wrong(source, field, f"a number from 0 to {len(own) - 1}", value)
+        observed[names[number]] = Observed(own, value)
     return observed
 
 
 def _order(
     held: dict[str, object], names: Sequence[str], observed: Iterable[str], source: str
 ) -> tuple[str, ...]:
-    order = distinct_names(held.get("order", list(names)), source, "order")
+    order = fields.distinct_names(held.get("order", list(names)), source, "order")
     if sorted(order) != sorted([*names, *observed]):
         raise InputError(
             "order: expected the names of all variables, observed or not, once each", source=source
@@ -108,7 +101,7 @@ def _order(
 def _graph(held: dict[str, object], sizes: Sequence[int], source: str) -> FactorGraph:
     builder = Builder(sizes)
     builder.constant = _log_weight(held.get("constant", 0.0), source, "constant")
-    tables = items(held["tables"], source, "tables")
+    tables = fields.items(held["tables"], source, "tables")
     for logs in runs(_table(one, source, number) for number, one in enumerate(tables)):
         builder.add_tables(logs)
     for block in runs(_rows(held["factors"], len(tables), source, "factors")):
@@ -126,30 +119,27 @@ def _table(held: object, source: str, number: int) -> list[float]:
     field = f"tables[{number}]"
     return [
         entry if type(entry) is float and entry < math.inf else _log_weight(entry, source, field)
-        for entry in items(held, source, field)
+        for entry in fields.items(held, source, field)
     ]
 
 
 def _log_weight(held: object, source: str, field: str) -> float:
     if held == ZERO:
         return -math.inf
-    if type(held) is not float and type(held) is not int:
-        raise wrong(source, field, f'a finite number or "{ZERO}"', held)
-    try:
-        number = float(held)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise wrong(source, field, f'a finite number or "{ZERO}"', held)
+    number = fields.finite(held)
+    if number is None:
+        raise fields.wrong(source, field, f'a finite number or "{ZERO}"', held)
     return number
 
 
 def _rows(held: object, tables: int, source: str, field: str) -> Iterator[list[int]]:
-    for number, one in enumerate(items(held, source, field)):
-        row = integers(one, source, f"{field}[{number}]")
+    for number, one in enumerate(fields.items(held, source, field)):
+        row = fields.integers(one, source, f"{field}[{number}]")
         if not row or row[0] >= tables:
             found = row[0] if row else None
-            raise wrong(source, f"{field}[{number}]", f"a table number below {tables}", found)
+            raise fields.wrong(
+                source, f"{field}[{number}]", f"a table number below {tables}", found
+            )
         yield row
 
 

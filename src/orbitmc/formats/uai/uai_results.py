@@ -12,7 +12,7 @@ from orbitmc.errors import InputError
 from orbitmc.formats.uai.words import Words
 from orbitmc.formats.writing import write_pieces, write_text
 from orbitmc.machine.arrays import Floats, floats
-from orbitmc.machine.text import MEMORY, quoted, read_text
+from orbitmc.machine.text import MEMORY, number_in, quoted, read_text
 
 ROWS = 4096  # variables that are turned into words at a time
 
@@ -100,10 +100,7 @@ def read_pr(path: str | Path, *, memory: int = MEMORY) -> float:
     words = Words(read_text(path, memory=memory), memory=memory)
     _require_kind(words, "PR")
     word = words.word("log10 of the partition function")
-    try:
-        number = math.nan if "_" in word else float(word)
-    except ValueError:
-        number = math.nan
+    number = number_in(word)
     if math.isnan(number) or number == math.inf:
         raise words.error(1, f"expected log10 of the partition function, found {quoted(word)}")
     words.end()

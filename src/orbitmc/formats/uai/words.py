@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.machine.text import Text, quoted, require_memory
+from orbitmc.machine.text import Text, number_in, quoted, require_memory
 
 BYTES_PER_WORD = 100
 """What a word takes in memory, as text and then as a number in a model."""
@@ -66,7 +66,7 @@ class Words:
         try:
             numbers = list(map(float, words))
         except ValueError:
-            numbers = [_number(word) for word in words]
+            numbers = [number_in(word) for word in words]
         for place, number in enumerate(numbers):
             if not 0 <= number < math.inf or "_" in words[place]:
                 raise self.error(
@@ -97,10 +97,3 @@ def _require_ascii(text: Text) -> None:
 def _count(content: str) -> int:
     ink = np.frombuffer(content.encode(), dtype=np.uint8) > ord(" ")
     return int(np.count_nonzero(ink[1:] & ~ink[:-1])) + 1
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan

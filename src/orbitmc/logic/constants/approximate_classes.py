@@ -1,4 +1,4 @@
-"""Constants that are nearly alike: classes of them, type by type.
+"""Constants that are nearly alike: classes of them, type by type; and rules that nearly are.
 
 Like every approximation, classes only say where to jump. Constants that formulas name have no
 class, nor have those for which copies of a rule have weights of their own.
@@ -13,14 +13,18 @@ from orbitmc.graph.model import Model
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import Relation, relations, rows_of
-from orbitmc.logic.databases.universe import Ints
-from orbitmc.logic.grounding.features import Features
+from orbitmc.logic.grounding.folding import shape_of
 from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.logic.language.syntax import Formula
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.equal_numbers import row_classes, snapped
 from orbitmc.symmetry.approximation.cluster_weights import require_clusters
 from orbitmc.symmetry.approximation.colours import cells
-from orbitmc.symmetry.approximation.kmeans import clusters_of_vectors
+from orbitmc.symmetry.approximation.kmeans import (
+    cluster_means,
+    clusters_of_numbers,
+    clusters_of_vectors,
+)
 
 
 def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
@@ -32,7 +36,7 @@ def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     """
     require_clusters(clusters)
     known = list(relations(ground))
-    own = {kind: _counts(known, kind, size) for kind, size in _sizes(ground).items()}
+    own = {kind: _counts(known, kind, size) for kind, size in ground.universe.sizes.items()}
     undecided = _undecided(ground)
     found = {}
     for kind, free in free_constants(ground).items():
@@ -68,7 +72,30 @@ def by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
                 _, which = np.unique(keys, axis=0, return_inverse=True)
                 drawn = rng.integers(2**64, size=len(variable), dtype=np.uint64)
                 np.add.at(words[kind], rows[:, place], drawn[which.reshape(-1)])
-    return {kind: _numbered(words[kind], mark) for kind, mark in free.items()}
+    found = {kind: np.full(len(mark), -1) for kind, mark in free.items()}
+    for kind, mark in free.items():
+        found[kind][mark] = np.unique(words[kind][mark], return_inverse=True)[1]
+    return found
+
+
+def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
+    """Weights in which the copies of every rule have at most so many different ones.
+
+    Rules that differ only in the constants of their atoms count as copies of one. The clusters are
+    optimal; each weight becomes the mean of its cluster. Hard rules stay hard.
+    """
+    require_clusters(clusters)
+    shapes: dict[Formula, int] = {}
+    numbers = [shapes.setdefault(shape_of(r.formula), len(shapes)) for r in ground.program.rules]
+    shape = np.repeat(numbers, np.diff(ground.first_weight))
+    weights = ground.weights.copy()
+    for number in range(len(shapes)):
+        own = np.flatnonzero((shape == number) & np.isfinite(weights))
+        if len(own):
+            labels = clusters_of_numbers(weights[own], clusters)
+            means = cluster_means(weights[own, None], labels, int(labels.max()) + 1)
+            weights[own] = means[labels, 0]
+    return weights
 
 
 def free_constants(ground: Ground) -> dict[str, np.ndarray]:
@@ -80,16 +107,6 @@ def free_constants(ground: Ground) -> dict[str, np.ndarray]:
             for name in rule.per_constant:
                 marks[rule.types[name]][:] = True
     return {kind: ~mark for kind, mark in marks.items()}
-
-
-def _numbered(words: np.ndarray, free: np.ndarray) -> Ints:
-    found = np.full(len(words), -1)
-    found[free] = np.unique(words[free], return_inverse=True)[1].reshape(-1)
-    return found
-
-
-def _sizes(ground: Ground) -> dict[str, int]:
-    return {kind: ground.universe.size(kind) for kind in ground.universe.constants}
 
 
 def _counts(known: list[Relation], kind: str, size: int) -> Floats:
@@ -129,11 +146,14 @@ def _around(known: list[Relation], kind: str, own: dict[str, Floats]) -> Iterato
 def _undecided(ground: Ground) -> dict[str, Floats]:
     """How often undecided groundings of each rule speak of each constant, by type."""
     rules, variables = len(ground.program.rules), len(ground.cardinality)
-    read = csr_array((variables, rules))
+    read = csr_array((variables, rules))  # how often the groundings of a rule read a variable
     for part in ground.features:
-        read = read + _reading(part, ground, (variables, rules))
+        rule = np.searchsorted(ground.first_weight, part.weight, side="right") - 1
+        places = np.repeat(rule, part.scope.shape[1])
+        entries = (np.ones(len(places)), (part.scope.reshape(-1), places))
+        read = read + csr_array(entries, shape=read.shape)
     found = {}
-    for kind, size in _sizes(ground).items():
+    for kind, size in ground.universe.sizes.items():
         speak = csr_array((size, variables))
         for atoms in ground.atoms.values():
             rows = rows_of(ground, atoms, atoms.variable_codes())
@@ -145,13 +165,6 @@ def _undecided(ground: Ground) -> dict[str, Floats]:
                     speak = speak + csr_array(entries, shape=speak.shape)
         found[kind] = (speak @ read).toarray()
     return found
-
-
-def _reading(part: Features, ground: Ground, shape: tuple[int, int]) -> csr_array:
-    """Which variables the groundings of which rules read, and how often."""
-    rule = np.searchsorted(ground.first_weight, part.weight, side="right") - 1
-    places = np.repeat(rule, part.scope.shape[1])
-    return csr_array((np.ones(len(places)), (part.scope.reshape(-1), places)), shape=shape)
 
 
 def _standardised(vectors: Floats) -> Floats:

@@ -34,13 +34,9 @@ def _traits(ground: Ground, atoms: Atoms, classes: Classes) -> Iterator[Ints]:
     columns = atoms.arguments(atoms.variable_codes(), ground.universe)
     kinds = atoms.predicate.types
     for place, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
-        yield _own_classes(ground, kind, classes)[column]
+        size = ground.universe.size(kind)
+        own = classes.get(kind, np.full(size, -1))
+        yield np.where(own < 0, -1 - np.arange(size), own)[column]
         for other in range(place):
             if kinds[other] == kind:
                 yield (columns[other] == column).astype(np.int64)
-
-
-def _own_classes(ground: Ground, kind: str, classes: Classes) -> Ints:
-    size = ground.universe.size(kind)
-    own = classes.get(kind, np.full(size, -1))
-    return np.asarray(np.where(own < 0, -1 - np.arange(size), own))

@@ -7,7 +7,6 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
-from orbitmc.logic.databases.database import FALSE
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground
@@ -116,16 +115,12 @@ def _families(atoms: Atoms, universe: Universe, kinds: list[str]) -> Iterator[_F
 
 def _same_values(atoms: Atoms, code: Ints) -> Ints:
     """Number variables by which values evidence excludes from their blocks."""
-    left_out: dict[int, list[int]] = {}
-    if atoms.in_blocks:
-        for excluded in atoms.known[atoms.truth == FALSE].tolist():
-            left_out.setdefault(excluded // atoms.width, []).append(excluded % atoms.width)
     numbers: dict[tuple[int, ...], int] = {(): 0}
     found = np.zeros(len(code), dtype=np.int64)
-    for block, values in left_out.items():
+    for block, values in atoms.excluded().items():
         place = np.searchsorted(code, block * atoms.width)
         if place < len(code) and code[place] == block * atoms.width:
-            found[place] = numbers.setdefault(tuple(sorted(values)), len(numbers))
+            found[place] = numbers.setdefault(tuple(values), len(numbers))
     return found
 
 

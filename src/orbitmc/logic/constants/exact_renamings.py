@@ -58,11 +58,12 @@ def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
     started = working_time()
     catch = hunt(constant_graph(ground), started=started, seconds=seconds)
     first = first_constants(ground)
-    sizes = {kind: ground.universe.size(kind) for kind in first}
+    sizes = ground.universe.sizes
     return Renamings(
         classes={kind: catch.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
         others=tuple(
-            _images(catch.moves, number, first, sizes) for number in _numbers(catch.moves)
+            _images(catch.moves, number, first, sizes)
+            for number in range(len(catch.moves.start) - 1)
         ),
         order=catch.order,
         complete=catch.complete,
@@ -73,44 +74,38 @@ def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
 
 def first_constants(ground: Ground) -> dict[str, int]:
     """The number of the first constant of each type, when all stand in one row."""
-    sizes = [ground.universe.size(kind) for kind in ground.universe.constants]
-    begins = np.cumsum([0, *sizes])[:-1].tolist()
-    return dict(zip(ground.universe.constants, begins, strict=True))
+    sizes = ground.universe.sizes
+    return dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
 
 
 def constant_graph(ground: Ground) -> ColoredGraph:
     """Points are constants; what is known of one is its colour, of two an arc, of more a vertex."""
     first = first_constants(ground)
-    facts = [fact for fact in _facts(ground, first) if len(fact.label)]
-    total = sum(len(names) for names in ground.universe.constants.values())
+    facts = [(rows, label) for rows, label in _facts(ground, first) if len(label)]
+    total = sum(ground.universe.sizes.values())
     drawing = Drawing(_colors(ground, facts, total))
     offset = 0
-    for fact in facts:
-        if fact.rows.shape[1] == 2:
-            one, other = fact.rows.T
-            apart, labels = one != other, offset + 2 * fact.label
+    for rows, label in facts:
+        if rows.shape[1] == 2:
+            one, other = rows.T
+            apart, labels = one != other, offset + 2 * label
             drawing.join(one[apart], other[apart], labels[apart], labels[apart] + 1)
-            offset += 2 * (int(fact.label.max()) + 1)
-        elif fact.rows.shape[1] > 2:
-            places = np.broadcast_to(np.arange(fact.rows.shape[1]), fact.rows.shape)
-            drawing.add_factors(fact.label, fact.rows, places)
+            offset += 2 * (int(label.max()) + 1)
+        elif rows.shape[1] > 2:
+            drawing.add_factors(label, rows, np.broadcast_to(np.arange(rows.shape[1]), rows.shape))
     return drawing.finished()
 
 
-@dataclass(frozen=True)
-class _Fact:
-    """Rows of constants with labels: equal labels mean that the same is known."""
-
-    rows: Numbers
-    label: Numbers
+Fact = tuple[Numbers, Numbers]
+"""Rows of constants with labels: equal labels mean that the same is known."""
 
 
-def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
+def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[Fact]:
     for relation in relations(ground):
         begins = np.array([first[kind] for kind in relation.kinds], dtype=np.int64)
         doubts = float_classes(relation.log_odds)
         labels = row_classes(np.stack([relation.truth.astype(np.int64), doubts], axis=1))[1]
-        yield _Fact(relation.arguments + begins, labels)
+        yield relation.arguments + begins, labels
     for number, rule in enumerate(ground.program.rules):
         kinds = [rule.types[name] for name in rule.per_constant]
         begin, end = ground.first_weight[number], ground.first_weight[number + 1]
@@ -119,7 +114,7 @@ def _facts(ground: Ground, first: Mapping[str, int]) -> Iterator[_Fact]:
         if kinds and len(unusual):
             shape = [ground.universe.size(kind) for kind in kinds]
             rows = np.stack(np.unravel_index(unusual, shape), axis=1)
-            yield _Fact(rows + np.array([first[kind] for kind in kinds]), weights[unusual])
+            yield rows + np.array([first[kind] for kind in kinds]), weights[unusual]
 
 
 def _weight_classes(weights: Floats) -> Numbers:
@@ -127,24 +122,19 @@ def _weight_classes(weights: Floats) -> Numbers:
     return np.where(finite, float_classes(np.where(finite, weights, 0.0)), -1) + 1
 
 
-def _colors(ground: Ground, facts: list[_Fact], total: int) -> Numbers:
+def _colors(ground: Ground, facts: list[Fact], total: int) -> Numbers:
     """By type, by name if a formula says it, and by what is known of a constant alone."""
-    sizes = [len(names) for names in ground.universe.constants.values()]
+    sizes = list(ground.universe.sizes.values())
     fixed = fixed_constants(ground.program, ground.universe)
     marks = np.concatenate([np.zeros(0, bool), *fixed.values()])
     columns = [np.repeat(np.arange(len(sizes)), sizes), np.where(marks, np.arange(total), -1)]
-    for fact in facts:
-        arity = fact.rows.shape[1]
-        if arity in (1, 2):
-            alone = fact.rows[:, 0] == fact.rows[:, arity - 1]
+    for rows, label in facts:
+        if rows.shape[1] in (1, 2):
+            alone = rows[:, 0] == rows[:, -1]
             column = np.full(total, -1, dtype=np.int64)
-            column[fact.rows[alone, 0]] = fact.label[alone]
+            column[rows[alone, 0]] = label[alone]
             columns.append(column)
     return row_classes(np.stack(columns, axis=1))[1]
-
-
-def _numbers(moves: PointMoves) -> range:
-    return range(len(moves.start) - 1)
 
 
 def _images(

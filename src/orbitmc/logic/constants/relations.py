@@ -35,7 +35,10 @@ class Relation:
 
 def relations(ground: Ground) -> Iterator[Relation]:
     """What is known, predicate by predicate; those that no formula reads are left out."""
-    for name, atoms in read_predicates(ground):
+    read = {atom.predicate for rule in ground.program.rules for atom in atoms_of(rule.formula)}
+    for name, atoms in ground.atoms.items():
+        if name not in read and not atoms.variables:
+            continue
         codes, log_odds = _told(ground, atoms)
         yield Relation(
             name=name,
@@ -44,14 +47,6 @@ def relations(ground: Ground) -> Iterator[Relation]:
             truth=atoms.status(codes),
             log_odds=log_odds,
         )
-
-
-def read_predicates(ground: Ground) -> Iterator[tuple[str, Atoms]]:
-    """Predicates that formulas read, or that have variables."""
-    read = {atom.predicate for rule in ground.program.rules for atom in atoms_of(rule.formula)}
-    return (
-        (name, atoms) for name, atoms in ground.atoms.items() if name in read or atoms.variables
-    )
 
 
 def rows_of(ground: Ground, atoms: Atoms, codes: Ints) -> Ints:

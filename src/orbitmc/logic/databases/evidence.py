@@ -117,8 +117,12 @@ class _Reading:
                     continue
                 if " " in arguments or "\t" in arguments:
                     arguments = arguments.replace(" ", "").replace("\t", "")
+                if probability and float(probability) > 1:
+                    self._odd(number, self._whole(number))
+                    continue
                 if probability:
-                    self._soft(name, arguments, float(probability), sign, number)
+                    value = soft_value(float(probability), sign == "!")
+                    self._put(name, arguments, *value, number)
                     continue
                 truth = FALSE if sign else TRUE
                 if known.setdefault(arguments, truth) != truth:
@@ -127,12 +131,6 @@ class _Reading:
                 self._odd(number, odd)
                 if self._hopeless:
                     return
-
-    def _soft(self, name: str, key: Key, probability: float, sign: str, number: int) -> None:
-        if probability > 1:
-            self._odd(number, self._whole(number))
-        else:
-            self._put(name, key, *soft_value(probability, sign == "!"), number)
 
     def _odd(self, number: int, text: str) -> None:
         line = self._statement(number, text)
@@ -158,7 +156,7 @@ class _Reading:
         if known.predicate in self.program.functions.values():
             before = self.values.setdefault((known.predicate, known.arguments[1:]), key)
             if before != key:
-                self.tables[known.predicate].remove(before)
+                del self.tables[known.predicate].truth[before]
                 self.values[known.predicate, known.arguments[1:]] = key
                 self._warn(number, f"another value of {known.predicate[:-1]} was given before")
         self._put(known.predicate, key, known.truth, known.log_odds, number)

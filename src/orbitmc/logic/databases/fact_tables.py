@@ -1,7 +1,7 @@
 """Evidence while it is gathered: one value for every atom, whatever is said last."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -30,9 +30,6 @@ class FactTable:
             self.log_odds[key] = log_odds
         return changed
 
-    def remove(self, key: Key) -> None:
-        del self.truth[key]
-
     def facts(self) -> Facts:
         """Give what was gathered, in columns."""
         truth = np.fromiter(self.truth.values(), np.int8, len(self.truth))
@@ -40,13 +37,9 @@ class FactTable:
         if self.log_odds:
             soft = (self.log_odds.get(key, 0.0) for key in self.truth)
             log_odds = np.fromiter(soft, np.float64, len(self.truth))
-        return Facts(self._columns(), truth, log_odds)
-
-    def _columns(self) -> tuple[tuple[str, ...], ...]:
-        if not self.arity:
-            return ()
         words = flat_words(self.truth)
-        return tuple(tuple(words[place :: self.arity]) for place in range(self.arity))
+        columns = tuple(tuple(words[place :: self.arity]) for place in range(self.arity))
+        return Facts(columns, truth, log_odds)
 
 
 def flat_words(keys: Iterable[Key]) -> list[str]:
@@ -77,7 +70,8 @@ def merged(databases: Sequence[Database]) -> Database:
     for database in databases:
         for kind, names in database.constants.items():
             constants.setdefault(kind, {}).update(dict.fromkeys(names))
-    return Database(facts, _frozen(constants), tuple(warnings))
+    every = {kind: tuple(own) for kind, own in constants.items()}
+    return Database(facts, every, tuple(warnings))
 
 
 def _merged_facts(parts: Sequence[Facts]) -> tuple[Facts, int]:
@@ -91,7 +85,3 @@ def _merged_facts(parts: Sequence[Facts]) -> tuple[Facts, int]:
         ):
             changed += table.put(key, truth, log_odds)
     return table.facts(), changed
-
-
-def _frozen(constants: Mapping[str, Mapping[str, None]]) -> dict[str, tuple[str, ...]]:
-    return {kind: tuple(names) for kind, names in constants.items()}

@@ -1,5 +1,6 @@
 """How ground atoms, and the variables that they became, are written."""
 
+import itertools
 import re
 
 import numpy as np
@@ -34,9 +35,7 @@ def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:
 
 def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
     """Names of a predicate's variables: the atom, or the block with `_` for its values."""
-    if not atoms.in_blocks:
-        return atom_names(atoms, atoms.unknown(), universe)
-    codes = np.flatnonzero(atoms.fixed < 0) * atoms.width
+    codes = atoms.variable_codes()
     columns = _columns(atoms, codes, universe)
     for place, exclusive in enumerate(atoms.predicate.exclusive):
         if exclusive:
@@ -48,19 +47,14 @@ def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
     """Names of the values of a predicate's variables."""
     if not atoms.in_blocks:
         return [TRUTH] * atoms.variables
-    codes = np.arange(atoms.width)
-    columns = _columns(atoms, codes, universe)
-    marks = atoms.predicate.exclusive
-    chosen = [column for column, mark in zip(columns, marks, strict=True) if mark]
-    words = [",".join(row) for row in zip(*chosen, strict=True)]
-    everything = tuple(words)
-    excluded: dict[int, set[int]] = {}
-    for code in atoms.known[atoms.truth == 0]:
-        excluded.setdefault(int(code) // atoms.width, set()).add(int(code) % atoms.width)
+    columns = _columns(atoms, np.arange(atoms.width), universe)
+    chosen = itertools.compress(columns, atoms.predicate.exclusive)
+    words = tuple(",".join(row) for row in zip(*chosen, strict=True))
+    excluded = {block: set(values) for block, values in atoms.excluded().items()}
     return [
         tuple(word for value, word in enumerate(words) if value not in excluded[block])
         if block in excluded
-        else everything
+        else words
         for block in np.flatnonzero(atoms.fixed < 0).tolist()
     ]
 
@@ -77,8 +71,4 @@ def _columns(atoms: Atoms, codes: Ints, universe: Universe) -> list[list[str]]:
 def _joined(name: str, columns: list[list[str]], count: int) -> list[str]:
     if not columns:
         return [name] * count
-    if len(columns) == 1:
-        return [f"{name}({word})" for word in columns[0]]
-    if len(columns) == 2:
-        return [f"{name}({one},{other})" for one, other in zip(*columns, strict=True)]
     return [f"{name}({','.join(row)})" for row in zip(*columns, strict=True)]

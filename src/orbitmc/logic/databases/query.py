@@ -72,13 +72,14 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     if len(words) != arity or not all(words):
         counted = "1 argument" if arity == 1 else f"{arity} arguments"
         raise InputError(f"the query gives {name} {inside!r}, but it takes {counted}")
-    return Pattern(name, tuple(_argument(word[1], word[2]) for word in words if word))
-
-
-def _argument(quoted: str | None, plain: str) -> tuple[str, bool]:
-    if quoted is not None:
-        return re.sub(r"\\(.)", r"\1", quoted), True
-    return plain, plain[0].isupper() or plain[0].isdigit()
+    arguments = [
+        (re.sub(r"\\(.)", r"\1", word[1]), True)
+        if word[1] is not None
+        else (word[2], word[2][0].isupper() or word[2][0].isdigit())
+        for word in words
+        if word
+    ]
+    return Pattern(name, tuple(arguments))
 
 
 def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import InputError
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.language.syntax import Program
 
@@ -30,6 +29,10 @@ class Universe:
             kind: {name: number for number, name in enumerate(names)}
             for kind, names in self.constants.items()
         }
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        return {kind: len(names) for kind, names in self.constants.items()}
 
     def size(self, kind: str) -> int:
         return len(self.constants[kind])
@@ -65,12 +68,9 @@ def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]
     for predicate in program.predicates.values():
         for kind in predicate.types:
             if not found[kind]:
-                raise InputError(
+                raise predicate.place.error(
                     f"type {kind!r} has no constant: name some, as in `{kind} = {{A, B}}`, or give "
-                    "a database that does",
-                    source=predicate.place.source or None,
-                    line=predicate.place.line,
-                    column=predicate.place.column,
+                    "a database that does"
                 )
 
 

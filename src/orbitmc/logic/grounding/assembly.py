@@ -39,12 +39,10 @@ def model_of(ground: Ground, weights: Floats | None = None) -> GroundModel:
     >>> model_of(ground(program, parse_database("", program))).names
     ('Smokes(Anna)', 'Smokes(Bob)')
     """
-    names: list[str] = []
-    values: list[tuple[str, ...]] = []
-    for atoms in ground.atoms.values():
-        names += variable_names(atoms, ground.universe)
-        values += value_names(atoms, ground.universe)
-    return GroundModel(graph_of(ground, weights), tuple(names), tuple(values), ground=ground)
+    every, universe = ground.atoms.values(), ground.universe
+    names = tuple(name for atoms in every for name in variable_names(atoms, universe))
+    values = tuple(own for atoms in every for own in value_names(atoms, universe))
+    return GroundModel(graph_of(ground, weights), names, values, ground=ground)
 
 
 def graph_of(ground: Ground, weights: Floats | None = None) -> FactorGraph:
@@ -81,8 +79,11 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
     for part in ground.features:
         if isinstance(part, TableFeatures) and part.truth.ndim == 1:
             huge = np.isfinite(weights[part.weight]) & (np.abs(weights[part.weight]) > WIDEST)
-            _add_alone(builder, part.scope[huge], part.truth, weights[part.weight[huge]])
-            for value, gain in enumerate(_gains(weights[part.weight[~huge]], part.truth)):
+            if huge.any():
+                tables, which = distinct_rows(_gains(weights[part.weight[huge]], part.truth))
+                builder.add_factors(part.scope[huge], builder.add_tables(tables)[which])
+            for value in range(len(part.truth)):  # one by one: blocks may have many
+                gain = _gains(weights[part.weight[~huge]], part.truth[[value]])[:, 0]
                 np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
     for size in np.unique(ground.cardinality):
         variables = np.flatnonzero(ground.cardinality == size)
@@ -93,57 +94,39 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
             builder.add_factors(variables[some][:, None], builder.add_tables(tables)[which])
 
 
-def _add_alone(builder: Builder, scope: Ints, truth: NDArray[np.bool_], weights: Floats) -> None:
-    """Features that are not added to others."""
-    if len(scope):
-        tables, which = distinct_rows(np.array(list(_gains(weights, truth))).T)
-        builder.add_factors(scope, builder.add_tables(tables)[which])
+def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Floats:
+    """For every feature a row: what it earns in each entry of its truth table."""
+    hard = np.isposinf(weights)[:, None]
+    earned, lost = np.where(hard, 0.0, weights[:, None]), np.where(hard, -np.inf, 0.0)
+    return np.where(truth.reshape(-1), earned, lost)
 
 
-def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Iterable[Floats]:
-    """What each entry of a truth table earns, for every feature."""
-    hard = np.isposinf(weights)
-    earned, lost = np.where(hard, 0.0, weights), np.where(hard, -np.inf, 0.0)
-    return (earned if holds else lost for holds in truth.reshape(-1))
-
-
-@dataclass(frozen=True)
-class _Stack:
-    """Factors of one shape: rows of variables, ascending, and rows of log-potentials."""
-
-    scope: Ints
-    entries: Floats
-    entry_of: Ints
+Stack = tuple[Ints, Floats, Ints]
+"""Factors of one shape: rows of variables, ascending; tables; and which of them each has."""
 
 
 def _add_tables(builder: Builder, parts: list[TableFeatures], weights: Floats) -> None:
     """Features over several variables; those over the same ones become one factor."""
-    stacks: dict[tuple[int, ...], list[_Stack]] = {}
+    stacks: dict[tuple[int, ...], list[Stack]] = {}
     for part in parts:
         for shape, stack in _sorted_scopes(part, weights):
             stacks.setdefault(shape, []).append(stack)
     for _, found in sorted(stacks.items()):
-        scope = np.concatenate([stack.scope for stack in found])
-        first = np.cumsum([0] + [len(stack.entries) for stack in found])
-        entry_of = np.concatenate(
-            [stack.entry_of + start for stack, start in zip(found, first[:-1], strict=True)]
-        )
-        entries = np.concatenate([stack.entries for stack in found])
-        _add_merged(builder, scope, entries, entry_of)
+        scopes, entries, which = zip(*found, strict=True)
+        first = np.cumsum([0, *map(len, entries[:-1])])
+        entry_of = [own + start for own, start in zip(which, first, strict=True)]
+        _add_merged(builder, *map(np.concatenate, (scopes, entries, entry_of)))
 
 
-def _sorted_scopes(
-    part: TableFeatures, weights: Floats
-) -> Iterable[tuple[tuple[int, ...], _Stack]]:
+def _sorted_scopes(part: TableFeatures, weights: Floats) -> Iterable[tuple[tuple[int, ...], Stack]]:
     """Bring the variables of every feature into ascending order, tables along with them."""
     orders = np.argsort(part.scope, axis=1, kind="stable")
     for order in np.unique(orders, axis=0):
         rows = (orders == order).all(axis=1)
         truth = part.truth.transpose(order)
         numbers, entry_of = np.unique(part.weight[rows], return_inverse=True)
-        gains = np.array(list(_gains(weights[numbers], truth))).T
         scope = part.scope[rows][:, order]
-        yield truth.shape, _Stack(scope, gains, entry_of.reshape(-1))
+        yield truth.shape, (scope, _gains(weights[numbers], truth), entry_of)
 
 
 def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) -> None:
@@ -155,7 +138,7 @@ def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) 
     if alone.any():
         used, which = np.unique(entry_of[alone], return_inverse=True)
         numbers = builder.add_tables(entries[used])
-        builder.add_factors(scope[alone], numbers[which.reshape(-1)])
+        builder.add_factors(scope[alone], numbers[which])
     shared = np.flatnonzero(count > 1)
     if len(shared):
         place = np.cumsum(count > 1) - 1
@@ -167,13 +150,6 @@ def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) 
 
 def _add_clauses(builder: Builder, part: ClauseFeatures, weights: Floats) -> None:
     used, which = np.unique(part.weight, return_inverse=True)
-    tables = [_clause_table(float(weights[number]), part.holds) for number in used]
-    numbers = builder.add_tables(np.array(tables))
-    builder.add_clauses(part.scope, part.satisfying, numbers[which.reshape(-1)])
-
-
-def _clause_table(weight: float, holds: bool) -> list[float]:
-    """Log-potentials of a clause that is not satisfied, and of one that is."""
-    if weight == np.inf:
-        return [-np.inf, 0.0] if holds else [0.0, -np.inf]
-    return [0.0, weight] if holds else [weight, 0.0]
+    truth = np.array([not part.holds, part.holds])  # of a clause that is not satisfied, and is
+    numbers = builder.add_tables(_gains(weights[used], truth))
+    builder.add_clauses(part.scope, part.satisfying, numbers[which])

@@ -136,6 +136,13 @@ class Atoms:
             return np.flatnonzero(self.fixed < 0) * self.width
         return self.unknown()
 
+    def excluded(self) -> dict[int, list[int]]:
+        """For each block that evidence narrows, the values that it rules out, ascending."""
+        found: dict[int, list[int]] = {}
+        for code in self._false.tolist() if self.in_blocks else ():
+            found.setdefault(code // self.width, []).append(code % self.width)
+        return found
+
     def cardinality(self) -> Ints:
         """How many values each variable of this predicate has."""
         if not self.in_blocks:

@@ -7,7 +7,6 @@ false; the variables that no guard mentions run over all constants of their type
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -52,52 +51,32 @@ class Tables:
         return self._registered[predicate]
 
 
-@dataclass(frozen=True)
 class Bindings:
-    """How to enumerate bindings: a join, and variables that run freely."""
+    """How to enumerate bindings: a join of so many `rows`, and variables that run freely."""
 
-    tables: Tables
-    sizes: Mapping[str, int]
-    query: str
-    column_of: Mapping[str, str]
-
-    @cached_property
-    def joined(self) -> tuple[str, ...]:
-        """Variables that the join binds."""
-        return tuple(name for name in self.sizes if name in self.column_of)
-
-    @cached_property
-    def free(self) -> tuple[str, ...]:
-        """Variables that run over all their constants."""
-        return tuple(name for name in self.sizes if name not in self.column_of)
-
-    @cached_property
-    def rows(self) -> int:
-        """How many rows the join has."""
-        if not self.query:
-            return 1
-        found = self.tables.connection.execute(f"SELECT count(*) {self.query}").fetchall()
-        return int(found[0][0])
-
-    @cached_property
-    def count(self) -> int:
-        """How many bindings there are."""
-        return self.rows * self._copies
-
-    @cached_property
-    def _copies(self) -> int:
-        return math.prod(self.sizes[name] for name in self.free)
+    def __init__(
+        self, tables: Tables, sizes: Mapping[str, int], query: str, column_of: Mapping[str, str]
+    ) -> None:
+        self.tables, self.sizes, self.query, self.column_of = tables, sizes, query, column_of
+        self.joined = [name for name in sizes if name in column_of]
+        self.free = [name for name in sizes if name not in column_of]
+        self.rows = 1
+        if query:
+            found = tables.connection.execute(f"SELECT count(*) {query}").fetchall()
+            self.rows = int(found[0][0])
+        self.copies = math.prod(sizes[name] for name in self.free)
+        self.count = self.rows * self.copies
 
     def chunks(self, most: int) -> Iterator[tuple[dict[str, Ints], int]]:
         """The bindings, and how many, at most so many at a time."""
         for columns, rows in self._joins():
-            total = rows * self._copies
+            total = rows * self.copies
             for start in range(0, total, most):
                 stop = min(start + most, total)
                 yield self._crossed(columns, np.arange(start, stop)), stop - start
 
     def _crossed(self, columns: Mapping[str, Ints], number: Ints) -> dict[str, Ints]:
-        row, rest = np.divmod(number, self._copies)
+        row, rest = np.divmod(number, self.copies)
         found = {name: columns[name][row] for name in self.joined}
         for name in reversed(self.free):
             rest, found[name] = np.divmod(rest, self.sizes[name])
@@ -105,9 +84,6 @@ class Bindings:
 
     def _joins(self) -> Iterator[tuple[Mapping[str, Ints], int]]:
         """The join's columns, in pieces that fit."""
-        if not self.query:
-            yield {}, 1
-            return
         if not self.joined:
             yield {}, self.rows
             return

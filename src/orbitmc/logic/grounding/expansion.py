@@ -1,5 +1,7 @@
 """Rewrite formulas: replace quantifiers by their bindings, push negations, find guards."""
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -50,10 +52,8 @@ def without_quantifiers(formula: Formula, types: Mapping[str, str], universe: Un
 def _expanded_size(formula: Formula, types: Mapping[str, str], universe: Universe) -> float:
     match formula:
         case Exist(variables, body) | Forall(variables, body):
-            size = _expanded_size(body, types, universe)
-            for name in variables:
-                size *= universe.size(types[name])
-            return size
+            copies = math.prod(universe.size(types[name]) for name in variables)
+            return copies * _expanded_size(body, types, universe)
         case Atom() | Comparison() | Truth():
             return 1.0
     return sum(_expanded_size(part, types, universe) for part in parts(formula))
@@ -83,12 +83,10 @@ def _instances(
     universe: Universe,
     bound: Mapping[str, Constant],
 ) -> Iterator[Formula]:
-    if not variables:
-        yield _expanded(body, types, universe, bound)
-        return
-    first, *rest = variables
-    for name in universe.constants[types[first]]:
-        yield from _instances(tuple(rest), body, types, universe, {**bound, first: Constant(name)})
+    constants = [map(Constant, universe.constants[types[name]]) for name in variables]
+    for chosen in itertools.product(*constants):
+        inner = {**bound, **dict(zip(variables, chosen, strict=True))}
+        yield _expanded(body, types, universe, inner)
 
 
 def _bound(term: Term, bound: Mapping[str, Constant]) -> Term:

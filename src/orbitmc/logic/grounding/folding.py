@@ -1,5 +1,6 @@
 """Rules that differ only in constants, as learning writes them, are ground together."""
 
+import itertools
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -114,23 +115,17 @@ def _name(place: int) -> str:
 
 
 def _abstract(formula: Formula, places: Container[int]) -> Formula:
-    """The formula with variables for those of its constants."""
-    return _Abstraction(places).formula(formula)
+    """The formula with variables for those of its constants, counted from left to right."""
+    count = itertools.count()
 
+    def changed(term: Term) -> Term:
+        if isinstance(term, Constant) and (place := next(count)) in places:
+            return Variable(_name(place))
+        return term
 
-class _Abstraction:
-    """Counts the constants of a formula on the way."""
+    def inside(part: Formula) -> Formula:
+        if isinstance(part, Atom):
+            return replace(part, arguments=tuple(map(changed, part.arguments)))
+        return with_parts(part, inside)
 
-    def __init__(self, places: Container[int]) -> None:
-        self.places, self.seen = places, -1
-
-    def formula(self, formula: Formula) -> Formula:
-        if isinstance(formula, Atom):
-            return replace(formula, arguments=tuple(map(self._term, formula.arguments)))
-        return with_parts(formula, self.formula)
-
-    def _term(self, term: Term) -> Term:
-        if not isinstance(term, Constant):
-            return term
-        self.seen += 1
-        return Variable(_name(self.seen)) if self.seen in self.places else term
+    return inside(formula)

@@ -35,13 +35,6 @@ class World:
     opened: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
 
-    @property
-    def named(self) -> frozenset[str]:
-        return (self.query or frozenset()) | self.opened | self.closed
-
-    def asks_about(self, name: str) -> bool:
-        return self.query is None or name in self.query
-
 
 @dataclass(frozen=True)
 class Soft:
@@ -111,11 +104,11 @@ def ground(
             spent += _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
                 watch(rule, grounder.bindings.count)
-            found = grounder.ground()
+            found, true = grounder.ground()
         except OrbitError as error:
             raise _placed(error, rule) from None
-        features += [renumbered(part, weight_of) for part in found.features]
-        decided[weight_of[weight_of >= 0]] += found.true[weight_of >= 0]
+        features += [renumbered(part, weight_of) for part in found]
+        decided[weight_of[weight_of >= 0]] += true[weight_of >= 0]
     written = [np.nan if rule.weight is None else rule.weight for rule in program.rules]
     return Ground(
         program=program,
@@ -145,7 +138,8 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
 def _all_atoms(
     program: Program, database: Database, everything: Universe, world: World, memory: int
 ) -> tuple[dict[str, Atoms], Soft]:
-    for name in sorted(world.named):
+    asked = frozenset(program.predicates) if world.query is None else world.query
+    for name in sorted({*asked, *world.opened, *world.closed}):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
             raise InputError(f"there is no predicate {name!r}{near}")
@@ -154,7 +148,7 @@ def _all_atoms(
     soft: list[tuple[Ints, Ints, Floats]] = []
     first = 0
     for name, predicate in program.predicates.items():
-        idle = name not in used and not world.asks_about(name)
+        idle = name not in used and name not in asked
         closed = idle or is_closed(name, program, database, world)
         atoms, codes, log_odds = known_atoms(
             predicate, database.facts.get(name), everything, closed=closed
@@ -163,8 +157,8 @@ def _all_atoms(
         first += atoms.variables
         _require_room(name, first, memory)
         soft.append((*found[name].literals(codes), log_odds))
-    columns = [np.concatenate([part[place] for part in soft]) for place in range(3)] if soft else []
-    return found, Soft(*columns) if soft else Soft(*np.zeros((3, 0), dtype=np.int64))
+    nothing = (*np.zeros((2, 0), dtype=np.int64), np.zeros(0))
+    return found, Soft(*(np.concatenate(parts) for parts in zip(nothing, *soft, strict=True)))
 
 
 def _require_room(name: str, variables: int, memory: int) -> None:
@@ -197,8 +191,7 @@ def _within_limits(grounder: RuleGrounder, spent: int, max_groundings: int, memo
 def _placed(error: OrbitError, rule: Rule) -> OrbitError:
     """The same error, with the place of the rule."""
     if isinstance(error, InputError) and error.source is None:
-        place = rule.place
-        return InputError(error.message, source=place.source, line=place.line, column=place.column)
+        return rule.place.error(error.message)
     if isinstance(error, LimitError | ContradictionError):
         return type(error)(f"{rule.place}: {error}")
     return error

@@ -28,6 +28,7 @@ from orbitmc.logic.language.syntax import (
     Or,
     Truth,
 )
+from orbitmc.machine.equal_numbers import row_classes
 
 Part = Atom | Comparison
 Bools = NDArray[np.bool_]
@@ -164,7 +165,8 @@ def table_features(columns: Columns, truth_of: TruthOf) -> Iterator[Features | D
     slot = _slots(columns)
     value = np.where(slot >= 0, columns.value, 0)
     status = columns.status.astype(np.int64)
-    labels, first = _classes(np.concatenate([status, slot, value, columns.size], axis=1))
+    keys = np.concatenate([status, slot, value, columns.size], axis=1)
+    first, labels = row_classes(keys[:, (keys != keys[0]).any(axis=0)])
     for label, row in enumerate(first):
         same = columns.take(labels == label)
         places = np.unique(slot[row][slot[row] >= 0])
@@ -189,18 +191,6 @@ def _slots(columns: Columns) -> Ints:
             )
             slot[same, column] = earlier
     return slot
-
-
-def _classes(keys: Ints) -> tuple[Ints, Ints]:
-    """Number equal rows alike; also the first row of each class."""
-    code = np.zeros(len(keys), dtype=np.int64)
-    for column in keys.T:
-        low, high = int(column.min()), int(column.max())
-        if low == high:
-            continue
-        _, code = np.unique(code * (high - low + 1) + (column - low), return_inverse=True)
-    _, first, labels = np.unique(code, return_index=True, return_inverse=True)
-    return labels, first
 
 
 def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, truth_of: TruthOf) -> Bools:

@@ -1,33 +1,22 @@
 """Ground one rule: bindings in, features out."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.errors import ContradictionError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
 from orbitmc.logic.databases.universe import Ints, Universe
+from orbitmc.logic.grounding import patterns
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.bindings import Tables, bindings
 from orbitmc.logic.grounding.expansion import guards, negation_normal, without_quantifiers
 from orbitmc.logic.grounding.features import Features
-from orbitmc.logic.grounding.patterns import (
-    Columns,
-    Decided,
-    Part,
-    clause_features,
-    formula_truth,
-    literals,
-    table_features,
-)
 from orbitmc.logic.grounding.term_numbers import NOBODY, BoundTerms
 from orbitmc.logic.language.syntax import (
     Arithmetic,
-    Atom,
     Comparison,
     Rule,
     Term,
@@ -38,14 +27,6 @@ from orbitmc.logic.language.syntax import (
 )
 
 CHUNK = 2**20  # atoms at a time
-
-
-@dataclass(frozen=True)
-class Grounded:
-    """What a rule became: features, and for each copy how many groundings are true already."""
-
-    features: list[Features]
-    true: Ints
 
 
 class RuleGrounder:
@@ -61,6 +42,7 @@ class RuleGrounder:
     ) -> None:
         self.rule, self.universe, self.atoms = rule, universe, atoms
         self.cardinality = cardinality
+        self.is_hard = rule.weight == np.inf
         self.formula = without_quantifiers(rule.formula, rule.types, universe)
         self.sizes = {
             name: universe.size(rule.types[name])
@@ -71,30 +53,14 @@ class RuleGrounder:
             for side in ((True,) if self.is_hard else (True, False))
         ]
         self.pruned_is, self.bindings = min(plans, key=lambda plan: plan[1].count)
-
-    @property
-    def is_hard(self) -> bool:
-        return self.rule.weight == np.inf
-
-    @cached_property
-    def clause(self) -> tuple[list[tuple[Part, bool]], bool] | None:
-        """Literals, if the formula is a clause or a conjunction of literals."""
-        return literals(negation_normal(self.formula))
-
-    @cached_property
-    def parts(self) -> list[Part]:
-        """What each column of a chunk is about."""
+        self.clause = patterns.literals(negation_normal(self.formula))
+        self.parts: list[patterns.Part] = list(dict.fromkeys(parts_of(self.formula)))
         if self.clause is not None:
-            return [part for part, _ in self.clause[0]]
-        return list(dict.fromkeys(parts_of(self.formula)))
+            self.parts = [part for part, _ in self.clause[0]]
+        self.width = len(self.parts)  # how many atoms a grounding has
 
-    @property
-    def width(self) -> int:
-        """How many atoms a grounding has."""
-        return len(self.parts)
-
-    def ground(self) -> Grounded:
-        """Make all groundings."""
+    def ground(self) -> tuple[list[Features], Ints]:
+        """Make all groundings: features, and for each copy how many are true already."""
         features: list[Features] = []
         copies = math.prod(self.sizes[name] for name in self.rule.per_constant)
         true = np.zeros(copies, dtype=np.int64)
@@ -103,7 +69,7 @@ class RuleGrounder:
             columns = self._columns(bound, rows)
             seen += np.bincount(columns.weight, minlength=copies)
             for piece in self._features(columns):
-                if not isinstance(piece, Decided):
+                if not isinstance(piece, patterns.Decided):
                     features.append(piece)
                 elif piece.holds:
                     true += np.bincount(piece.weight, minlength=copies)
@@ -113,15 +79,17 @@ class RuleGrounder:
                     )
         if self.pruned_is and not self._has_arithmetic:
             true += math.prod(self.sizes.values()) // copies - seen
-        return Grounded(features, true)
+        return features, true
 
-    def _features(self, columns: Columns) -> Iterator[Features | Decided]:
+    def _features(self, columns: patterns.Columns) -> Iterator[Features | patterns.Decided]:
         if self.clause is None:
-            return table_features(columns, formula_truth(self.formula, self.parts))
+            return patterns.table_features(
+                columns, patterns.formula_truth(self.formula, self.parts)
+            )
         signs = [sign for _, sign in self.clause[0]]
-        return clause_features(columns, signs, self.clause[1])
+        return patterns.clause_features(columns, signs, self.clause[1])
 
-    def _columns(self, bound: Mapping[str, Ints], rows: int) -> Columns:
+    def _columns(self, bound: Mapping[str, Ints], rows: int) -> patterns.Columns:
         terms = BoundTerms(self.universe, self.rule.types, bound, rows)
         status = np.full((rows, self.width), FALSE, dtype=np.int8)
         variable, value, size = np.zeros((3, rows, self.width), dtype=np.int64)
@@ -131,8 +99,11 @@ class RuleGrounder:
                 status[:, column] = np.where(terms.holds(part), TRUE, FALSE)
                 continue
             own = self.atoms[part.predicate]
-            arguments = _arguments(part, own, terms)
-            exists = _exists(arguments, rows)
+            pairs = zip(part.arguments, own.predicate.types, strict=True)
+            arguments = [terms.numbers(term, kind) for term, kind in pairs]
+            exists = np.ones(rows, dtype=bool)
+            for numbers in arguments:
+                exists &= numbers != NOBODY
             if any(_moves(term) for term in part.arguments):
                 kept &= exists
             codes = own.codes([np.maximum(number, 0) for number in arguments], rows)
@@ -144,24 +115,12 @@ class RuleGrounder:
         weight = np.zeros(rows, dtype=np.int64)
         for name in self.rule.per_constant:
             weight = weight * self.sizes[name] + bound[name]
-        columns = Columns(status, variable, value, size, weight)
+        columns = patterns.Columns(status, variable, value, size, weight)
         return columns if kept.all() else columns.take(kept)
 
     @cached_property
     def _has_arithmetic(self) -> bool:
         return any(_moves(term) for atom in atoms_of(self.formula) for term in atom.arguments)
-
-
-def _arguments(atom: Atom, own: Atoms, terms: BoundTerms) -> list[Ints]:
-    kinds = own.predicate.types
-    return [terms.numbers(term, kind) for term, kind in zip(atom.arguments, kinds, strict=True)]
-
-
-def _exists(arguments: Sequence[Ints], rows: int) -> NDArray[np.bool_]:
-    exists = np.ones(rows, dtype=bool)
-    for numbers in arguments:
-        exists &= numbers != NOBODY
-    return exists
 
 
 def _moves(term: Term) -> bool:

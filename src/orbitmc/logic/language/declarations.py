@@ -44,9 +44,8 @@ class Declaration:
         """Give the predicate that is declared; a function's has its value as first argument."""
         if self.value is not None:
             types = (self.value, *self.types)
-            return Predicate(
-                function_name(self.name), types, (False,) * len(types), True, self.place
-            )
+            name = f"{self.name}="  # as no predicate in a file can be named
+            return Predicate(name, types, (False,) * len(types), True, self.place)
         exclusive = tuple(mark == "!" for mark in self.marks)
         closed = True if self.prefix.startswith("*") else None
         return Predicate(self.name, self.types, exclusive, closed, self.place)
@@ -66,11 +65,6 @@ class Declaration:
     @property
     def place(self) -> Place:
         return self.statement.place(self.offset)
-
-
-def function_name(function: str) -> str:
-    """Name the predicate that a function becomes, as no predicate in a file can be named."""
-    return f"{function}="
 
 
 def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:

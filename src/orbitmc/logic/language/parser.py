@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orbitmc.errors import MOST_ERRORS, InputError, LimitError, ManyInputError
 from orbitmc.logic.language.declarations import Declaration, constants, declaration
-from orbitmc.logic.language.formulas.templates import conversions, rule
+from orbitmc.logic.language.formulas.conversion import conversions, rule
 from orbitmc.logic.language.formulas.terms import Vocabulary
 from orbitmc.logic.language.grammar import parse_sentence
 from orbitmc.logic.language.scanner import Statement, statements, without_comments
@@ -186,18 +186,16 @@ class _Reading:
             )
         for offset, remark in sentence.remarks:
             self._warn(weighed.formula.place(offset), remark)
-        self._count_copies(len(found) - 1, weighed.formula.place(0))
+        self.copies += len(found) - 1
+        if self.copies > MOST_COPIES:
+            place = weighed.formula.place(0)
+            raise LimitError(
+                f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
+            )
         for conversion in found:
             self.rules.append(rule(conversion, weighed))
             for kind, name in conversion.terms.constants:
                 self.constants[kind][name] = None
-
-    def _count_copies(self, more: int, place: Place) -> None:
-        self.copies += more
-        if self.copies > MOST_COPIES:
-            raise LimitError(
-                f"{place}: atoms with * make more than {MOST_COPIES:,} copies of formulas so far"
-            )
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:
         found = DIRECTIVE.match(statement.text)

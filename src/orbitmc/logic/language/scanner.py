@@ -42,7 +42,7 @@ class Source:
         return self._line_starts[number]
 
     def error(self, offset: int, message: str) -> InputError:
-        return error_at(self.place(offset), message)
+        return self.place(offset).error(message)
 
 
 class Statement(NamedTuple):
@@ -65,10 +65,6 @@ class Statement(NamedTuple):
 
     def before(self, offset: int) -> "Statement":
         return Statement(self.source, self.start, self.text[:offset].rstrip())
-
-
-def error_at(place: Place, message: str) -> InputError:
-    return InputError(message, source=place.source, line=place.line, column=place.column)
 
 
 def without_comments(text: Text) -> Source:

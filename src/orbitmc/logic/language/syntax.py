@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from orbitmc.errors import InputError
+
 Dialect = Literal["alchemy", "pracmln", "tuffy"]
 
 
@@ -16,6 +18,9 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line}:{self.column}"
+
+    def error(self, message: str) -> InputError:
+        return InputError(message, source=self.source or None, line=self.line, column=self.column)
 
 
 NOWHERE = Place("", 0, 0)

@@ -1,10 +1,6 @@
 """Chains that go on while the weights of their model change."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph, prepare
@@ -12,7 +8,7 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.learning.counts import States, TrueCounts
-from orbitmc.logic.learning.step import require_like
+from orbitmc.logic.learning.step import Arrays, require_like
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import generator
 from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
@@ -30,7 +26,7 @@ class Chains:
     def __init__(self, ground: Ground, *, seed: int, number: int, lanes: int = LANES) -> None:
         self.ground, self.counts = ground, TrueCounts(ground)
         self.seed, self.number, self.lanes = seed, number, lanes
-        self.kept: Mapping[str, NDArray[Any]] = {}
+        self.kept: Arrays = {}
 
     def sample(self, weights: Floats, *, sweeps: int) -> States:
         """Go on for some sweeps under these weights, and count in the states reached."""
@@ -42,7 +38,7 @@ class Chains:
         self.kept = _arrays(pack)
         return States(self.counts(pack.values), np.full(self.lanes, 1.0 / self.lanes))
 
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, kept: Arrays) -> None:
         """Go on where other chains on the same world stopped."""
         cardinality = self.ground.cardinality
         rng = generator(self.seed, self.number, self.lanes)
@@ -64,5 +60,5 @@ class Chains:
         return pack
 
 
-def _arrays(pack: Pack) -> dict[str, NDArray[Any]]:
+def _arrays(pack: Pack) -> Arrays:
     return {"values": pack.values, "common": pack.rng.common, "streams": pack.rng.streams}

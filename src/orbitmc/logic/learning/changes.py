@@ -10,7 +10,6 @@ from scipy.sparse import csr_array, vstack
 from orbitmc.errors import ContradictionError
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures, truth_in
-from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.learning.worlds import TrainingWorld
 
 Entries = tuple[Ints, Ints, Ints]
@@ -60,14 +59,10 @@ def _require_possible(world: TrainingWorld) -> None:
         hard = np.isposinf(ground.weights[part.weight])
         broken = hard & ~truth_in(part, world.values)
         if broken.any():
-            rule = _rule_of(ground, int(part.weight[broken][0]))
-            raise ContradictionError(f"{rule}: the database breaks this hard formula")
-
-
-def _rule_of(ground: Ground, weight: int) -> str:
-    number = int(np.searchsorted(ground.first_weight, weight, side="right")) - 1
-    rule = ground.program.rules[number]
-    return str(rule.place) if rule.place.source else rule.text
+            number = np.searchsorted(ground.first_weight, part.weight[broken][0], side="right") - 1
+            rule = ground.program.rules[number]
+            where = rule.place if rule.place.source else rule.text
+            raise ContradictionError(f"{where}: the database breaks this hard formula")
 
 
 def _all_entries(world: TrainingWorld, begin: Ints) -> Entries:

@@ -34,18 +34,15 @@ def require_like(found: Arrays, wanted: Arrays) -> None:
 
     Numbers are finite where those wanted are, and the same elsewhere.
     """
-    if found.keys() != wanted.keys():
-        raise _other(f"it keeps {', '.join(found) or 'nothing'}")
-    for name, array in wanted.items():
+    wrong = "" if found.keys() == wanted.keys() else f"it keeps {', '.join(found) or 'nothing'}"
+    for name, array in () if wrong else wanted.items():
         one = found[name]
         if one.shape != array.shape or one.dtype != array.dtype:
-            raise _other(f"{name} has another shape or type")
-        if not np.where(np.isfinite(array), np.isfinite(one), one == array).all():
-            raise _other(f"{name} is not finite")
-
-
-def _other(why: str) -> InputError:
-    return InputError(
-        f"the checkpoint of learning does not fit this program and its databases: {why}; remove "
-        "it, or name another file"
-    )
+            wrong = f"{name} has another shape or type"
+        elif not np.where(np.isfinite(array), np.isfinite(one), one == array).all():
+            wrong = f"{name} is not finite"
+    if wrong:
+        raise InputError(
+            f"the checkpoint of learning does not fit this program and its databases: {wrong}; "
+            "remove it, or name another file"
+        )

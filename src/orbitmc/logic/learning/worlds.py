@@ -1,12 +1,12 @@
 """Training worlds: a program ground on what is given, and the data on what it explains."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database, Facts
+from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database
 from orbitmc.logic.databases.names import variable_names
 from orbitmc.logic.databases.universe import Ints, Universe, universe
 from orbitmc.logic.grounding.atoms import Atoms, fact_codes
@@ -54,12 +54,15 @@ def training_worlds(
     _require_predicates(program, names)
     if not databases:
         raise InputError("learning needs a database at least")
-    shared = _shared_constants(program, databases)
+    kinds = {rule.types[name] for rule in program.rules for name in rule.per_constant}
+    everything = universe(program, databases).constants  # weights are numbered by these types
+    shared = {kind: everything[kind] for kind in sorted(kinds)}
     worlds = []
     for database in databases:
         _require_certain(database)
         filled = replace(database, constants={**database.constants, **shared})
-        given = _given(program, filled, names)
+        facts = {name: facts for name, facts in database.facts.items() if name not in names}
+        given = Database(facts, universe(program, [filled]).constants)
         world = World(query=names, closed=frozenset(program.predicates) - names)
         found = ground(program, given, world, max_groundings=max_groundings, memory=memory)
         _require_decided(found, names)
@@ -78,15 +81,6 @@ def _require_predicates(program: Program, names: frozenset[str]) -> None:
             raise InputError(f"{name} is a function; its values are given, never learned from")
 
 
-def _shared_constants(
-    program: Program, databases: Sequence[Database]
-) -> Mapping[str, tuple[str, ...]]:
-    """Constants of the types that weights are numbered by, from all databases together."""
-    kinds = {rule.types[name] for rule in program.rules for name in rule.per_constant}
-    everything = universe(program, databases).constants
-    return {kind: everything[kind] for kind in sorted(kinds)}
-
-
 def _require_certain(database: Database) -> None:
     for name, facts in database.facts.items():
         if (facts.truth == UNKNOWN).any() or facts.log_odds.any():
@@ -94,13 +88,6 @@ def _require_certain(database: Database) -> None:
                 f"the database leaves atoms of {name} unknown or uncertain; to learn from it, say "
                 "of each whether it is true"
             )
-
-
-def _given(program: Program, database: Database, explained: frozenset[str]) -> Database:
-    """The evidence of a database, with all its constants."""
-    everything = universe(program, [database])
-    facts = {name: facts for name, facts in database.facts.items() if name not in explained}
-    return Database(facts, everything.constants)
 
 
 def _require_decided(found: Ground, explained: frozenset[str]) -> None:
@@ -114,21 +101,16 @@ def _require_decided(found: Ground, explained: frozenset[str]) -> None:
 def _data_values(found: Ground, database: Database, explained: frozenset[str]) -> Ints:
     values = np.zeros(len(found.cardinality), dtype=np.int64)
     for name in sorted(explained):
-        atoms = found.atoms[name]
-        variable, value = atoms.literals(
-            _true_codes(atoms, database.facts.get(name), found.universe)
-        )
+        atoms, facts = found.atoms[name], database.facts.get(name)
+        codes = np.zeros(0, dtype=np.int64)
+        if facts is not None:
+            every = fact_codes(atoms.predicate, atoms.radix, facts, found.universe)
+            codes = every[facts.truth == TRUE]
+        variable, value = atoms.literals(codes)
         if atoms.in_blocks:
             _require_one_each(atoms, variable, found.universe)
         values[variable] = value
     return values
-
-
-def _true_codes(atoms: Atoms, facts: Facts | None, everything: Universe) -> Ints:
-    if facts is None:
-        return np.zeros(0, dtype=np.int64)
-    codes = fact_codes(atoms.predicate, atoms.radix, facts, everything)
-    return np.asarray(codes[facts.truth == TRUE])
 
 
 def _require_one_each(atoms: Atoms, variable: Ints, everything: Universe) -> None:

@@ -1,14 +1,35 @@
 """Write a learned program: declarations, then one formula with its weight per line."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.logic.language.syntax import Predicate, Program, Rule
-from orbitmc.logic.learning.formula_text import rule_text
+from orbitmc.logic.language.syntax import (
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Constant,
+    Exist,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    Predicate,
+    Program,
+    Rule,
+    Term,
+    Truth,
+    Variable,
+    atoms_of,
+    with_parts,
+)
 from orbitmc.machine.arrays import Floats
 
 
@@ -46,12 +67,121 @@ def _declaration(predicate: Predicate) -> str:
 
 def _rule_lines(ground: Ground, rule: Rule, weights: Floats) -> Iterator[str]:
     if rule.per_constant:
-        yield f"// {rule.text or rule_text(rule, ground.program, {})}"
+        yield f"// {rule.text or _rule_text(rule, ground.program, {})}"
     constants = [ground.universe.constants[rule.types[name]] for name in rule.per_constant]
     for weight, chosen in zip(weights.tolist(), itertools.product(*constants), strict=True):
         binding = dict(zip(rule.per_constant, chosen, strict=True))
-        text = rule_text(rule, ground.program, binding)
+        text = _rule_text(rule, ground.program, binding)
         if weight == np.inf:
             yield f"{text}."
         else:
             yield f"{weight!r}{'.' if rule.fixed else ''} {text}"
+
+
+def _rule_text(rule: Rule, program: Program, constants: Mapping[str, str]) -> str:
+    """The formula of a rule, with constants for some variables."""
+    taken = {*program.constants, *program.predicates, *program.functions}
+    words = dict(zip(rule.types, _free_names(rule.types, taken), strict=True))
+    words |= {name: constant_text(constant) for name, constant in constants.items()}
+    functions = {predicate: name for name, predicate in program.functions.items()}
+    links = [atom for atom in atoms_of(rule.formula) if atom.predicate in functions]
+    values = {one.arguments[0].name: one for one in links if isinstance(one.arguments[0], Variable)}
+    wording = _Wording(words, values, functions)
+    return wording.sentence(_without_links(rule.formula, functions, values))
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """What stands for each variable; `values` has those that are values of functions."""
+
+    words: Mapping[str, str]
+    values: Mapping[str, Atom]
+    functions: Mapping[str, str]
+
+    def sentence(self, formula: Formula) -> str:
+        """A formula without parentheses around it."""
+        match formula:
+            case Atom(predicate, arguments):
+                return _applied(predicate, map(self.term, arguments))
+            case Comparison("substr", left, right):
+                return _applied("substr", map(self.term, (left, right)))
+            case Comparison(operator, left, right):
+                return f"({self.term(left)} {operator} {self.term(right)})"
+            case Truth(holds):
+                return "(0 = 0)" if holds else "(0 != 0)"
+            case Not(body):
+                return f"!{self.part(body)}"
+            case And(parts):
+                return " ^ ".join(map(self.part, parts))
+            case Or(parts):
+                return " v ".join(map(self.part, parts))
+            case Implies(left, right):
+                return f"{self.side(left)} => {self.side(right)}"
+            case Iff(left, right):
+                return f"{self.side(left)} <=> {self.side(right)}"
+            case Exist(variables, body):
+                return f"EXIST {self.names(variables)} ({self.sentence(body)})"
+            case Forall(variables, body):
+                return f"FORALL {self.names(variables)} ({self.sentence(body)})"
+
+    def part(self, formula: Formula) -> str:
+        """A formula as a part of any other."""
+        text = self.sentence(formula)
+        return text if isinstance(formula, Atom | Comparison | Truth | Not) else f"({text})"
+
+    def side(self, formula: Formula) -> str:
+        """A formula on one side of an arrow; and, or bind tighter than arrows do."""
+        return self.sentence(formula) if isinstance(formula, And | Or) else self.part(formula)
+
+    def names(self, variables: Iterable[str]) -> str:
+        return ",".join(self.words[name] for name in variables)
+
+    def term(self, term: Term) -> str:
+        match term:
+            case Constant(name):
+                return constant_text(name)
+            case Variable(name) if name in self.values:
+                link = self.values[name]
+                return _applied(self.functions[link.predicate], map(self.term, link.arguments[1:]))
+            case Variable(name):
+                return self.words[name]
+            case Arithmetic(function, arguments):
+                return _applied(function, map(self.term, arguments))
+
+
+def _free_names(names: Mapping[str, str], taken: set[str]) -> Iterator[str]:
+    """The names of variables, changed where they mean something else in the program."""
+    used = {*taken, *names}
+    for name in names:
+        fresh = name
+        while fresh in taken or (fresh != name and fresh in used):
+            fresh += "_"
+        used.add(fresh)
+        yield fresh
+
+
+def _without_links(
+    formula: Formula, functions: Mapping[str, str], values: Mapping[str, Atom]
+) -> Formula:
+    """Leave out the atoms that tie down values: the functions are written in their place."""
+
+    def inside(part: Formula) -> Formula:
+        return _without_links(part, functions, values)
+
+    def is_link(part: Formula) -> bool:
+        atom = part.body if isinstance(part, Not) else part
+        return isinstance(atom, Atom) and atom.predicate in functions
+
+    match formula:
+        case And(parts) | Or(parts):
+            kept = tuple(inside(part) for part in parts if not is_link(part))
+            return kept[0] if len(kept) == 1 else type(formula)(kept)
+        case Exist(variables, body) | Forall(variables, body):
+            bound = tuple(name for name in variables if name not in values)
+            return type(formula)(bound, inside(body)) if bound else inside(body)
+    return with_parts(formula, inside)
+
+
+def _applied(name: str, words: Iterable[str]) -> str:
+    arguments = ",".join(words)
+    return f"{name}({arguments})" if arguments else name

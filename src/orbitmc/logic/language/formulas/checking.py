@@ -32,13 +32,11 @@ class Typing:
             f"{first.line}, column {first.column}; use two variables"
         )
 
-    def want(self, variable: str, kind: str) -> None:
-        """Note a type that a variable has if nothing says otherwise."""
-        self._wanted.setdefault(variable, kind)
-
-    def alike(self, variables: Iterable[str]) -> None:
-        """Note that variables are compared, so that one type may do for all."""
+    def alike(self, variables: Iterable[str], kind: str = "") -> None:
+        """Note that variables are compared or calculated with: one type may do, say that wanted."""
         self._alike.append(tuple(variables))
+        for variable in self._alike[-1] if kind else ():
+            self._wanted.setdefault(variable, kind)
 
     def settle(self) -> None:
         """Give types to variables that stand in no predicate, as far as possible."""

@@ -1,5 +1,6 @@
 """From the tree of a formula's tokens to the formula that it means, every name looked up."""
 
+import itertools
 from collections.abc import Sequence
 
 from orbitmc.logic.language.formulas.scopes import Scope
@@ -14,9 +15,11 @@ from orbitmc.logic.language.syntax import (
     Implies,
     Not,
     Or,
+    Rule,
     Truth,
     variables,
 )
+from orbitmc.logic.language.weights import Weighing
 from orbitmc.machine.text import quoted, suggestion
 
 COMPARISONS = {
@@ -28,6 +31,7 @@ COMPARISONS = {
 }
 OPERATORS = {"=/=": "!=", "<>": "!="}
 MOST_NESTED = 100
+MOST_STARS = 12
 
 
 class Conversion:
@@ -48,14 +52,12 @@ class Conversion:
         match tree.kind:
             case "name" | "application":
                 return self._atom(tree, scope)
-            case "or":
-                return Or(self._formulas(tree, scope))
-            case "and":
-                return And(self._formulas(tree, scope))
-            case "implies":
-                return Implies(*self._formulas(tree, scope))
-            case "iff":
-                return Iff(*self._formulas(tree, scope))
+            case "or" | "and":
+                joined = Or if tree.kind == "or" else And
+                return joined(tuple([self._formula(part, scope) for part in parts]))
+            case "implies" | "iff":
+                arrow = Implies if tree.kind == "implies" else Iff
+                return arrow(*(self._formula(part, scope) for part in parts))
             case "not":
                 if parts[0].kind == "starred":
                     self.terms.complain(tree.start, "an atom with * cannot be negated")
@@ -73,9 +75,6 @@ class Conversion:
             case _:
                 self.terms.complain(tree.start, "expected an atom or a comparison, found a term")
         return Truth(True)
-
-    def _formulas(self, tree: Tree, scope: Scope) -> tuple[Formula, ...]:
-        return tuple([self._formula(part, scope) for part in tree.parts])
 
     def _quantified(self, tree: Tree, scope: Scope) -> Formula:
         *named, body = tree.parts
@@ -130,3 +129,32 @@ def _require_shallow(sentence: Sentence) -> None:
         if depth > MOST_NESTED:
             raise sentence.statement.error(0, f"the formula is nested more than {MOST_NESTED} deep")
         waiting += [(part, depth + 1) for part in tree.parts]
+
+
+def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
+    """Read a formula once for every way to negate its starred atoms."""
+    first = Conversion(sentence, vocabulary)
+    if first.stars > MOST_STARS:
+        raise sentence.statement.error(
+            0, f"{first.stars} atoms with * make 2^{first.stars} formulas; the most is {MOST_STARS}"
+        )
+    if first.terms.errors or not first.stars:
+        return [first]
+    return [
+        Conversion(sentence, vocabulary, signs)
+        for signs in itertools.product((True, False), repeat=first.stars)
+    ]
+
+
+def rule(conversion: Conversion, weighing: Weighing) -> Rule:
+    """Put a formula and its weight together."""
+    formula = weighing.formula
+    return Rule(
+        conversion.formula,
+        weighing.weight,
+        conversion.types,
+        tuple(conversion.terms.per_constant),
+        weighing.fixed,
+        formula.place(0),
+        " ".join(formula.text.split()),
+    )

@@ -95,10 +95,7 @@ class TermReader:
         return Constant(name)
 
     def _calculated(self, term: Term, kind: str) -> Term:
-        for name in variables(term):
-            if kind:
-                self.typing.want(name, kind)
-        self.typing.alike(variables(term))
+        self.typing.alike(variables(term), kind)
         return term
 
     def _variable(self, tree: Tree, scope: Scope, kind: str) -> Variable:

@@ -4,18 +4,17 @@ The expectation comes from our own chains, so slopes are noisy; the answer is an
 later weights.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.objectives.optimisers import Optimiser
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.objectives.pseudo_likelihood import PseudoLikelihood
-from orbitmc.logic.learning.step import Step, require_like
+from orbitmc.logic.learning.step import Arrays, Step, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
 from orbitmc.machine.arrays import Floats
 
@@ -23,16 +22,6 @@ ITERATIONS = 200
 SWEEPS = 5
 FIRST_SWEEPS = 50
 LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang 2013)
-
-
-class Expecting(Protocol):
-    """Gives states of a world as its weights make them probable."""
-
-    kept: Mapping[str, NDArray[Any]]
-
-    def sample(self, weights: Floats, *, sweeps: int) -> States: ...
-
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,7 +32,7 @@ class ConditionalLikelihood:
     """
 
     observed: Floats
-    expecting: Sequence[Expecting]
+    expecting: Sequence[Chains]
     prior: Prior
     proxy: PseudoLikelihood
 
@@ -91,7 +80,7 @@ def climb(
         yield step
 
 
-def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> dict[str, NDArray[Any]]:
+def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
     found = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
     for number, chains in enumerate(objective.expecting):
         found |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
@@ -102,15 +91,13 @@ def _restored(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step
     """Bring optimiser and chains to where they were after a step; gives the weights there."""
     kept = _below("optimiser/", step.kept)
     require_like(kept, optimiser.kept)
-    optimiser.restore(kept)
+    optimiser.kept = kept
     for number, chains in enumerate(objective.expecting):
         chains.restore(_below(f"chains/{number}/", step.kept))
-    own = {"weights": step.kept["weights"]} if "weights" in step.kept else {}
+    own = {name: array for name, array in step.kept.items() if name == "weights"}
     require_like(own, {"weights": objective.prior.mean})
     return own["weights"]
 
 
-def _below(prefix: str, kept: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {
-        name.removeprefix(prefix): array for name, array in kept.items() if name.startswith(prefix)
-    }
+def _below(prefix: str, kept: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): kept[name] for name in kept if name.startswith(prefix)}

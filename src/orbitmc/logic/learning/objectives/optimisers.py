@@ -1,13 +1,12 @@
 """Two ways to climb with noisy slopes: Adam, and Newton's method with a diagonal matrix."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.logic.learning.counts import States
 from orbitmc.logic.learning.objectives.prior import Prior
+from orbitmc.logic.learning.step import Arrays
 from orbitmc.machine.arrays import Floats
 
 RATE = 0.1
@@ -16,41 +15,23 @@ MEMORY, SQUARE_MEMORY, SMALL = 0.9, 0.999, 1e-8  # as usual for Adam (Kingma & B
 LONGEST = 0.5  # how far one step may move a weight
 
 
-class Optimiser(Protocol):
-    """Turns slopes into moves."""
-
-    def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
-        """How to change the weights; iterations count from 1."""
-        ...
-
-    @property
-    def kept(self) -> Mapping[str, NDArray[Any]]:
-        """All that later moves need to know of earlier ones."""
-        ...
-
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None: ...
-
-
 class Adam:
-    """Steps of similar length for all weights, in the direction of recent slopes."""
+    """Steps of similar length for all weights, in the direction of recent slopes.
+
+    `kept` is all that later moves need to know of earlier ones; iterations count from 1.
+    """
 
     def __init__(self, weights: int) -> None:
-        self.mean, self.square = np.zeros(weights), np.zeros(weights)
+        self.kept: Arrays = {"mean": np.zeros(weights), "square": np.zeros(weights)}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
-        self.mean = MEMORY * self.mean + (1 - MEMORY) * slope
-        self.square = SQUARE_MEMORY * self.square + (1 - SQUARE_MEMORY) * slope**2
-        mean = self.mean / (1 - MEMORY**iteration)
-        square = self.square / (1 - SQUARE_MEMORY**iteration)
+        mean = MEMORY * self.kept["mean"] + (1 - MEMORY) * slope
+        square = SQUARE_MEMORY * self.kept["square"] + (1 - SQUARE_MEMORY) * slope**2
+        self.kept = {"mean": mean, "square": square}
+        mean = mean / (1 - MEMORY**iteration)
+        square = square / (1 - SQUARE_MEMORY**iteration)
         rate = RATE / np.sqrt(1 + iteration / COOLING)
         return np.asarray(rate * mean / (np.sqrt(square) + SMALL))
-
-    @property
-    def kept(self) -> dict[str, Floats]:
-        return {"mean": self.mean, "square": self.square}
-
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        self.mean, self.square = kept["mean"], kept["square"]
 
 
 class DiagonalNewton:
@@ -58,6 +39,9 @@ class DiagonalNewton:
 
     The whole step is as long as the curvature along it allows (Lowd & Domingos 2007).
     """
+
+    def __init__(self) -> None:
+        self.kept: Arrays = {}
 
     def move(self, iteration: int, slope: Floats, worlds: Sequence[States], prior: Prior) -> Floats:
         precision = prior.deviation**-2
@@ -69,9 +53,5 @@ class DiagonalNewton:
         step = length * direction / (1 + iteration / COOLING)
         return np.asarray(step * min(1.0, LONGEST / max(np.abs(step).max(initial=0.0), SMALL)))
 
-    @property
-    def kept(self) -> dict[str, Floats]:
-        return {}
 
-    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
-        """There is nothing to remember."""
+Optimiser = Adam | DiagonalNewton
