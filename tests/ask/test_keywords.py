@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import fields
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -10,6 +11,7 @@ import orbitmc as om
 from orbitmc.ask.keywords import Options
 from orbitmc.ask.programs import MarkovLogic
 from orbitmc.ask.settings import Settings
+from orbitmc.errors import InputError
 from orbitmc.machine.settings import settings_of
 
 SPRINKLER = om.model({"rain": ["no", "yes"]}, [(["rain"], [0.8, 0.2])])
@@ -87,3 +89,31 @@ def test_keywords_beside_settings_change_them():
     whole = Settings(method="gibbs", samples=20, seed=3)
     found = om.marginals(SPRINKLER, settings=whole, samples=30)
     assert (found.about.samples, found.about.seed) == (30, 3)
+
+
+@pytest.mark.parametrize("wrong", ["x.bif", Path("x.bif"), None, 3])
+def test_what_is_no_model_is_refused_with_what_to_do(wrong):
+    with pytest.raises(InputError, match=r"om\.read\(path\) reads one"):
+        om.marginals(wrong)
+
+
+def test_a_kernel_that_was_not_called_is_refused():
+    with pytest.raises(InputError, match=r"om\.kernels\.gibbs\(\), not a function"):
+        om.marginals(om.ising_grid(2, 2, 0.3), kernel=om.kernels.gibbs)
+
+
+def test_two_ends_are_refused_however_the_question_is_answered():
+    with pytest.raises(InputError, match="one of samples, seconds and standard_error"):
+        om.marginals(om.ising_grid(2, 2, 0.3), samples=10, seconds=1)
+
+
+def test_a_wrong_name_in_an_answer_gets_a_suggestion():
+    found = om.marginals(SPRINKLER, method="exact")
+    with pytest.raises(KeyError, match="did you mean 'rain'"):
+        found["rian"]
+    assert "rian" not in found
+    assert found.get("rian") is None
+
+
+def test_models_show_their_size_and_not_their_tables():
+    assert repr(om.ising_grid(3, 3, 0.3, 0.1)) == "Model(9 variables, 21 factors, 0 observed)"

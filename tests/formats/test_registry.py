@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,11 @@ def test_a_file_that_cannot_be_read_to_its_end_is_an_input_error(tmp_path):
     path = tmp_path / ("long" * 100 + ".uai")
     with pytest.raises(InputError, match="cannot read it: File name too long"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "place", ["README.md", "docs/reference/cli.md", "src/orbitmc/cli/session/options.py"]
+)
+def test_places_that_list_suffixes_list_all_of_them(place):
+    text = (Path(__file__).parents[2] / place).read_text()
+    assert [one for one in suffixes() if one != ".xml" and one not in text] == []

@@ -74,3 +74,8 @@ def test_one_coupling_for_all_is_one_table():
     graph = chimera(2, 2, 0.3).graph
     assert (graph.table_of == 0).all()
     assert graph.table.tolist() == [0.3, -0.3, -0.3, 0.3]
+
+
+def test_a_missing_file_of_couplings_is_no_traceback(tmp_path):
+    with pytest.raises(InputError, match="there is no such file"):
+        read_chimera(tmp_path / "nix.txt", beta=1.0)

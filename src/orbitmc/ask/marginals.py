@@ -67,7 +67,8 @@ def marginals(
     says which and why. A `query` names the variables to report. A `kernel` of one's own samples
     instead; it belongs to the model with its evidence. What `read` gives for a Markov logic
     program is asked in atoms; its evidence are its databases. `watchers` are called with the run
-    after every round. Keywords beside `settings` change them.
+    after every round. Keywords beside `settings` change them. Ctrl-C ends the question, not the
+    program: the partial answer says `about.interrupted`.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -83,6 +84,7 @@ def marginals(
     (100, 256)
     """
     if not isinstance(model, Model):
+        _require_program(model)
         _require_plain(evidence, kernel)
         return model.marginals(settings, query=query, watchers=watchers, **options)
     chosen = with_options(settings, options)
@@ -115,6 +117,14 @@ def answered(
 
     keep.question.update(record_of(decision))
     return carry_out(decision, [*watchers, keep], ground)
+
+
+def _require_program(model: object) -> None:
+    if not hasattr(model, "marginals"):
+        raise InputError(
+            f"a question is about a model or a program, not about a {type(model).__name__}: "
+            "om.read(path) reads one"
+        )
 
 
 def _require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:

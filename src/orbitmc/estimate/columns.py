@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc.estimate.verdicts import CODE, VERDICTS
 from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.text import suggestion
 
 NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*NUMBERS, "rare")
@@ -61,6 +62,8 @@ class Columns:
 
     def marginal(self, name: str) -> Marginal:
         """All that is known of one variable."""
+        if name not in self.index:
+            raise KeyError(f"there is no variable {name!r}{suggestion(str(name), self.index)}")
         place = self.index[name]
         numbers = self._numbers(slice(self.start[place], self.start[place + 1]))
         return Marginal(self.values[place], **numbers, verdict=VERDICTS[self.verdict[place]])

@@ -58,6 +58,10 @@ class Model:
             if len(values) != size:
                 raise InputError(f"variable {name!r} has {size} values but {len(values)} names")
 
+    def __repr__(self) -> str:
+        sizes = f"{self.graph.variables} variables, {self.graph.factors} factors"
+        return f"Model({sizes}, {len(self.observed)} observed)"
+
     def given(self, evidence: Evidence) -> "Model":
         """Condition on evidence: a value (hard) or weights of the values (soft) per variable.
 

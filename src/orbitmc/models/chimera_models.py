@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
+from orbitmc.machine.text import unreadable
 from orbitmc.models.ising_models import ising, spread
 
 MOST_SPINS_PER_LINE = 8
@@ -100,7 +101,11 @@ def _read_energies(
     path: Path,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     first, second, energies = [], [], []
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError as error:
+        raise unreadable(path, error) from None
+    for number, line in enumerate(lines, start=1):
         words = line.split("#")[0].split()
         if not words:
             continue

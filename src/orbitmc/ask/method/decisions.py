@@ -57,6 +57,10 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
+    if not hasattr(kernel, "memory"):
+        raise InputError(
+            f"a kernel is a value such as om.kernels.gibbs(), not a {type(kernel).__name__}"
+        )
     for one in settings_of(Settings).values():
         if one.methods and getattr(settings, one.name) != one.default:
             raise InputError(f"the kernel is given: leave out {one.name}")
@@ -75,6 +79,7 @@ def decide(model: Model, settings: Settings) -> Decision:
     All that is chosen is in the decision's settings, so it can be carried out again.
     """
     settings.require_use()
+    settings.schedule()  # refuses two ends
     if settings.approximation is not None:
         from orbitmc.ask.method.relational_lifting import program_of
 

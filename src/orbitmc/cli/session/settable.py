@@ -72,7 +72,8 @@ def _unknown(name: str, known: Mapping[str, Setting]) -> str:
     dashed = name.replace("-", "_")
     if dashed in OPTIONS:
         return f"it has an option of its own, {OPTIONS[dashed]}"
-    return f"there is no such setting{suggestion(dashed, known)}; --help-all lists them"
+    near = suggestion(dashed, known) or ";"
+    return f"there is no such setting{near} --help-all lists them"
 
 
 def _read(one: Setting, text: str) -> Any:
