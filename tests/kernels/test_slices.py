@@ -88,7 +88,7 @@ def test_equal_variables_are_frozen_for_gibbs_but_not_for_slices(tmp_path):
 
 
 def test_unknown_slices_are_refused(row):
-    with pytest.raises(InputError, match="there are walk, samplesat"):
+    with pytest.raises(InputError, match="expected walk or samplesat"):
         marginals(row, method="mcsat", slices="guess", samples=1)
 
 
