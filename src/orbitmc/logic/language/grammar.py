@@ -4,13 +4,27 @@ Every word is looked at once and nothing recurses, so reading takes time in prop
 however deep brackets are nested.
 """
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from orbitmc.logic.language import tokens
 from orbitmc.logic.language.complaints import OPERAND, complaint, expected_after
 from orbitmc.logic.language.scanner import Statement
 from orbitmc.logic.language.syntax import Dialect
+from orbitmc.logic.language.tokens import (
+    ARGUMENT,
+    ATOM,
+    BRACKET,
+    CALL,
+    COMMA,
+    KEYWORDS,
+    NOT_POWER,
+    OPEN,
+    QUANTIFIER_POWER,
+    TIGHTEST,
+    VARIABLE,
+    words,
+)
 
 IN_CALL = {"sum", "product", "comma", "close"}
 ENDS = {"end", "close"}
@@ -66,10 +80,10 @@ class _Parser:
 
     def __init__(self, statement: Statement, dialect: Dialect) -> None:
         self.statement, self.text, self.dialect = statement, statement.text, dialect
-        self.words = tokens.words(dialect)
+        self.words = words(dialect)
         self.at = 0
         self.operands: list[Tree] = []
-        self.pending = [Pending(tokens.OPEN, "", 0, 0)]
+        self.pending = [Pending(OPEN, "", 0, 0)]
         self.brackets = [self.pending[0]]
         self.remarks: list[tuple[int, str]] = []
 
@@ -85,14 +99,29 @@ class _Parser:
     def _read_operand(self) -> bool:
         """Read an operand, or what stands before one; say whether it is whole."""
         top = self.pending[-1]
-        in_term = top.power > tokens.NOT_POWER or top.kind == "call"
-        pattern = self.words.term if in_term else self.words.operand
-        found = pattern.match(self.text, self.at)
+        if top.power > NOT_POWER or top.kind == "call":
+            found = self.words.term.match(self.text, self.at)
+        else:
+            plain = ATOM.match(self.text, self.at)
+            if plain and plain[1].lower() not in KEYWORDS:
+                return self._plain_atom(plain)
+            found = self.words.operand.match(self.text, self.at)
         if not found:
             raise complaint(self.statement, self.at, OPERAND)
         kind = found.lastgroup or ""
         self.at = found.end()
         return self._begin(kind, found.start(kind), found[kind])
+
+    def _plain_atom(self, found: re.Match[str]) -> bool:
+        """Take an atom with nothing but names between its brackets."""
+        start, after = found.span(1)
+        self.at = found.end()
+        arguments = [
+            Tree("name", one.start(), one[0])
+            for one in ARGUMENT.finditer(self.text, after, self.at)
+        ]
+        self.operands.append(Tree("application", start, found[1], tuple(arguments)))
+        return True
 
     def _begin(self, kind: str, start: int, word: str) -> bool:
         match kind:
@@ -101,13 +130,13 @@ class _Parser:
             case "open":
                 self._open(word, start)
             case "not":
-                self._wait(tokens.NOT_POWER, "not", start)
+                self._wait(NOT_POWER, "not", start)
             case "quantifier":
                 self._quantify(start, word)
             case "plus":
                 self.operands.append(self._variable("per_constant"))
             case "star":
-                self._wait(tokens.TIGHTEST, "starred", start)
+                self._wait(TIGHTEST, "starred", start)
                 name = self._variable("name")
                 return self._named(name.start, name.word)
             case _:
@@ -116,7 +145,7 @@ class _Parser:
 
     def _named(self, start: int, word: str) -> bool:
         """Take a name, or begin the arguments that follow it."""
-        call = tokens.CALL.match(self.text, self.at)
+        call = CALL.match(self.text, self.at)
         if call and call[1] is None:
             self._open("call", start, word)
         else:
@@ -126,7 +155,7 @@ class _Parser:
         return not call or call[1] is not None
 
     def _variable(self, kind: str) -> Tree:
-        found = tokens.VARIABLE.match(self.text, self.at)
+        found = VARIABLE.match(self.text, self.at)
         if not found:
             raise complaint(self.statement, self.at, "a name")
         self.at = found.end()
@@ -135,23 +164,23 @@ class _Parser:
     def _quantify(self, start: int, word: str) -> None:
         """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
         named = [self._variable("name")]
-        while comma := tokens.COMMA.match(self.text, self.at):
+        while comma := COMMA.match(self.text, self.at):
             self.at = comma.end()
             named.append(self._variable("name"))
         if self.dialect != "pracmln":
-            self._wait(tokens.QUANTIFIER_POWER, "quantified", start, word, tuple(named))
+            self._wait(QUANTIFIER_POWER, "quantified", start, word, tuple(named))
             return
         if word.upper() == "FORALL":
             self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
-        self._wait(tokens.TIGHTEST, "quantified", start, word, tuple(named))
-        bracket = tokens.BRACKET.match(self.text, self.at)
+        self._wait(TIGHTEST, "quantified", start, word, tuple(named))
+        bracket = BRACKET.match(self.text, self.at)
         if not bracket:
             raise complaint(self.statement, self.at, "'('")
         self._open("(", bracket.end() - 1)
         self.at = bracket.end()
 
     def _open(self, kind: str, start: int, word: str = "") -> None:
-        self.pending.append(Pending(tokens.OPEN, kind, start, len(self.operands), word))
+        self.pending.append(Pending(OPEN, kind, start, len(self.operands), word))
         self.brackets.append(self.pending[-1])
 
     def _wait(
@@ -172,7 +201,7 @@ class _Parser:
         if kind in ENDS:
             return self._end(start, found[kind])
         if kind == "comma" and inside == "call":
-            self._reduce_to(tokens.OPEN)
+            self._reduce_to(OPEN)
         else:
             self._join("and" if kind == "comma" else kind, start, found[kind])
         return False
@@ -182,14 +211,13 @@ class _Parser:
         bracket = self.brackets[-1]
         if word != CLOSING[bracket.kind]:
             raise complaint(self.statement, start, expected_after(bracket.kind, "close"))
-        self._reduce_to(tokens.OPEN)
+        self._reduce_to(OPEN)
         if not word:
             return True
+        self.pending.pop()
         self.brackets.pop()
         if bracket.kind == "call":
-            self._reduce()
-        else:
-            self.pending.pop()
+            self._put("application", bracket)
         return None
 
     def _join(self, kind: str, start: int, word: str) -> None:
@@ -227,6 +255,9 @@ class _Parser:
     def _reduce(self) -> None:
         """Put together what waited last with its operands."""
         last = self.pending.pop()
+        self._put(last.kind, last)
+
+    def _put(self, kind: str, last: Pending) -> None:
         parts = (*last.variables, *self.operands[last.first :])
-        kind = "application" if last.kind == "call" else last.kind
-        self.operands[last.first :] = [Tree(kind, last.start, last.word, parts, last.at)]
+        del self.operands[last.first :]
+        self.operands.append(Tree(kind, last.start, last.word, parts, last.at))

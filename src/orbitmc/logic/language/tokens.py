@@ -8,6 +8,7 @@ from orbitmc.logic.language.scanner import STRING
 from orbitmc.logic.language.syntax import Dialect
 
 NAME = r"-?\w[\w'-]*"
+WORD = r"[^\W\d][\w'-]*"  # a name that is no number
 OPERANDS = {
     "number": r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w'])",
     "name": NAME,
@@ -34,7 +35,10 @@ LOOSE = {"iff": 1, "implies": 2}
 TIGHT = {"comparison": 6, "sum": 7, "product": 8}
 AND_TIGHT = {"or": 3, "and": 4}
 OR_TIGHT = {"and": 3, "or": 4}
+KEYWORDS = {"exist", "forall", "not"}
 
+ATOM = re.compile(rf"\s*({WORD})\s*\(\s*{WORD}(?:\s*,\s*{WORD})*\s*\)")
+ARGUMENT = re.compile(WORD)
 CALL = re.compile(r"\s*\((\s*\))?")
 VARIABLE = re.compile(rf"\s*({NAME})")
 COMMA = re.compile(r"\s*,")
@@ -60,7 +64,7 @@ def words(dialect: Dialect) -> Words:
         connectives["or"], middle = r"v|\|", OR_TIGHT
     if dialect == "tuffy":
         connectives = {"and": r"\^|AND(?!\w)", "or": r"(?:v|OR)(?![\w'-])|\|"}
-        negation = r"!|NOT(?![\w'-])"
+        negation = r"!|NOT(?!\w)"
     first = {"quantifier": QUANTIFIER, "not": negation}
     return Words(
         _one_of({**first, **OPERANDS}),
