@@ -7,6 +7,7 @@ from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.cli.session.settable import assigned
+from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.report.inspection import Overview
@@ -18,7 +19,7 @@ def check(
     evidence: options.EvidenceList = None,
     query: options.Query = None,
     more: options.More = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     json: options.Json = False,
     debug: options.Debug = False,
     help_all: options.HelpAll = False,

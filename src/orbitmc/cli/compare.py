@@ -12,6 +12,7 @@ from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
+from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.compare.curve_files import Row
@@ -49,7 +50,7 @@ def compare(
     output: Annotated[
         Path, option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FOLDER", shown=True)
     ] = Path("comparison"),
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
     help_all: options.HelpAll = False,

@@ -8,6 +8,7 @@ from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.options import argument
 from orbitmc.cli.session.questions import read_question
+from orbitmc.machine.text import MEMORY
 
 OUTPUT_HELP = "The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz."
 
@@ -17,7 +18,7 @@ def convert(
     model: options.ModelFile,
     output: Annotated[Path, argument("OUT", OUTPUT_HELP)],
     evidence: options.EvidenceList = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> int:

@@ -11,6 +11,7 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.questions import LogicOptions, is_logic, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
+from orbitmc.machine.text import MEMORY
 
 OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
 
@@ -26,7 +27,7 @@ def ground(
     evidence: options.EvidenceList = None,
     query: options.Query = None,
     more: options.More = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
     help_all: options.HelpAll = False,

@@ -11,6 +11,7 @@ from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.machine.locks import owned
+from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.ask.settings import Settings
@@ -30,7 +31,7 @@ def infer(
     samples: options.Samples = None,
     error: options.StandardError = None,
     seed: options.Seed = 0,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     json: options.Json = False,
     output: options.Output = None,
     results: options.Results = None,

@@ -12,6 +12,7 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.locks import owned
+from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.logic.learning.learning import Learned, Settings
@@ -65,7 +66,7 @@ def learn(
     ] = None,
     seed: options.Seed = 0,
     more: options.More = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     checkpoint: Annotated[
         Path | None, option("--checkpoint", OUTPUT, CHECKPOINT_HELP, metavar="FILE")
     ] = None,

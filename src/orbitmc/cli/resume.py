@@ -11,6 +11,7 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.records import ask_again
 from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.locks import owned
+from orbitmc.machine.text import MEMORY
 
 MODEL_HELP = "Where the model is now."
 
@@ -23,7 +24,7 @@ def resume(
         option("--model", QUESTION, MODEL_HELP, metavar="MODEL", shown="where it was"),
     ] = None,
     more: options.More = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     json: options.Json = False,
     output: options.Output = None,
     quiet: options.Quiet = False,

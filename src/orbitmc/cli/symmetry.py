@@ -9,6 +9,7 @@ from orbitmc.cli.session.help import BUDGET, METHOD
 from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
 from orbitmc.cli.session.settable import assigned
+from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import SymmetryOverview
@@ -33,7 +34,7 @@ def symmetry(
         bool, option("--approximate/--exact-only", METHOD, APPROXIMATE_HELP, shown=True)
     ] = True,
     more: options.More = None,
-    memory: options.Memory = options.MEMORY,
+    memory: options.Memory = MEMORY,
     json: options.Json = False,
     debug: options.Debug = False,
     help_all: options.HelpAll = False,

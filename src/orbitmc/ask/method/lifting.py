@@ -27,6 +27,7 @@ from orbitmc.symmetry.detection.automorphisms import (
     orbit_cells,
 )
 
+GIBBS = RandomScan()  # the base chain unless another is given
 SECONDS = 10.0  # for finding symmetries
 CLUSTERS = 6  # of weights, as in the paper
 RANK = 5  # of the Boolean approximation of links, as in the paper
@@ -39,7 +40,7 @@ def by_exact_symmetries(
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted MCMC: mix a base chain with jumps along the model's own symmetries, never rejected.
 
@@ -51,7 +52,6 @@ def by_exact_symmetries(
     >>> chosen.about
     'a symmetry group of order 8 moves 8 variables in 2 orbits'
     """
-    base = RandomScan() if base is None else base
     found = automorphisms(model.graph, seconds=seconds)
     kernels = orbital_kernels(prepared, found.group, symmetric=True)
     if not kernels:
@@ -70,7 +70,7 @@ def by_approximate_symmetries(
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     seconds: float = SECONDS,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
 
@@ -95,10 +95,9 @@ def by_shuffles(
     *,
     alpha: float = PAPER_WEIGHT,
     remark: str = "",
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Mix a base chain with shuffles of blocks; without any there is only that."""
-    base = RandomScan() if base is None else base
     if not exchanged.blocks:
         words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
         return ChosenKernel(base, remark + words)
@@ -143,7 +142,7 @@ def by_generators(
     generators: Sequence[str],
     *,
     alpha: float = PAPER_WEIGHT,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Mix a base chain with jumps by generators that people typed; any are safe.
 
@@ -152,7 +151,6 @@ def by_generators(
     group = typed_group(model, generators)
     if group.is_trivial:
         raise InputError("the given generators move nothing: there is nothing to jump along")
-    base = RandomScan() if base is None else base
     kernel = lifted(base, [orbital(model.graph, group)], alpha=alpha)
     count = len(group.start) - 1
     return ChosenKernel(

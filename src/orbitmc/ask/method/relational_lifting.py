@@ -6,6 +6,7 @@ import numpy as np
 
 from orbitmc.ask.method.lifting import (
     CLUSTERS,
+    GIBBS,
     RANK,
     SECONDS,
     alone,
@@ -22,7 +23,6 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
-from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.renaming import renaming
@@ -48,7 +48,7 @@ def by_renaming(
     *,
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted MCMC: mix a base chain with renamings that change nothing, never rejected.
 
@@ -57,7 +57,6 @@ def by_renaming(
     constants the ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
-    base = RandomScan() if base is None else base
     found = renamings(ground, seconds=seconds)
     swaps = constant_swaps(ground, found.classes)
     rest = _rest(ground, model, found)
@@ -78,7 +77,7 @@ def by_approximation(
     settings: Settings,
     *,
     alpha: float = PAPER_WEIGHT,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted Metropolis-Hastings along what an approximation of a program makes symmetric.
 
@@ -112,10 +111,9 @@ def by_similar_constants(
     swaps: ConstantSwaps,
     *,
     alpha: float = PAPER_WEIGHT,
-    base: Kernel | None = None,
+    base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Mix a base chain with swaps of constants that the model accepts; `alpha` as before."""
-    base = RandomScan() if base is None else base
     if not swaps.classes:
         return ChosenKernel(base, f"no two constants share a class: {alone(base)}")
     kernel = lifted(base, [renaming(model.graph, swaps)], alpha=_steps(alpha, swaps))

@@ -10,7 +10,6 @@ from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION, show_ever
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 MODEL_HELP = "A model: .uai, .bif, .xmlbif, .json, or a program: .mln."
-MEMORY = 4 * 2**30
 
 
 def size_in_bytes(words: str) -> int:
