@@ -54,8 +54,7 @@ def compiled_files(root: Path, folder: Path) -> list[Path]:
         "NUMBA_CPU_NAME": LEVEL,
         "NUMBA_CPU_FEATURES": "",
     }
-    what = os.environ.get(f"{VARIABLE}_FOR", "").split()
-    subprocess.run([sys.executable, "-m", "orbitmc", "warm", *what], env=environment, check=True)
+    subprocess.run([sys.executable, "-m", "orbitmc", "warm"], env=environment, check=True)
     files = sorted((folder / "orbitmc").iterdir())
     if not files:
         raise RuntimeError("nothing was compiled: does this processor have AVX2?")

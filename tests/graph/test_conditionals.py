@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
 from orbitmc.graph.conditionals.draws import (
+    CERTAINTY,
     add_limits,
     cumulative_probabilities,
     has_limits,
     scratch,
 )
+from orbitmc.graph.conditionals.local_weights import local_log_weights
 from orbitmc.graph.conditionals.paths import BITS, COUNT, FACTORS, FIELD, TABLE
 from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import compiled
@@ -29,7 +32,7 @@ def chances_of(prepared, memory, values, variable):
 
 @compiled
 def sums_of(prepared, memory, values, variable, sums):
-    add_limits(prepared, memory, values, variable, sums, np.uint64(0))
+    add_limits(prepared, memory, values, variable, sums)
 
 
 @compiled
@@ -119,6 +122,10 @@ def test_sums_of_limits_are_sums_of_chances():
             np.testing.assert_allclose(sums, chances.reshape(8, 8).sum(axis=0), atol=1e-12)
 
 
+def test_the_largest_limit_means_certainty():
+    assert LARGEST_LIMIT * CERTAINTY == 1.0
+
+
 def test_long_clauses_are_not_expanded():
     builder = Builder(np.full(300, 2))
     builder.add_clause(list(range(300)), [1] * 300, 2.0)
@@ -187,3 +194,36 @@ def test_fields_of_many_neighbours_are_within_their_rounding():
     found = stored(prepared, 0, states)[0]
     fields = 2 * (2 * states[:, 1:] - 1) @ couplings
     assert np.abs(found - 1 / (1 + np.exp(fields))).max() <= FIELD_ERROR
+
+
+def as_factors(prepared):
+    """The same conditionals, summed up over factors."""
+    return on_path(prepared, prepared.conditionals.path >= 0, FACTORS)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_tables_of_three_binary_variables_tell_values_apart(place):
+    table = np.random.default_rng(place).normal(size=(2, 2, 2))
+    builder = Builder(np.full(3, 2))
+    builder.add_factor([0, 1, 2], table)
+    prepared = prepare(builder.build())
+    states = np.tile(np.array(list(np.ndindex(2, 2, 2))).T, 8).astype(np.uint8)
+    memory = scratch(prepared, 64)
+    local_log_weights(as_factors(prepared), memory, states, place)
+    for lane, state in enumerate(states.T):
+        low, high = (tuple(np.where(np.arange(3) == place, k, state)) for k in (0, 1))
+        found = memory.log_weights[1, lane] - memory.log_weights[0, lane]
+        assert found == pytest.approx(table[high] - table[low], abs=1e-14)
+
+
+def test_impossible_entries_of_three_binary_variables_stay_impossible():
+    builder = Builder(np.full(3, 2))
+    table = np.zeros((2, 2, 2))
+    table[1, 1, 0] = -np.inf
+    builder.add_factor([0, 1, 2], table)
+    prepared = prepare(builder.build())
+    memory, states = scratch(prepared, 64), np.zeros((3, 64), dtype=np.uint8)
+    states[1] = 1
+    local_log_weights(as_factors(prepared), memory, states, 0)
+    assert (memory.log_weights[1] == -np.inf).all()
+    assert (memory.log_weights[0] == 0.0).all()

@@ -93,3 +93,29 @@ def test_soft_evidence_may_be_an_array_or_name_bools():
     assert resolve({"x": np.array([0.2, 0.8])}, {"x": YES_NO}).soft == {"x": (0.2, 0.8)}
     assert resolve({"x": {True: 0.2, False: 0.8}}, {"x": YES_NO}).soft == {"x": (0.2, 0.8)}
     assert resolve({"x": {np.int64(1): 0.2}}, {"x": YES_NO}).soft == {"x": (0.0, 0.2)}
+
+
+def test_a_set_means_one_of_its_values():
+    colours = ("red", "green", "blue")
+    weights = resolve({"light": {"red", np.int64(2)}}, {"light": colours}).soft["light"]
+    assert weights == (1.0, 0.0, 1.0)
+    with pytest.raises(InputError, match="is empty"):
+        resolve({"light": set()}, {"light": colours})
+    with pytest.raises(InputError, match="did you mean 'red'"):
+        resolve({"light": {"read"}}, {"light": colours})
+
+
+def test_a_row_of_a_data_frame_is_evidence():
+    pd = pytest.importorskip("pandas")
+    lungs = model({"xray": YES_NO, "ill": YES_NO}, [(["xray", "ill"], [[8, 1], [1, 90]])])
+    rows = pd.DataFrame({"xray": ["yes", None, pd.NA], "ill": [np.nan, "no", pd.NaT]})
+    assert [sorted(lungs.given(row).observed) for _, row in rows.iterrows()] == [
+        ["xray"],
+        ["ill"],
+        [],
+    ]
+
+
+def test_evidence_by_keywords_joins_what_is_given_otherwise():
+    lungs = model({"xray": YES_NO, "ill": YES_NO}, [(["xray", "ill"], [[8, 1], [1, 90]])])
+    assert list(lungs.given({"xray": "yes"}, ill="no").observed) == ["xray", "ill"]

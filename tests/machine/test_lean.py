@@ -1,5 +1,7 @@
 """Inner functions are not optimised by themselves, and nothing else changes."""
 
+import gc
+
 import numba
 import numpy as np
 import pytest
@@ -59,6 +61,35 @@ def test_only_the_outermost_function_becomes_machine_code(monkeypatch):
     assert len(own) == 1
 
 
-def test_a_numba_without_those_parts_compiles_in_its_own_way(monkeypatch):
-    monkeypatch.setattr(lean, "LEANED_ON", ("a_part_that_no_numba_has",))
+def test_garbage_is_collected_again_after_compiling_also_after_a_mistake():
+    @numba.njit
+    def wrong(number):
+        return number.unknown
+
+    assert gc.isenabled()
+    with pytest.raises(numba.TypingError):
+        wrong(1.0)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        roots(INNER, {"pipeline_class": COMPILERS.outer})(np.ones(2))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("names", ["LEANED_ON", "OVERRIDDEN"])
+def test_a_numba_without_those_parts_compiles_in_its_own_way(monkeypatch, names):
+    monkeypatch.setattr(lean, names, ("a_part_that_no_numba_has",))
     assert lean.compiler_classes() == (numba.core.compiler.Compiler,) * 2
+
+
+def test_flags_are_equal_where_numbas_own_are():
+    plain, other = lean.Flags(), lean.Flags()
+    plain.nrt = True
+    flags = lean.LeanFlags(plain)
+    assert flags == lean.LeanFlags(plain)
+    assert hash(flags) == hash(plain)
+    assert flags == plain
+    assert flags != lean.LeanFlags(other)
+    assert flags != other

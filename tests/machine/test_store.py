@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from orbitmc.machine.code import store
+from orbitmc.machine.code import sources, store
 
 KERNEL = """
 from typing import NamedTuple
@@ -175,6 +176,16 @@ def test_code_for_this_very_processor_comes_before_what_is_shipped(empty_folder,
     own, brought = files_for(some_function)
     assert (own.parent, brought.parent) == (empty_folder, shipped)
     assert own.name != brought.name  # they are for different processors
+
+
+def test_a_process_whose_sources_were_edited_since_it_began_keeps_and_finds_nothing(
+    empty_folder, shipped, monkeypatch
+):
+    edited = Path(__file__).stat().st_mtime_ns
+    monkeypatch.setattr(sources, "BEGUN", time.time_ns())
+    assert len(files_for(some_function)) == 2
+    monkeypatch.setattr(sources, "BEGUN", edited - 1)
+    assert files_for(some_function) == []
 
 
 def test_other_versions_have_other_files(empty_folder, shipped, monkeypatch):

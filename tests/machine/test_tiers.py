@@ -8,15 +8,18 @@ import pytest
 
 from orbitmc.ask.marginals import marginals
 from orbitmc.compare.symmetry_report import symmetry_overview
+from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.orders.search import search_order
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.state_search import _walked, contradicts, possible_states
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
+from orbitmc.machine.arrays import starts
 from orbitmc.machine.code import store, tiers
 from orbitmc.machine.code.tiers import TIERED, Tiered, elements, of_all, of_one, tiered
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
+from orbitmc.run.starts.ascent import ascend, changed_weights
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.color_refinement import equitable_cells
@@ -68,7 +71,10 @@ def arrays(held):
 def ask_everything(graph):
     """Call most of what is tiered: conditionals, starts, orders, symmetries, approximations."""
     prepare(graph)
-    possible_states(graph, 2, np.random.SeedSequence(1))
+    states = possible_states(graph, 2, np.random.SeedSequence(1))
+    ascend(graph, states.copy())
+    start = starts(graph.cardinality)
+    changed_weights(graph, states[:, :1].copy(), start, np.zeros(int(start[-1])))
     contradicts(graph, np.arange(graph.factors))
     pairs = np.array(np.triu_indices(graph.variables, 1)).T[::2].astype(np.int64)
     search_order(pairs, np.log2(graph.cardinality.astype(float)), seconds=0.0, seed=1)
@@ -76,6 +82,7 @@ def ask_everything(graph):
     values = tuple(tuple(map(str, range(size))) for size in graph.cardinality)
     symmetry_overview(Model(graph, names, values), seconds=5.0)
     marginals(Model(graph, names, values), method="exact")
+    eliminate(graph)
     automorphisms(graph, values=True, bliss=False)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)

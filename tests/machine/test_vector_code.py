@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes import random_vectors, rows, vectors
+from orbitmc.machine.lanes import neighbour_rows, random_vectors, rows, vectors
 from orbitmc.machine.lanes.random import generator, width_of
 
 LANES = 96
@@ -62,6 +62,7 @@ CASES = {
         *(np.float32(-0.7), np.float32(0.3), *row_pair()),
     ],
     vectors.add_by_eight: lambda: [limits(), 5, bits(1, LANES) * 3, np.arange(20.0), 7],
+    vectors.add_row_by_eight: lambda: [bits(1, 7, LANES), 3, np.arange(20.0), 7],
     vectors.add_sextet: lambda: [
         *(singles(1, LANES), singles(2, 40), 9),
         *(bits(3, 12, LANES), np.arange(12, dtype=np.uint32)[::-1].copy(), 5),
@@ -73,6 +74,17 @@ CASES = {
     random_vectors.toss_lanes: lambda: [streams(), bits(1, LANES)],
     random_vectors.accept_lanes: lambda: [
         *(streams(), singles(1, LANES).astype(np.float64) - 0.5, bits(2, LANES)),
+    ],
+    neighbour_rows.count_agreeing_rows: lambda: [
+        *(counts(1).astype(np.uint8), counts(2, 7)[:9], bits(3, 9).astype(np.uint32), 2, 9),
+        bits(4, 7, LANES),
+    ],
+    neighbour_rows.bits_of_rows: lambda: [
+        *(counts(1).astype(np.uint8), counts(2, 7)[:9], bits(3, 9).astype(np.uint32), 2, 9),
+        bits(4, 7, LANES),
+    ],
+    neighbour_rows.places_of_rows: lambda: [
+        *(counts(1), counts(2, 7)[:9], counts(3)[:9], 2, 9, three_values(4, 7), 100),
     ],
 }
 
@@ -89,11 +101,15 @@ def all_compiled(cases):
     rows.add_curved_rise(*cases[7])
     rows.add_counted_rise(*cases[8])
     vectors.add_by_eight(*cases[9])
-    vectors.add_sextet(*cases[10])
-    random_vectors.fill_random(*cases[11])
-    random_vectors.flip_by_eight(*cases[12])
-    random_vectors.toss_lanes(*cases[13])
-    random_vectors.accept_lanes(*cases[14])
+    vectors.add_row_by_eight(*cases[10])
+    vectors.add_sextet(*cases[11])
+    random_vectors.fill_random(*cases[12])
+    random_vectors.flip_by_eight(*cases[13])
+    random_vectors.toss_lanes(*cases[14])
+    random_vectors.accept_lanes(*cases[15])
+    neighbour_rows.count_agreeing_rows(*cases[16])
+    neighbour_rows.bits_of_rows(*cases[17])
+    neighbour_rows.places_of_rows(*cases[18])
     return differ, kept, both
 
 
@@ -122,7 +138,7 @@ def test_vector_code_does_what_the_plain_function_does(plain, compiled_cases):
 
 
 def test_every_operation_on_lanes_has_a_case():
-    modules = (rows, vectors, random_vectors)
+    modules = (rows, vectors, random_vectors, neighbour_rows)
     functions = {f for module in modules for f in vars(module).values() if inspect.isfunction(f)}
     on_lanes = {f for f in functions if [*inspect.signature(f).parameters][-1:] == ["width"]}
     assert on_lanes == set(CASES)

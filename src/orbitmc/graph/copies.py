@@ -1,12 +1,15 @@
-"""Copies of a graph side by side, each at its own inverse temperature."""
+"""Graphs side by side, such as copies of one at several inverse temperatures."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import copy_factors
+from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.arrays import sealed
 
 
@@ -15,14 +18,27 @@ def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
 
     Variable `v` of copy `k` is number `k * graph.variables + v`. Impossible stays impossible.
     """
-    builder = Builder(np.tile(graph.cardinality, len(betas)))
-    builder.constant = graph.constant * float(sum(betas))
-    for number, beta in enumerate(betas):
-        renamed = np.arange(graph.variables) + number * graph.variables
-        copy_factors(at_beta(graph, beta), np.arange(graph.factors), builder, renamed)
+    return side_by_side([at_beta(graph, beta) for beta in betas])
+
+
+def side_by_side(graphs: Sequence[FactorGraph]) -> FactorGraph:
+    """Give one graph of several that do not touch each other, one after the other."""
+    builder = Builder(np.concatenate([graph.cardinality for graph in graphs]))
+    builder.constant = exact_sum(graph.constant for graph in graphs)
+    first = 0
+    for graph in graphs:
+        renamed = np.arange(first, first + graph.variables)
+        copy_factors(graph, np.arange(graph.factors), builder, renamed)
+        first += graph.variables
     return builder.build()
 
 
 def at_beta(graph: FactorGraph, beta: float) -> FactorGraph:
     """The graph at another inverse temperature above 0: all log-weights times `beta`."""
     return graph._replace(table=sealed(graph.table * beta), constant=graph.constant * beta)
+
+
+def require_beta(beta: float) -> None:
+    """Refuse an inverse temperature that makes no sense."""
+    if not 0.0 < beta < math.inf:
+        raise InputError(f"beta is a number above 0, not {beta}")

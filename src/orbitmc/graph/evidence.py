@@ -1,7 +1,7 @@
 """What people say they have seen, checked against the names of a model."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 from orbitmc.errors import InputError
 from orbitmc.machine.text import suggestion
 
-Seen = str | int | float | bool | None | Mapping[Any, float] | Sequence[float]
+Seen = str | int | float | bool | None | Set[Any] | Mapping[Any, float] | Sequence[float]
 
 Evidence = Mapping[str, Seen]
-"""Per variable: a value (by name, by number from 0, or true or false), or weights of its values.
+"""Per variable: a value (by name, by number from 0, or true or false), a set of values of which
+one holds, or weights of its values. A row of a data frame is evidence too.
 
-None and NaN mean that the variable was not observed.
+None, NaN and NA mean that the variable was not observed.
 """
 
 TRUTHS = (("true", "false"), ("yes", "no"), ("1", "0"))
@@ -38,7 +39,7 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Finding
         if name not in domains:
             raise InputError(f"unknown variable {name!r}{suggestion(name, domains)}")
         values, seen = domains[name], _plain(given)
-        if seen is None or (isinstance(seen, float) and math.isnan(seen)):
+        if _is_missing(seen):
             continue
         if isinstance(seen, str | int | float):
             hard[name] = value_number(name, seen, values)
@@ -51,6 +52,14 @@ def _plain(seen: Any) -> Any:
     """A number or a word of NumPy as that of Python."""
     is_scalar = isinstance(seen, np.generic) or (isinstance(seen, np.ndarray) and not seen.ndim)
     return seen.item() if is_scalar else seen
+
+
+def _is_missing(seen: Any) -> bool:
+    return (
+        seen is None
+        or (isinstance(seen, float) and math.isnan(seen))
+        or type(seen).__name__ in ("NAType", "NaTType")  # of pandas, which need not be there
+    )
 
 
 def value_number(name: str, value: str | float, values: Sequence[str]) -> int:
@@ -86,6 +95,8 @@ def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
     if isinstance(seen, Mapping):
         pairs = {value_number(name, _plain(key), values): seen[key] for key in seen}
         weights = _numbers(name, (pairs.get(number, 0.0) for number in range(len(values))))
+    elif isinstance(seen, Set):
+        return _indicator(name, seen, values)
     else:
         weights = _numbers(name, seen)
     if len(weights) != len(values):
@@ -97,6 +108,14 @@ def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
             f"soft evidence on {name!r} needs weights that are finite, not negative and not all 0"
         )
     return weights
+
+
+def _indicator(name: str, seen: Set[Any], values: Sequence[str]) -> tuple[float, ...]:
+    """Weight 1 for each value of a set."""
+    if not seen:
+        raise InputError(f"the set of values of {name!r} is empty: name at least one")
+    numbers = {value_number(name, _plain(value), values) for value in seen}
+    return tuple(float(number in numbers) for number in range(len(values)))
 
 
 def _numbers(name: str, weights: Iterable[Any]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Floats, Indices, brief, lengths, sealed, starts
 
 MOST_VALUES = 256  # of a variable in a state: a value is one byte
 
@@ -37,6 +37,9 @@ class FactorGraph(NamedTuple):
     incident_start: Indices
     incident: Indices
     constant: float
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def variables(self) -> int:

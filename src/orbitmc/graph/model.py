@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.evidence import Evidence, Findings, resolve
+from orbitmc.graph.evidence import Evidence, Findings, Seen, resolve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import (
     ImpossibleFactorError,
@@ -19,6 +19,7 @@ from orbitmc.graph.rewrite import (
     merged,
 )
 from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.machine.lazy import Displayed
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Observed:
     value: int
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(Displayed):
     """A distribution over named variables, some of them already observed.
 
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
@@ -58,19 +59,21 @@ class Model:
             if len(values) != size:
                 raise InputError(f"variable {name!r} has {size} values but {len(values)} names")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         sizes = f"{self.graph.variables} variables, {self.graph.factors} factors"
         return f"Model({sizes}, {len(self.observed)} observed)"
 
-    def given(self, evidence: Evidence) -> "Model":
+    def given(self, evidence: Evidence | None = None, **seen: Seen) -> "Model":
         """Condition on evidence: a value (hard) or weights of the values (soft) per variable.
 
-        Hard evidence removes the variable, soft evidence becomes a factor of its own.
+        Hard evidence removes the variable, soft evidence becomes a factor of its own. Variables
+        whose names are words of Python can be named by keywords.
         """
-        if not evidence:
+        said = {**({} if evidence is None else dict(evidence.items())), **seen}
+        if not said:
             return self
-        findings = resolve(evidence, self.domains())
-        self._require_consistent(findings)
+        findings = resolve(said, self.domains())
+        self.require_consistent(findings)
         softened = self._with_likelihoods(findings)
         index = self.index
         hard = {index[name]: value for name, value in findings.hard.items() if name in index}
@@ -91,6 +94,16 @@ class Model:
             order=self.order,
         )
 
+    def at(self, beta: float) -> "Model":
+        """The model at another inverse temperature: all log-weights times `beta`, above 0.
+
+        What is impossible stays impossible.
+        """
+        from orbitmc.graph.copies import at_beta, require_beta
+
+        require_beta(beta)
+        return replace(self, graph=at_beta(self.graph, float(beta)))
+
     def domains(self) -> dict[str, tuple[str, ...]]:
         """Value names of every variable, observed ones included, in the author's order."""
         free = dict(zip(self.names, self.values, strict=True))
@@ -101,7 +114,8 @@ class Model:
         """Where each free variable stands in the graph."""
         return {name: variable for variable, name in enumerate(self.names)}
 
-    def _require_consistent(self, findings: Findings) -> None:
+    def require_consistent(self, findings: Findings) -> None:
+        """Refuse findings that contradict what is observed already."""
         for name, value in findings.hard.items():
             known = self.observed.get(name)
             if known and known.value != value:

@@ -13,7 +13,7 @@ from orbitmc.graph.conditionals.conditionals import (
 from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import fill_fields
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, sealed
+from orbitmc.machine.arrays import Floats, brief, sealed
 
 
 class PreparedGraph(NamedTuple):
@@ -21,6 +21,9 @@ class PreparedGraph(NamedTuple):
 
     graph: FactorGraph
     conditionals: Conditionals
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def prepare(graph: FactorGraph) -> PreparedGraph:
@@ -40,15 +43,16 @@ def prepare_unrounded(graph: FactorGraph) -> PreparedGraph:
 
 def prepare_alike(prepared: PreparedGraph, other: FactorGraph) -> PreparedGraph:
     """Prepare another graph in the precision of a prepared one."""
-    return prepare_unrounded(other) if _is_unrounded(prepared) else prepare(other)
+    return prepare_unrounded(other) if is_unrounded(prepared) else prepare(other)
 
 
 def limits_alike(prepared: PreparedGraph, chances: Floats) -> NDArray[np.generic]:
     """Probabilities as limits, in the precision of a prepared graph."""
-    return sealed(chances if _is_unrounded(prepared) else rounded_limits(chances))
+    return sealed(chances if is_unrounded(prepared) else rounded_limits(chances))
 
 
-def _is_unrounded(prepared: PreparedGraph) -> bool:
+def is_unrounded(prepared: PreparedGraph) -> bool:
+    """Whether a graph was prepared for proofs."""
     return prepared.conditionals.limit.dtype == np.float64
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Indices, indices, lengths, starts
+from orbitmc.machine.arrays import Indices, brief, indices, lengths, starts
 
 
 class ExchangeBlocks(NamedTuple):
@@ -21,6 +21,9 @@ class ExchangeBlocks(NamedTuple):
     width: Indices
     member: Indices
     block_of: Indices
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def blocks(self) -> int:

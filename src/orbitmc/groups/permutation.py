@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Bytes, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Bytes, Indices, brief, indices, lengths, sealed, starts
 
 MOST_VALUES = 256  # a value is one byte
 
@@ -32,6 +32,9 @@ class Permutation:
     image: Indices
     map_start: Indices
     value_map: Bytes
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def maps_values(self) -> bool:

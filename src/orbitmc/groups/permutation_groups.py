@@ -15,7 +15,7 @@ from orbitmc.groups.permutation import (
     whole_numbers,
     with_values,
 )
-from orbitmc.machine.arrays import Bytes, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Bytes, Indices, brief, indices, lengths, sealed, starts
 
 
 class PermutationGroup(NamedTuple):
@@ -33,6 +33,9 @@ class PermutationGroup(NamedTuple):
     image: Indices
     map_start: Indices
     value_map: Bytes
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def maps_values(self) -> bool:

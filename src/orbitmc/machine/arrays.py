@@ -1,9 +1,11 @@
 """The few array types of the package, and the read-only seal on them."""
 
+import math
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 Indices = NDArray[np.uint32]  # unsigned, because compiled code indexes faster with them
 Bytes = NDArray[np.uint8]
@@ -13,6 +15,8 @@ Numbers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Index = int | np.integer[Any]  # a number by itself: Python's, or one of an array
 Width = tuple[int, ...]  # one entry for each 32 lanes, so that the compiler knows their number
+
+FEW, LONGEST = 3, 60  # items and letters that a line may show
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -24,12 +28,54 @@ def sealed(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return array
 
 
+def brief(value: Any) -> str:
+    """A dataclass or a NamedTuple in a line: arrays by their shape, and what is long by its size.
+
+    >>> from typing import NamedTuple
+    >>> class Pair(NamedTuple):
+    ...     name: str
+    ...     numbers: Floats
+    >>> brief(Pair("a", floats([1, 2, 3])))
+    "Pair(name='a', numbers=float64[3])"
+    """
+    if is_dataclass(value):
+        names = [one.name for one in fields(value) if one.repr]
+    else:
+        names = list(getattr(value, "_fields", ()))
+    if not names:
+        return type(value).__name__
+    return f"{type(value).__name__}({', '.join(f'{n}={_piece(getattr(value, n))}' for n in names)})"
+
+
+def _piece(held: Any) -> str:
+    if isinstance(held, np.ndarray):
+        return f"{held.dtype}[{', '.join(map(str, held.shape))}]"
+    if is_dataclass(held) or hasattr(held, "_fields"):
+        return type(held).__name__
+    if isinstance(held, tuple | list | dict | set | frozenset) and len(held) > FEW:
+        return f"{len(held)} items"
+    words = repr(held)
+    return words if len(words) <= LONGEST else type(held).__name__
+
+
 def indices(values: ArrayLike) -> Indices:
     return sealed(np.array(values, dtype=np.uint32))
 
 
 def floats(values: ArrayLike) -> Floats:
     return sealed(np.array(values, dtype=np.float64))
+
+
+CACHE_LINE = 64  # bytes
+
+
+def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Zeros that begin where a cache line does: loads of vectors that straddle two take twice."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * kind.itemsize
+    room = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    first = -room.ctypes.data % CACHE_LINE
+    return room[first : first + size].view(kind).reshape(shape)
 
 
 def starts(lengths: NDArray[Any]) -> Indices:

@@ -16,9 +16,10 @@ import numba
 from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
-from orbitmc.machine.code.lean import compiler_classes
+from orbitmc.machine.code.lean import NoCollecting, compiler_classes
 from orbitmc.machine.code.remarks import REMARKS
 from orbitmc.machine.code.store import MachineCode
+from orbitmc.machine.code.units import FrameType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +42,7 @@ INTERPRETING = "orbitmc:interpreting"
 """The event of interpreting what could be compiled."""
 
 register("numba:compile", REMARKS)
+register("numba:compile", NoCollecting())
 
 IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 """What every generic function does for each type."""
@@ -48,7 +50,16 @@ IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy", pipeline_class=COMPILERS.outer)(
+    return _kept(function, nogil=True)
+
+
+def unit(function: F) -> F:
+    """Compile a function `(frame, number)`, that others call by address; it allocates nothing."""
+    return _kept(function, _nrt=False, no_cpython_wrapper=True)
+
+
+def _kept(function: F, **options: bool) -> F:
+    dispatcher = numba.njit(error_model="numpy", pipeline_class=COMPILERS.outer, **options)(
         function
     )
     if dispatcher is not function:  # they are the same where Numba is switched off
@@ -65,6 +76,8 @@ def modules_of(signature: Any) -> set[str]:
 
 def _classes_in(kind: Any) -> Iterator[type]:
     """The NamedTuple classes that a type of Numba's is made of."""
+    if isinstance(kind, FrameType):
+        yield from _classes_in(kind.content)
     if isinstance(kind, numba.types.BaseTuple):
         yield from filter(None, [getattr(kind, "instance_class", None)])
         for part in kind:

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used: importing it costs nothing."""
+"""What is loaded when it is first used: names of packages, and code that draws values."""
 
 import importlib
 import sys
@@ -23,3 +23,22 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
         return sorted({*vars(sys.modules[package]), *homes} - {"lazily"})
 
     return load, listed
+
+
+def drawing(module: str) -> Any:
+    """A module that draws values. It stands above those that compute them, so it has a name only.
+
+    >>> drawing("display.words").safe("a < b")
+    'a &lt; b'
+    """
+    return importlib.import_module(f"orbitmc.report.{module}")
+
+
+class Displayed:
+    """A value that notebooks show as HTML, and terminals as it prints."""
+
+    def _repr_html_(self) -> str:
+        return str(drawing("display.notebook").html(self))
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -1,14 +1,17 @@
 """Own a file for a while: nobody else may, until the owner ends, however that happens."""
 
 import errno
-import fcntl
+import importlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from orbitmc.errors import InputError
 
+CLOSED_LATER = getattr(os, "O_CLOEXEC", 0)  # in child processes; on Windows they get no files
+FAR = 2**30  # where Windows locks a byte: what is locked there cannot be read
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
 
 
@@ -30,15 +33,26 @@ def owned(path: Path | None) -> Iterator[None]:
         yield
     finally:
         if handle is not None:
+            _release(handle, beside)
+
+
+def _release(handle: int, beside: Path) -> None:
+    """Remove the lock while it is still ours; Windows removes no file that is open."""
+    try:
+        beside.unlink(missing_ok=True)
+    except PermissionError:
+        os.close(handle)
+        with suppress(OSError):
             beside.unlink(missing_ok=True)
-            os.close(handle)
+    else:
+        os.close(handle)
 
 
 def _locked(path: Path, beside: Path) -> int | None:
     """Give the handle of a locked file that still has its name, or nothing where that is moot."""
     while True:
         try:
-            handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT | CLOSED_LATER, 0o666)
         except OSError as error:
             if error.errno in UNWRITABLE:
                 return None
@@ -57,9 +71,10 @@ def _locked(path: Path, beside: Path) -> int | None:
 
 def _lock(handle: int, path: Path) -> None:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock_now(handle)
     except BlockingIOError:
-        owner = os.pread(handle, 20, 0).decode(errors="replace")
+        os.lseek(handle, 0, os.SEEK_SET)
+        owner = os.read(handle, 20).decode(errors="replace")
         raise InputError(
             f"another process{f' ({owner})' if owner.isdigit() else ''} is writing to this file; "
             "wait for its end, or name another file",
@@ -69,6 +84,26 @@ def _lock(handle: int, path: Path) -> None:
         raise InputError(
             f"cannot lock it: {error.strerror}; name a file on another disk", source=str(path)
         ) from None
+
+
+def _lock_now(handle: int) -> None:
+    """Lock an open file, or raise `BlockingIOError`, on Unix and on Windows."""
+    try:
+        fcntl: Any = importlib.import_module("fcntl")
+    except ImportError:
+        _lock_on_windows(handle)
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(handle: int) -> None:
+    msvcrt: Any = importlib.import_module("msvcrt")
+    os.lseek(handle, FAR, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        raise BlockingIOError from None
+    os.lseek(handle, 0, os.SEEK_SET)
 
 
 def _is_at(handle: int, beside: Path) -> bool:

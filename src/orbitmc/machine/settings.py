@@ -1,6 +1,7 @@
 """Settings: fields of a dataclass, each with its type, its default and its help in one place."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
@@ -114,10 +115,26 @@ def require_values(settings: Any) -> None:
 
 def listed(kind: type) -> str:
     """All settings of a dataclass with their help, one in each line, for docstrings."""
-    return "\n".join(f"- `{one.name}`: {one.about}" for one in settings_of(kind).values())
+    return "\n".join(
+        f"- `{one.name}` ({_description(one)}): {one.help}" for one in settings_of(kind).values()
+    )
 
 
-WORDS = {int: "a whole number", float: "a number", bool: "yes or no", str: "a word", Path: "a file"}
+def _description(one: Setting) -> str:
+    """What a value may be, what holds where none is given, and which methods listen."""
+    default = f"default: {one.otherwise or 'none'}"
+    listeners = f"for {' and '.join(one.methods)}" if one.methods else ""
+    return "; ".join(part for part in (one.expected, default, listeners) if part)
+
+
+WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "yes or no",
+    str: "a word",
+    Path: "a file",
+    Executor: "an executor of concurrent.futures",
+}
 
 
 def _in_words(kind: Any) -> str:

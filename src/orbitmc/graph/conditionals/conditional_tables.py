@@ -25,11 +25,13 @@ def fill_limits(
     role: Indices,
     start: Indices,
     limit: Floats,
-    most_values: Index,
+    values: Indices,
+    log_weights: Floats,
 ) -> None:
-    """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours."""
-    values = np.zeros((len(graph.cardinality), 1), dtype=np.uint32)
-    log_weights = np.zeros(most_values)
+    """Probabilities of COUNT, BITS and TABLE variables, and the roles of their neighbours.
+
+    `values[variable, 0]` and `log_weights[value]` are overwritten.
+    """
     for variable in range(len(graph.cardinality)):
         first = np.int64(neighbour_start[variable])
         last = np.int64(neighbour_start[variable + 1])
@@ -41,12 +43,12 @@ def fill_limits(
                 odds = ladder[variable, 0] + ladder[variable, 1] * min(count, last - first)
                 limit[start[variable] + count] = 1.0 / (1.0 + _exp(-odds))
         elif path[variable] == BITS or path[variable] == TABLE:
-            others = neighbour[first:last]
             size = np.int64(graph.cardinality[variable])
             stride = np.int64(1) if path[variable] == BITS else size - 1
             for edge in range(last - 1, first - 1, -1):
                 role[edge] = stride
                 stride *= np.int64(graph.cardinality[neighbour[edge]])
+            others = neighbour[first:last]
             _fill_table(graph, variable, others, values, log_weights, path, start, limit)
 
 
@@ -77,8 +79,8 @@ def _fill_table(
     """Walk through the joint values of the neighbours, last one fastest."""
     size = np.int64(graph.cardinality[variable])
     place = np.int64(start[variable])
-    for other in others:
-        values[other, 0] = 0
+    for number in range(len(others)):
+        values[others[number], 0] = 0
     while True:
         _weigh(graph, variable, values, log_weights, size)
         if path[variable] == BITS:
@@ -88,10 +90,19 @@ def _fill_table(
             total = 0.0
             for value in range(size - 1):
                 total += log_weights[value]
-                limit[place] = min(total, 1.0) if log_weights[value + 1 : size].any() else 1.0
+                limit[place] = min(total, 1.0) if _more_follow(log_weights, value, size) else 1.0
                 place += 1
         if not _advance(graph, others, values):
             return
+
+
+@shared
+def _more_follow(chances: Floats, value: Index, size: Index) -> bool:
+    """Whether a value above this one is possible."""
+    found = False
+    for higher in range(value + 1, size):
+        found |= chances[higher] > 0.0
+    return found
 
 
 @shared

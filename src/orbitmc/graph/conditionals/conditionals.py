@@ -17,6 +17,7 @@ import numpy as np
 
 from orbitmc.graph.conditionals.conditional_tables import fill_ladder, fill_limits
 from orbitmc.graph.conditionals.curves import curves
+from orbitmc.graph.conditionals.factor_groups import factor_groups
 from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_fields, fill_sextets
 from orbitmc.graph.conditionals.paths import classify
@@ -47,7 +48,9 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
     curve_start, curve = curves(graph, pairwise > affine, neighbour_start, neighbour)
     most = int(graph.cardinality.max(initial=1))
     fill_ladder(path, neighbour_start, coupling, bias, ladder)
-    fill_limits(graph, path, neighbour_start, neighbour, coupling, ladder, role, start, limit, most)
+    near = (neighbour_start, neighbour, coupling, ladder, role)
+    values = np.zeros((graph.variables, 1), dtype=np.uint32)
+    fill_limits(graph, path, *near, start, limit, values, np.zeros(most))
     return Conditionals(
         sealed(path),
         sealed(affine),
@@ -64,6 +67,7 @@ def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
         sealed(sextet.astype(np.float32)),
         curve_start,
         sealed(curve),
+        factor_groups(graph, path),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.graph.conditionals.factor_groups import FactorGroups
 from orbitmc.machine.arrays import Bytes, Floats, Indices
 
 
@@ -18,7 +19,7 @@ class Conditionals(NamedTuple):
     neighbour counts when it is 0, or the stride of a TABLE neighbour. `start` is where a
     variable's limits begin. `sextet` sums the couplings of six neighbours at a time, by the
     patterns of the first and the last three. `curve` has the numbers of `curves` for pairwise
-    variables that are not affine.
+    variables that are not affine. `groups` belong to FACTORS variables.
     """
 
     path: Bytes
@@ -36,14 +37,24 @@ class Conditionals(NamedTuple):
     sextet: NDArray[np.float32]
     curve_start: Indices
     curve: NDArray[Any]
+    groups: FactorGroups
 
 
 class Scratch(NamedTuple):
-    """Arrays that one conditional overwrites, one entry per lane."""
+    """Arrays that one conditional overwrites, one entry per lane.
+
+    `counts` has the literals of each long clause that hold, if `counted` says that it was in this
+    `turn`: while nothing else than `draw_in_turn` changes values.
+    """
 
     pattern: Bytes
     place: NDArray[np.uint32]
     field: NDArray[Any]
     bend: NDArray[Any]
     log_weights: Floats
+    others: Bytes
+    kept: Bytes
+    counts: NDArray[np.uint16]
+    counted: NDArray[np.int64]
+    turn: NDArray[np.int64]
     width: tuple[int, ...]

@@ -10,6 +10,11 @@ from orbitmc.graph.conditionals.pair_couplings import TRIPLET
 from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
 from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import INNER, shared
+from orbitmc.machine.lanes.neighbour_rows import (
+    bits_of_rows,
+    count_agreeing_rows,
+    places_of_rows,
+)
 from orbitmc.machine.lanes.random import lanes_of
 from orbitmc.machine.lanes.vector_code import HAS_AVX2
 from orbitmc.machine.lanes.vectors import add_sextet
@@ -20,16 +25,9 @@ def count_agreeing(
     conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
 ) -> None:
     """How many neighbours agree with their sign, per lane."""
-    pattern = scratch.pattern
-    for lane in range(lanes_of(scratch)):
-        pattern[lane] = 0
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        negative = np.uint8(conditionals.role[edge])
-        for lane in range(lanes_of(scratch)):
-            pattern[lane] += values[neighbour, lane] ^ negative
+    first, last = _neighbours(conditionals, variable)
+    neighbour, role = conditionals.neighbour, conditionals.role
+    count_agreeing_rows(scratch.pattern, neighbour, role, first, last, values, scratch.width)
 
 
 @shared
@@ -37,15 +35,9 @@ def bits_of_neighbours(
     conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
 ) -> None:
     """The neighbours' values as the bits of one number, first neighbour highest, per lane."""
-    pattern = scratch.pattern
-    for lane in range(lanes_of(scratch)):
-        pattern[lane] = 0
-    first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        for lane in range(lanes_of(scratch)):
-            pattern[lane] = pattern[lane] + pattern[lane] + values[neighbour, lane]
+    first, last = _neighbours(conditionals, variable)
+    neighbour, role = conditionals.neighbour, conditionals.role
+    bits_of_rows(scratch.pattern, neighbour, role, first, last, values, scratch.width)
 
 
 @shared
@@ -53,16 +45,16 @@ def places_of_limits(
     conditionals: Conditionals, scratch: Scratch, values: Bytes, variable: Index
 ) -> None:
     """Where the limits for the neighbours' joint value begin, per lane."""
-    place = scratch.place
-    for lane in range(lanes_of(scratch)):
-        place[lane] = conditionals.start[variable]
+    first, last = _neighbours(conditionals, variable)
+    start, neighbour, role = conditionals.start[variable], conditionals.neighbour, conditionals.role
+    places_of_rows(scratch.place, neighbour, role, first, last, values, start, scratch.width)
+
+
+@shared
+def _neighbours(conditionals: Conditionals, variable: Index) -> tuple[np.uint64, np.uint64]:
+    """Where the neighbours of a variable begin and end."""
     first = np.uint64(conditionals.neighbour_start[variable])
-    last = np.uint64(conditionals.neighbour_start[variable + 1])
-    for edge in range(first, last):
-        neighbour = np.uint64(conditionals.neighbour[edge])
-        stride = conditionals.role[edge]
-        for lane in range(lanes_of(scratch)):
-            place[lane] += stride * np.uint32(values[neighbour, lane])
+    return first, np.uint64(conditionals.neighbour_start[variable + 1])
 
 
 @shared

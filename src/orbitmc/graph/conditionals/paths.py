@@ -11,6 +11,7 @@ from orbitmc.machine.compiling import shared
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 
 MOST_COUNTED = 7  # neighbours of a COUNT variable: eight limits fill one vector register
+FEW_BITS = 3  # neighbours of a BITS variable whose limits fill one vector register, too
 MOST_BITS = 8  # neighbours of a BITS variable: the pattern fits a byte
 MOST_LIMITS = 4096  # limits of a TABLE variable: 16 KiB, half of a first-level cache
 FEW_VALUES = 3  # of a pairwise variable and its neighbours: a parabola goes through them
@@ -106,7 +107,7 @@ def _path(
     if affine and count <= MOST_COUNTED and _is_balanced(graph, variable, neighbours):
         return COUNT, MOST_COUNTED + 1
     if binary and count <= MOST_BITS:
-        return BITS, 1 << count
+        return BITS, max(MOST_COUNTED + 1, 1 << count)
     if affine:
         return FIELD, 0
     if configurations * (size - 1) <= MOST_LIMITS and size > 1:

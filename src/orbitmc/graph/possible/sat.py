@@ -19,26 +19,28 @@ def solver_is_installed() -> bool:
     return find_spec("pysat") is not None
 
 
-def solved(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
-    """A possible state, dispersed by random first guesses; None if nobody can be asked.
+def encoded(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
+    """The zeros of a graph as clauses; None if there is no solver or they are too many."""
+    if not solver_is_installed() or _size(graph) > MOST_CLAUSES:
+        return None
+    return list(_clauses(graph, pruned))
+
+
+def solved(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
+    """A possible state, dispersed by random first guesses.
 
     A contradiction is proved, not guessed.
     """
-    if not solver_is_installed() or _size(graph) > MOST_CLAUSES:
-        return None
     from pysat.solvers import Solver
 
-    with Solver(name=SOLVER, bootstrap_with=_clauses(graph, pruned)) as solver:
+    with Solver(name=SOLVER, bootstrap_with=clauses) as solver:
         signs = rng.choice([-1, 1], len(pruned.allowed))
         solver.set_phases([int(sign) * (place + 1) for place, sign in enumerate(signs)])
         if not solver.solve():
             raise ContradictionError("no state satisfies the hard constraints of the model")
         true = np.array(solver.get_model()[: len(pruned.allowed)]) > 0
-    first = pruned.value_start.astype(np.int64)
-    return np.array(
-        [np.flatnonzero(true[first[v] : first[v + 1]])[0] for v in range(graph.variables)],
-        dtype=np.uint8,
-    )
+    first = pruned.value_start[:-1].astype(np.int64)
+    return (np.flatnonzero(true) - first).astype(np.uint8)  # each variable has one value
 
 
 def _size(graph: FactorGraph) -> int:

@@ -33,6 +33,7 @@ FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
 ATTEMPTS = 8
 FOUND, NONE, GAVE_UP = range(3)
+CHOSEN, TRIED, MARK = range(3)
 
 
 def possible_states(
@@ -50,14 +51,16 @@ def possible_states(
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
     nothing = np.full(graph.variables, -1, dtype=np.int16)
     easy = True
+    clauses: list[list[int]] | None = None
     for lane in range(lanes):
         hopes = nothing if wanted is None else wanted[:, lane]
         found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = found is not None
-        if found is None:
+        if found is None and clauses is None:
             found = _walked(graph, pruned, rng)
-        if found is None:
-            found = _solved(graph, pruned, rng)
+            clauses = _encoded(graph, pruned) if found is None else None
+        if found is None and clauses is not None:
+            found = _solved(clauses, pruned, rng)
         if found is None:
             found = _searched_long(graph, pruned, rng)
         values[:, lane] = found
@@ -81,7 +84,9 @@ def _searched(
         order = order[np.argsort(wanted[order] < 0, kind="stable")]
     found = np.zeros(graph.variables, dtype=np.uint8)
     search = search_memory(graph, domains)
-    outcome = _find(graph, domains, search, order, preference, smallest_first, backtracks, found)
+    decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
+    given = (search, decisions, order, preference, smallest_first, backtracks, found)
+    outcome = _find(graph, domains, *given)
     if outcome == NONE:
         raise ContradictionError("no state satisfies the hard constraints of the model")
     return found if outcome == FOUND else None
@@ -98,11 +103,17 @@ def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> By
     return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
 
 
-def _solved(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
-    """Ask a solver, if there is one."""
+def _encoded(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
+    """What a solver is asked, if there is one; it is asked for all lanes that follow."""
+    from orbitmc.graph.possible.sat import encoded
+
+    return encoded(graph, pruned)
+
+
+def _solved(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
     from orbitmc.graph.possible.sat import solved
 
-    return solved(graph, pruned, rng)
+    return solved(clauses, pruned, rng)
 
 
 def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
@@ -135,7 +146,9 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
     preference = np.arange(len(pruned), dtype=float)
     found = np.zeros(graph.variables, dtype=np.uint8)
     for part in _parts(graph, chosen):
-        outcome = _find(graph, domains, search, part, preference, True, FEW_BACKTRACKS, found)
+        decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
+        given = (search, decisions, part, preference, True, FEW_BACKTRACKS, found)
+        outcome = _find(graph, domains, *given)
         if outcome == NONE:
             return True
         if outcome == GAVE_UP:  # with work half done
@@ -163,16 +176,17 @@ def _find(
     graph: FactorGraph,
     domains: Domains,
     search: Search,
+    decisions: Numbers,
     order: Numbers,
     preference: Floats,
     smallest_first: bool,
     limit: int,
     found: Bytes,
 ) -> Index:
-    """Depth-first search for a possible state, undoing through the trail."""
-    chosen = np.full(len(order), -1, dtype=np.int64)
-    tried = np.zeros(len(order), dtype=np.int64)
-    marks = np.zeros(len(order) + 1, dtype=np.int64)
+    """Depth-first search for a possible state, undoing through the trail.
+
+    A decision is a variable, its value, and how long the trail was before.
+    """
     depth, backtracks = 0, 0
     while True:
         variable = _next_variable(order, domains, smallest_first)
@@ -180,7 +194,9 @@ def _find(
             _set_preferred(domains, preference, order, found)
             return FOUND
         value = _preferred(domains, variable, preference)
-        chosen[depth], tried[depth], marks[depth] = variable, value, search.ends[2]
+        decisions[CHOSEN, depth] = variable
+        decisions[TRIED, depth] = value
+        decisions[MARK, depth] = search.ends[2]
         depth += 1
         for other in range(np.int64(graph.cardinality[variable])):
             if other != value and domains.allowed[np.int64(domains.value_start[variable]) + other]:
@@ -190,11 +206,12 @@ def _find(
             while depth > 0 and not possible:
                 depth -= 1
                 backtracks += 1
-                while search.ends[2] > marks[depth]:
+                while search.ends[2] > decisions[MARK, depth]:
                     search.ends[2] -= 1
                     domains.allowed[search.trail[search.ends[2]]] = True
-                remove(graph, chosen[depth], tried[depth], domains, search)
-                possible = bool(remaining(domains, chosen[depth]) > 0)
+                last = decisions[CHOSEN, depth]
+                remove(graph, last, decisions[TRIED, depth], domains, search)
+                possible = bool(remaining(domains, last) > 0)
             if not possible:
                 return NONE
             if backtracks > limit:
@@ -204,7 +221,8 @@ def _find(
 @shared
 def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> Index:
     best, size = np.int64(-1), np.int64(2**62)
-    for variable in order:
+    for place in range(len(order)):
+        variable = order[place]
         count = np.int64(remaining(domains, variable))
         if count > 1 and count < size:
             best, size = np.int64(variable), count
@@ -220,7 +238,8 @@ def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, fo
 
 @shared
 def _set_preferred(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
-    for variable in order:
+    for place in range(len(order)):
+        variable = order[place]
         found[variable] = _preferred(domains, variable, preference)
 
 

@@ -16,7 +16,6 @@ from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.state_search import possible_states
 from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
 from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
 from orbitmc.graph.weights.sums import exact_sum
@@ -153,6 +152,8 @@ def _require_together(model: Model, firm: FactorGraph, gap: Floats) -> None:
             f"{_named(model, np.flatnonzero(np.isfinite(gap)))}: log-weights that range over more "
             f"than {WIDEST:g} need variables of at most {MOST_VALUES} values; write smaller ones"
         )
+    from orbitmc.graph.possible.state_search import possible_states
+
     try:
         possible_states(firm, 1, np.random.SeedSequence(0))
     except ContradictionError:

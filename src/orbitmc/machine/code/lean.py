@@ -3,24 +3,29 @@
 Numba turns every inner function into a library of its own: it links what the function calls,
 optimises all of it, and makes machine code that nobody runs, because the caller inlines the
 function. A body nested d deep is optimised d times. Here inner functions stay as they were
-lowered, and only the outermost function is linked and optimised.
+lowered, and only the outermost function is linked and optimised. What only debuggers and C
+programs would need is left out.
 
 This leans on how Numba works inside. `compiler_classes` gives Numba's own compiler where a part
 that is leaned on is missing.
 """
 
+import gc
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
+from numba.core.event import Event, Listener
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 
 ENVIRONMENT = "_ZN08NumbaEnv"
 LEANED_ON = ("_linking_libraries", "_final_module", "_reload_init", "_raise_if_finalized")
+OVERRIDDEN = ("alloca_lltype", "create_cfunc_wrapper")
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -81,12 +86,23 @@ def _all_linked(libraries: Iterable[Any]) -> dict[Any, None]:
     return found
 
 
+class LeanLower(Lower):  # type: ignore[misc]
+    """Lowers a function, without what only debuggers and C programs would ask for."""
+
+    def alloca_lltype(self, name: str, lltype: Any, datamodel: Any = None) -> Any:
+        """Make room for a variable; Numba's own asks LLVM for its size, for debuggers."""
+        return cgutils.alloca_once(self.builder, lltype, name=name, zfill=False)
+
+    def create_cfunc_wrapper(self) -> None:
+        """Do nothing: no C program calls these functions."""
+
+
 class _Lowering(BaseNativeLowering):  # type: ignore[misc]
     library_class: type
 
     @property
     def lowering_class(self) -> type:
-        return Lower  # type: ignore[no-any-return]
+        return LeanLower
 
     def run_pass(self, state: Any) -> Any:
         state.library = self.library_class(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -110,14 +126,38 @@ class InnerLowering(_Lowering):
     library_class = InnerLibrary
 
 
-class OuterCompiler(Compiler):  # type: ignore[misc]
+class LeanFlags(Flags):  # type: ignore[misc]
+    """Options of a compilation, compared by those that were set.
+
+    Numba compares all of them, thousands of times for each function.
+    """
+
+    def __hash__(self) -> int:
+        return HASH_OF_FLAGS
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, LeanFlags):
+            return bool(self._values == other._values)
+        return bool(super().__eq__(other))
+
+
+HASH_OF_FLAGS = hash(Flags())  # Numba's own hash is that of the options' names
+
+
+class _LeanCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.state.flags = LeanFlags(self.state.flags)
+
+
+class OuterCompiler(_LeanCompiler):
     """Numba's compiler with `OuterLowering`."""
 
     def define_pipelines(self) -> list[Any]:
         return _with_lowering(super().define_pipelines(), OuterLowering)
 
 
-class InnerCompiler(Compiler):  # type: ignore[misc]
+class InnerCompiler(_LeanCompiler):
     """Numba's compiler with `InnerLowering`."""
 
     def define_pipelines(self) -> list[Any]:
@@ -135,6 +175,28 @@ def _with_lowering(managers: list[Any], lowering: type) -> list[Any]:
     return managers
 
 
+class NoCollecting(Listener):  # type: ignore[misc]
+    """Switches Python's search for unreachable objects off while something is compiled.
+
+    Compiling makes a million objects and frees most of them at once; to search them again and
+    again took an eighth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._depth, self._usual = 0, True
+
+    def on_start(self, event: Event) -> None:
+        if self._depth == 0:
+            self._usual = gc.isenabled()
+            gc.disable()
+        self._depth += 1
+
+    def on_end(self, event: Event) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._usual:
+            gc.enable()
+
+
 class CompilerClasses(NamedTuple):
     """Which compiler makes outermost functions, and which inner ones."""
 
@@ -144,7 +206,7 @@ class CompilerClasses(NamedTuple):
 
 def compiler_classes() -> CompilerClasses:
     """The lean compilers where Numba has all that they lean on, else Numba's own."""
-    lean = all(_has(name) for name in LEANED_ON)
+    lean = all(map(_has, LEANED_ON)) and all(hasattr(Lower, name) for name in OVERRIDDEN)
     return (
         CompilerClasses(OuterCompiler, InnerCompiler)
         if lean

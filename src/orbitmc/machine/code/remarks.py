@@ -12,7 +12,9 @@ from typing import Any
 
 from numba.core.event import Event, Listener
 
+from orbitmc.machine.code import store
 from orbitmc.machine.code.store import MachineCode
+from orbitmc.machine.code.units import FrameType
 
 LOGGER = logging.getLogger("orbitmc")
 
@@ -41,7 +43,7 @@ class Remarks(Listener):  # type: ignore[misc]
             self._depth += 1
             if self._depth > 1:
                 return
-            self._begun, self._name = time.monotonic(), _name(dispatcher)
+            self._begun, self._name = time.monotonic(), _name(**event.data)
             if not self._said:
                 self._after(max(0.0, LONG - self._untold()), self._say_begun)
             else:
@@ -81,8 +83,9 @@ class Remarks(Listener):  # type: ignore[misc]
                 self._said = True
                 LOGGER.warning(
                     "orbitmc: compiling for this machine, once (now %s); "
-                    "`orbitmc warm` does that beforehand",
+                    "`orbitmc warm` does that beforehand%s",
                     self._name,
+                    _why_not_shipped(),
                 )
 
     def _untold(self) -> float:
@@ -99,9 +102,17 @@ class Remarks(Listener):  # type: ignore[misc]
             self._timer.cancel()
 
 
-def _name(dispatcher: Any) -> str:
+def _why_not_shipped() -> str:
+    """Say it where the package came with machine code that this processor cannot run."""
+    if not store.SHIPPED.is_dir() or store.has_level():
+        return ""
+    return f"; what was installed is for processors of the level {store.LEVEL[0]}"
+
+
+def _name(dispatcher: Any, args: tuple[Any, ...], **rest: Any) -> str:
     function = dispatcher.py_func
-    return f"{function.__module__}.{function.__qualname__}".removeprefix("orbitmc.")
+    name = f"{function.__module__}.{function.__qualname__}".removeprefix("orbitmc.")
+    return " of ".join([name, *(kind.about for kind in args if isinstance(kind, FrameType))])
 
 
 REMARKS = Remarks()

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import sysconfig
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 NAME = re.compile(r"[\w.]+")
+BEGUN = time.time_ns()
 
 
 def digest_of(modules: Iterable[str]) -> str | None:
@@ -33,6 +35,15 @@ def digest_of(modules: Iterable[str]) -> str | None:
     for module in sorted(files):
         whole.update(f"{module}={_hash(*_stamp(files[module]))};".encode())
     return whole.hexdigest()
+
+
+def are_as_imported(modules: Iterable[str]) -> bool:
+    """Whether no source of these has been edited since this process began.
+
+    A process that goes on with what it imported before would put old code under the new name.
+    """
+    files = source_files(modules) or {}
+    return all(file.stat().st_mtime_ns <= BEGUN for file in files.values())
 
 
 def source_files(modules: Iterable[str]) -> dict[str, Path] | None:

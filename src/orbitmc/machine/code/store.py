@@ -24,10 +24,11 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from orbitmc.machine.code.sources import digest_of
+from orbitmc.machine.code.sources import are_as_imported, digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0
+AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # no links, no line ends
 SHIPPED = Path(__file__).parent / "shipped"
 LEVEL = ("x86-64-v3", "")  # name and features of the processors that packages have code for
 LEVEL_NEEDS = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
@@ -76,14 +77,15 @@ class MachineCode(_Cache):  # type: ignore[misc]
             write(file, dumps(result._reduce()))
 
     def _files(self, signature: Any, codegen: Any) -> Iterator[Path]:
-        """Where the code of a signature may be; nowhere if its sources are not known.
+        """Where the code of a signature may be; nowhere if its sources are unknown or edited.
 
         Code for this very processor comes first, then code that came with the package.
         """
         if not self._enabled:
             return
-        sources = digest_of({self._function.__module__, *self._modules_of(signature)})
-        if sources is None:
+        modules = {self._function.__module__, *self._modules_of(signature)}
+        sources = digest_of(modules)
+        if sources is None or not are_as_imported(modules):
             return
         triple, *host = codegen.magic_tuple()
         yield folder() / self._name(signature, sources, (triple, *host))
@@ -116,7 +118,7 @@ def read(file: Path, *, shipped: bool = False) -> bytes | None:
     What is shipped belongs to whoever installed the package, as its sources do.
     """
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+        handle = os.open(file, os.O_RDONLY | AS_IT_IS)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as opened:
@@ -124,7 +126,7 @@ def read(file: Path, *, shipped: bool = False) -> bytes | None:
             return None
         checksum, payload = opened.read(32), opened.read()
         if not shipped and time.time() - os.fstat(handle).st_mtime > DAY:
-            os.utime(handle)
+            os.utime(handle if os.utime in os.supports_fd else file)
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
 
@@ -175,6 +177,9 @@ def _passing_folder() -> Any:
 
 
 def _is_private(known: os.stat_result) -> bool:
+    """Whether a file belongs to the user; Windows keeps the folders we use for one user each."""
+    if not hasattr(os, "getuid"):
+        return True
     others_write = known.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return known.st_uid == os.getuid() and not others_write
 
@@ -186,4 +191,5 @@ def _places() -> Iterator[Path]:
     usual = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.path.isabs(usual):
         yield Path(usual) / "orbitmc" / "machine-code"
-    yield Path(tempfile.gettempdir()) / f"orbitmc-{os.getuid()}"
+    user = os.getuid() if hasattr(os, "getuid") else "code"
+    yield Path(tempfile.gettempdir()) / f"orbitmc-{user}"

@@ -70,7 +70,7 @@ def tiered(work: Callable[..., float]) -> Callable[[F], F]:
 
 def is_compiled(function: Any) -> bool:
     """Whether a tiered function is interpreted no more."""
-    return function._spent == NO_MORE or bool(function.dispatcher.signatures)
+    return function._spent == NO_MORE or bool(function.dispatcher.overloads)
 
 
 def compile_next(function: Any) -> None:

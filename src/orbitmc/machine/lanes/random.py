@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width, Words
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width, Words, zeros
 from orbitmc.machine.compiling import F, generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
     LARGEST_CHANCE,
@@ -50,10 +50,12 @@ def generator(seed: int, pack: int, lanes: int) -> Generator:
     """Start the generator of a pack: it depends on the seed and the pack's number only."""
     source = np.random.SeedSequence(entropy=seed, spawn_key=(pack,))
     words = source.generate_state(4 + 4 * STREAMS // 2, np.uint64).astype(np.uint64)
+    streams = zeros((4, STREAMS), np.uint32)
+    streams[...] = words[4:].view(np.uint32).reshape(4, STREAMS)
     return Generator(
-        drawn=np.zeros(lanes, dtype=np.uint32),
+        drawn=zeros(lanes, np.uint32),
         common=words[:4].copy(),
-        streams=words[4:].view(np.uint32).reshape(4, STREAMS).copy(),
+        streams=streams,
         width=width_of(lanes),
     )
 

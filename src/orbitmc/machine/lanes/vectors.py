@@ -49,6 +49,25 @@ def _add_by_eight(call: Call) -> None:
     call.store(builder.fadd(call.load(sums, place, numbers), chances), sums, place)
 
 
+def add_row_by_eight(
+    values: Bytes, variable: Index, sums: Floats, place: Index, width: Width
+) -> None:
+    """Add `values[variable]` to eight sums from `place` on, lane modulo eight."""
+    sums[place : place + STREAMS] += values[variable].reshape(-1, STREAMS).sum(axis=0)
+
+
+@vector_code(add_row_by_eight)
+def _add_row_by_eight(call: Call) -> None:
+    builder, row = call.builder, call.row("values", "variable")
+    numbers = ir.VectorType(ir.DoubleType(), STREAMS)
+    total = repeated(0, WORDS)
+    for lane in range(0, call.lanes, STREAMS):
+        total = builder.add(total, builder.zext(call.load(row, lane, EIGHT), WORDS))
+    sums, place = call.array("sums"), call.number("place")
+    added = builder.sitofp(total, numbers)
+    call.store(builder.fadd(call.load(sums, place, numbers), added), sums, place)
+
+
 def add_sextet(
     field: Singles,
     sums: Singles,
