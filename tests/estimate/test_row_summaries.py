@@ -64,3 +64,17 @@ def test_rows_of_a_pool_are_averaged_and_share_all_numbers(monkeypatch):
     for row in (1, 3):
         for name in ("probability", "standard_error", "low", "high", "ess", "r_hat"):
             assert getattr(found, name)[row] == getattr(alone, name)[row]
+
+
+def test_rounding_of_long_sums_is_no_drift():
+    """Columns that add up the same number for very long differ between parts by rounding only."""
+    recorded = 3 * 2**20 + 2**19
+    lengths = part_lengths(recorded).astype(int) * (LANES // COLUMNS)
+    sums = np.zeros((PARTS, 1, COLUMNS))
+    for part, length in enumerate(lengths):
+        sums[part] = np.cumsum(np.full(length, 0.7))[-1]
+    means = sums[:, 0, 0] / lengths
+    assert np.ptp(means) > row_summaries.ROUNDING
+    found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
+    assert not found.drifts.any()
+    assert not found.kept.any()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc.graph.conditionals.factor_groups import LONG, factor_groups
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
@@ -10,7 +11,8 @@ from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.base.gibbs import PartialScan, RandomScan, SystematicScan
+from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.combine.alternation import alternation
@@ -24,6 +26,7 @@ from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.jumps.renaming import renaming
+from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.arrays import indices, sealed, starts
 
@@ -34,19 +37,25 @@ def prepared_on(graph):
     """A graph with its conditionals stored in every way that suits all its variables."""
     usual = prepare_unrounded(graph)
     ways = {"usual": usual, "factors": on_path(usual, usual.conditionals.path >= 0, FACTORS)}
+    if usual.graph.first_clause < usual.graph.factors:
+        ways["counted clauses"] = on_path(usual, usual.conditionals.path >= 0, FACTORS, long=2)
     if usual.conditionals.affine.any():
         ways["fields"] = on_path(usual, usual.conditionals.affine != 0, FIELD)
     return ways
 
 
-def on_path(prepared, chosen, path):
+def on_path(prepared, chosen, path, long=LONG):
+    """Send variables another way; literals of clauses that are `long` are counted."""
     paths = np.where(chosen, path, prepared.conditionals.path).astype(np.uint8)
-    return prepared._replace(conditionals=prepared.conditionals._replace(path=sealed(paths)))
+    groups = factor_groups(prepared.graph, paths, long=long)
+    changed = prepared.conditionals._replace(path=sealed(paths), groups=groups)
+    return prepared._replace(conditionals=changed)
 
 
 def kernels_on(graph):
     """One step of each kernel that leaves the distribution of the graph unchanged, by name."""
     kernels = {kernel.__name__: kernel() for kernel in (RandomScan, SystematicScan)}
+    kernels["PartialScan"] = PartialScan(indices(np.arange(graph.variables)[-1:]))
     return _in_every_way(graph, lambda prepared: kernels)
 
 
@@ -97,6 +106,29 @@ def slice_kernels_on(graph):
         "counting a little": mc_sat(graph, most_nodes=7, large=WithinSlice(1)),
         "lifted": lifted(counting, [orbital(graph, wrong_group(graph))], alpha=0.6),
     }
+
+
+def block_kernels_on(graph):
+    """One draw of each block of low width, for tables of several sizes, and a lifted chain."""
+    prepared, found = prepare_unrounded(graph), {}
+    for most in (1, 6, 16, 1024):
+        kernel = low_width(graph, most_entries=most)
+        for block in range(kernel.plans.total):
+            found[f"block {block} of {most} entries"] = one_block(prepared, kernel, block)
+    jumps = orbital(graph, wrong_group(graph))
+    found["lifted"] = one_step(prepared, lifted(kernel, [jumps], alpha=0.6))
+    return found
+
+
+def one_block(prepared, kernel, block):
+    """One draw of a block whose turn it is."""
+
+    def run(values, rng):
+        memory = kernel.memory(prepared, 1)
+        memory.turn[0] = block
+        steps(prepared, kernel, memory, values, np.zeros(2, dtype=np.int64), rng, 1)
+
+    return run
 
 
 def wrong_group(graph):

@@ -4,12 +4,20 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.draws import draw
+from orbitmc.graph.conditionals.draws import draw, draw_in_turn, scratch
+from orbitmc.graph.conditionals.paths import FACTORS
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
-from tests.kernels.catalogue import kernels_on, moves_on, orbital_kernels_on
+from tests.kernels.catalogue import (
+    kernels_on,
+    moves_on,
+    on_path,
+    orbital_kernels_on,
+    prepared_on,
+)
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
 
@@ -153,3 +161,61 @@ def test_the_oracle_meets_every_outcome():
         for state in brute_force.states(graph)
         if sum(a != b for a, b in zip(state, (0, 1, 2), strict=True)) <= 1
     }
+
+
+def sweep(prepared, kernel, forget=True):
+    """A run of as many steps as there are variables, in one call or, to be sure, in many."""
+
+    def run(values, rng):
+        counts = np.zeros(1, dtype=np.int64)
+        memory = kernel.memory(prepared, 1)
+        calls = 1 if forget else len(values)
+        for _ in range(calls):
+            steps(prepared, kernel, memory, values, counts, rng, len(values) // calls)
+
+    return run
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_counts_of_clauses_are_right_while_variables_change_in_turn(flavour):
+    """A sweep that keeps counts is the sweep that counts anew before every draw, to rounding."""
+    counted = 0
+    for seed in range(6):
+        graph = random_graph([seed, 9, list(FLAVOURS).index(flavour)], **FLAVOURS[flavour])
+        if graph.first_clause == graph.factors:
+            continue
+        prepared = prepared_on(graph)["counted clauses"]
+        counted += len(prepared.conditionals.groups.long_factor)
+        kept, fresh = (
+            transition_matrix(graph, sweep(prepared, SystematicScan(), forget=one))
+            for one in (True, False)
+        )
+        assert np.abs(kept - fresh).max() <= EXACT
+        usual = transition_matrix(graph, sweep(prepare_unrounded(graph), SystematicScan()))
+        assert np.abs(kept - usual).max() <= EXACT
+    assert counted
+
+
+def test_counts_that_are_believed_after_values_have_changed_are_wrong():
+    """The negative of the test above: who changes values must have counts forgotten."""
+    builder = Builder([2, 2, 2])
+    builder.add_clause([0, 1, 2], [1, 1, 1], 2.0)
+    graph = builder.build()
+    prepared = on_path(prepare_unrounded(graph), np.ones(3, dtype=bool), FACTORS, long=2)
+
+    def careless(values, rng):
+        memory = scratch(prepared, 1)
+        draw_in_turn(prepared, memory, values, 0, rng)
+        values[1, 0] ^= 1
+        draw_in_turn(prepared, memory, values, 0, rng)
+        values[1, 0] ^= 1
+
+    def careful(values, rng):
+        memory = scratch(prepared, 1)
+        draw(prepared, memory, values, 0, rng)
+        values[1, 0] ^= 1
+        draw(prepared, memory, values, 0, rng)
+        values[1, 0] ^= 1
+
+    wrong, right = (transition_matrix(graph, run) for run in (careless, careful))
+    assert np.abs(wrong - right).max() > 0.1

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from scipy.sparse import coo_array, csr_array
 
+import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.models.grid import grid_edges
 from orbitmc.models.ising_models import ising, ising_grid
@@ -91,3 +93,75 @@ def test_a_million_spins_share_their_tables():
     assert graph.variables == 1_000_000
     assert graph.factors == 2_000_000
     assert len(graph.table) == 4
+
+
+COUPLINGS = np.array([[0.0, 0.4, -0.7], [0.4, 0.0, 0.2], [-0.7, 0.2, 0.0]])
+FIELDS = np.array([0.3, -0.1, 0.5])
+
+
+def by_formula(couplings, fields, beta):
+    """P of each state from exp(beta (sum h s + sum over pairs J s s')), state by state."""
+    weights = np.zeros((2, 2, 2))
+    for state in np.ndindex(2, 2, 2):
+        spins = 2 * np.array(state) - 1
+        pairs = sum(couplings[i, j] * spins[i] * spins[j] for i in range(3) for j in range(i))
+        weights[state] = np.exp(beta * (fields @ spins + pairs))
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: {"J": COUPLINGS, "h": FIELDS},
+        lambda: {"J": np.triu(COUPLINGS), "h": FIELDS},
+        lambda: {"J": np.tril(COUPLINGS).tolist(), "h": FIELDS.tolist()},
+        lambda: {"J": csr_array(COUPLINGS), "h": FIELDS},
+        lambda: {"J": coo_array(np.triu(COUPLINGS)), "h": FIELDS},
+        lambda: {
+            "J": {(0, 1): 0.4, (2, 0): -0.7, (1, 2): 0.2},
+            "h": dict(enumerate(FIELDS.tolist())),
+        },
+        lambda: {
+            "fields": FIELDS,
+            "edges": [(0, 1), (0, 2), (1, 2)],
+            "couplings": [0.4, -0.7, 0.2],
+        },
+    ],
+)
+def test_couplings_come_as_matrices_mappings_and_lists(given):
+    model = om.ising(**given(), beta=0.6)
+    names = sorted(model.names)
+    found = om.joint(model, names, method="exact").probability
+    np.testing.assert_allclose(found, by_formula(COUPLINGS, FIELDS, 0.6), atol=1e-12)
+
+
+def test_names_of_mappings_are_the_labels_in_their_order():
+    model = om.ising(J={("z", "a"): 1.0}, h={"m": 0.5, "a": -0.5})
+    assert model.names == ("z", "a", "m")
+    assert om.ising(h=[0.1, 0.2]).names == ("s0", "s1")
+    assert om.ising(J=COUPLINGS, names="xyz").names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "needs fields, edges and couplings, or J and h"),
+        ({"J": np.eye(2)}, "couples spin 0 to itself"),
+        ({"J": np.ones((2, 3))}, "square matrix, not of the shape"),
+        ({"J": np.ones(4)}, "square matrix"),
+        ({"J": [[0, np.nan], [0, 0]]}, "not a finite number"),
+        ({"J": csr_array([[0, np.inf], [0, 0]])}, "not a finite number"),
+        ({"J": "strong"}, "J is an array of numbers"),
+        ({"J": COUPLINGS, "h": [1.0]}, "h needs 3 numbers or one"),
+        ({"J": {("a", "b"): 1, ("b", "a"): 1}}, "in both orders"),
+        ({"J": {("a", "a"): 1}}, "coupled to itself"),
+        ({"J": {"ab": 1}}, "pairs of spins"),
+        ({"J": {("a", "b"): "x"}}, "finite number, not 'x'"),
+        ({"J": {("a", "b"): 1}, "h": [1.0]}, "both arrays or both mappings"),
+        ({"J": COUPLINGS, "fields": FIELDS}, "give either"),
+        ({"J": COUPLINGS, "beta": -1}, "beta is a number above 0"),
+    ],
+)
+def test_couplings_without_a_meaning_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        om.ising(**given)

@@ -54,6 +54,7 @@ def test_packs_and_conditionals_fit_into_what_was_predicted(name, graph):
     assert held_bytes(prepared.conditionals) <= conditionals_bytes(graph) + 4096, name
     pack = start_pack(prepared, SystematicScan(), seed=0, number=0, lanes=64)
     held = pack.values.nbytes + pack.tally.sums.nbytes + pack.tally.open.nbytes
+    held += pack.scratch.counts.nbytes + pack.memory.scratch.counts.nbytes
     assert pack_bytes(graph, SHAPE) == held
 
 

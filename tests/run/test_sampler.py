@@ -10,8 +10,9 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.kept.snapshots import next_snapshot
-from orbitmc.run.sampler import glimpse, proceed, sample
+from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
+from orbitmc.run.stages import glimpse
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

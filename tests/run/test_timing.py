@@ -13,10 +13,11 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run import pace, sampler
 from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.pace import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
-from orbitmc.run.pack import advance, start_pack, warm_up
+from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import WARM_UP_SHARE, Schedule
 from orbitmc.run.starts import starting
+from orbitmc.run.starts.warming import warm_up
 from tests.oracle.random_models import random_graph
 
 GRAPH = random_graph(5, variables=(8, 9))
@@ -37,13 +38,13 @@ class Workplace:
             monkeypatch.setattr(module, "advance", self.advance)
         monkeypatch.setattr(starting, "start_pack", self.start_pack)
 
-    def warm_up(self, *todo, samples, spacing):
-        self.now += self.step * samples * spacing / self.threads
-        warm_up(*todo, samples=samples, spacing=spacing)
+    def warm_up(self, *todo, steps, taken=0):
+        self.now += self.step * steps / self.threads
+        warm_up(*todo, steps=steps, taken=taken)
 
-    def advance(self, *todo, recorded, samples, spacing):
+    def advance(self, *todo, recorded, samples, spacing, looks):
         self.now += self.step * samples * spacing / self.threads
-        advance(*todo, recorded=recorded, samples=samples, spacing=spacing)
+        advance(*todo, recorded=recorded, samples=samples, spacing=spacing, looks=looks)
 
     def start_pack(self, *arguments, **settings):
         self.now += self.start

@@ -33,7 +33,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
 
     slow = Family("takes half of the time to build", build)
     monkeypatch.setattr(race_module, "CONTENDERS", tuple({f"slow {k}": slow} for k in range(4)))
-    model = ordered_grid()
+    model = om.ising_grid(8, 8, 2.0)  # lanes stay in the mode they start in
     found = race(model, prepare(model.graph), seconds=1.0)
     assert len(built) == 2
     assert [(one.family, one.verdict) for one in found.prices] == [

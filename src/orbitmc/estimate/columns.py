@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.estimate.verdicts import CODE, VERDICTS
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, brief
 from orbitmc.machine.text import suggestion
 
 NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*NUMBERS, "rare")
+MOST_SHOWN = 8  # values of a variable in a line
 ROWS = 4096  # variables that are turned into words at a time
 
 Places = NDArray[np.int64]
@@ -40,6 +41,11 @@ class Marginal:
     verdict: str
     rare: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        shown = zip(self.values[:MOST_SHOWN], self.probability.tolist(), strict=False)
+        more = f" and {left} more" if (left := len(self.values) - MOST_SHOWN) > 0 else ""
+        return f"{', '.join(f'{word} {p:.5g}' for word, p in shown)}{more} ({self.verdict})"
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -60,6 +66,9 @@ class Columns:
     rare: NDArray[np.bool_]
     verdict: Bytes
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     def marginal(self, name: str) -> Marginal:
         """All that is known of one variable."""
         if name not in self.index:
@@ -70,6 +79,28 @@ class Columns:
 
     def _numbers(self, places: Any) -> dict[str, Any]:
         return {column: getattr(self, column)[places] for column in OF_VALUES}
+
+    def to_xarray(self, attrs: Mapping[str, Any]) -> Any:
+        """Give an xarray Dataset `[variable, place of the value]`, padded where values are few."""
+        from orbitmc.estimate.answers.extras import extra
+
+        sizes = np.diff(self.start)
+        there = np.arange(sizes.max(initial=0)) < sizes[:, None]
+        padded = {}
+        for column in NUMBERS:
+            padded[column] = np.full(there.shape, np.nan)
+            padded[column][there] = getattr(self, column)
+        label = np.full(there.shape, "", dtype=object)
+        label[there] = [value for own in self.values for value in own]
+        two, one = ("variable", "place"), ("variable",)
+        return extra("xarray", "xarray").Dataset(
+            {
+                **{column: (two, numbers) for column, numbers in padded.items()},
+                "verdict": (one, [VERDICTS[code] for code in self.verdict]),
+            },
+            coords={"variable": list(self.names), "label": (two, label)},
+            attrs=dict(attrs),
+        )
 
     @cached_property
     def index(self) -> Mapping[str, int]:

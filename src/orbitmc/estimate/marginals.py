@@ -1,21 +1,22 @@
 """The answer: how probable each value of each variable is, and how sure we are."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import LimitError
-from orbitmc.estimate.columns import Columns, Marginal, Places, certain, joined
-from orbitmc.estimate.statistics import Statistics, is_rare, values_of
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.columns import NUMBERS, Columns, Marginal, Places, certain, joined
+from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
     CODE,
     EXACT,
     FAIR,
-    FEW,
     FORCED,
     FROZEN,
     GOOD,
@@ -25,19 +26,42 @@ from orbitmc.estimate.verdicts import (
     SUSPECT,
     TIED,
     UNMIXED,
+    Quality,
+    own_verdicts,
 )
+from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains
 from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.lazy import Displayed, drawing
 
-GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
-GOOD_ESS, FAIR_ESS = 400.0, 100.0
-FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
+
+@dataclass(frozen=True, repr=False)
+class Asked:
+    """A model, evidence about it, and settings by name: enough to ask again.
+
+    `command` is what was typed, if it was. A program says marginals of its model `in_atoms`.
+    """
+
+    model: Model
+    evidence: Evidence | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    in_atoms: Callable[["Marginals"], "Marginals"] | None = None
+
+    @cached_property
+    def seen(self) -> Model:
+        """The model, given the evidence."""
+        return self.model.given(self.evidence)
 
 
 @dataclass(frozen=True)
 class About:
-    """How an answer was found; methods that are `ruled_out` cannot find it, or take too long."""
+    """How an answer was found; methods that are `ruled_out` cannot find it, or take too long.
+
+    `log_z` is exact where its error is 0. `course` has standard errors on the way.
+    `estimator` says what was averaged, and why, where nobody asked for it.
+    """
 
     method: str
     reason: str
@@ -47,27 +71,31 @@ class About:
     chains: int = 0
     updates: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    estimator: str = ""
     log_z: float | None = None
+    log_z_error: float = 0.0
     interrupted: bool = False
     moves: Mapping[str, Any] | None = None
     race: tuple[Mapping[str, Any], ...] = ()
     ruled_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    course: tuple[CoursePoint, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def updates_per_second(self) -> float:
         return self.updates / self.seconds if self.seconds else 0.0
 
 
-@dataclass(frozen=True)
-class Marginals(Mapping[str, Marginal]):
+@dataclass(frozen=True, repr=False)
+class Marginals(Displayed, Mapping[str, Marginal]):
     """Marginals by variable name, in the order of the model's author.
 
-    `columns` has all their numbers in flat arrays.
+    `columns` has all their numbers in flat arrays; `asked` is the question.
     """
 
     columns: Columns
     about: About = field(default_factory=lambda: About("", ""))
+    asked: Asked | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Marginal:
         return self.columns.marginal(name)
@@ -93,17 +121,50 @@ class Marginals(Mapping[str, Marginal]):
 
         return compact(self)
 
+    def only(self, names: Sequence[str] | None) -> "Marginals":
+        """The part of the answer about some variables, in the order of their names; None is all."""
+        if names is None:
+            return self
+        places = np.array([self.columns.index[name] for name in names], dtype=np.int64)
+        return replace(self, columns=self.columns.taken(places))
+
+    def plot(self, names: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Draw probabilities with their intervals; needs the extra `plots`.
+
+        Names the variables to draw, up to 40 values of them unless they are named. Gives
+        matplotlib's axes, those of `ax` if they are given.
+        """
+        return drawing("plots.answers").plot_marginals(self, names, ax)
+
+    def report(self, path: Path | str) -> Path:
+        """Write one HTML page that shows the answer, its errors, and how to get it again.
+
+        It needs no network and no other file. If it cannot show all rows, they are in a file
+        beside it that ends in `.csv`. Gives the path of the page.
+        """
+        if self.asked is None:
+            raise InputError("a report needs the question, which this answer does not know")
+        return Path(drawing("page.page").write_page(self, Path(path)))
+
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
-        import pandas as pd
+        from orbitmc.estimate.answers.extras import extra
 
-        columns = ("probability", "standard_error", "low", "high", "ess", "r_hat")
         rows = [
-            (name, value, *(getattr(m, column)[k] for column in columns), m.verdict)
+            (name, value, *(getattr(m, column)[k] for column in NUMBERS), m.verdict)
             for name, m in self.items()
             for k, value in enumerate(m.values)
         ]
-        return pd.DataFrame(rows, columns=["variable", "value", *columns, "verdict"])
+        titles = ["variable", "value", *NUMBERS, "verdict"]
+        return extra("pandas", "frames").DataFrame(rows, columns=titles)
+
+    def to_xarray(self) -> Any:
+        """Give an xarray Dataset by variable and place of the value; needs the extra `xarray`.
+
+        Variables with fewer values than others have NaN, and empty labels, in the places left.
+        """
+        attrs = {"method": self.about.method, "reason": self.about.reason}
+        return self.columns.to_xarray(attrs)
 
 
 def exact_marginals(
@@ -118,7 +179,7 @@ def exact_marginals(
     names, values = [model.names[v] for v in chosen], [model.values[v] for v in chosen]
     found = certain(names, values, flat, EXACT)
     _require_numbers(found)
-    return Marginals(_complete(model, found), about)
+    return Marginals(completed(model, found), about)
 
 
 def sampled_marginals(
@@ -158,17 +219,7 @@ def sampled_marginals(
     )
     _settle_forced(found, domains)
     _require_numbers(found)
-    return Marginals(_complete(model, found), about)
-
-
-class Quality(NamedTuple):
-    """What verdicts are made of, one number per value; `recorded` samples in each chain."""
-
-    r_hat: Floats
-    ess: Floats
-    rare: NDArray[np.bool_]
-    unmixed: NDArray[np.bool_]
-    recorded: int
+    return Marginals(completed(model, found), about)
 
 
 def _verdicts(
@@ -183,7 +234,7 @@ def _verdicts(
     """A code for each variable."""
     if not model.names:
         return np.zeros(0, dtype=np.uint8)
-    verdict = _own_verdicts(quality, start[:-1])
+    verdict = own_verdicts(quality, start[:-1])
     believed = np.isin(verdict, [CODE[GOOD], CODE[FAIR], CODE[RARE]])
     verdict[believed & np.isin(part_of, part_of[verdict == CODE[UNMIXED]])] = CODE[TIED]
     if missed is not None:
@@ -195,19 +246,6 @@ def _verdicts(
         verdict[frozen] = CODE[FROZEN]
         verdict[remaining == 1] = CODE[FORCED]
     verdict[model.graph.cardinality == 1] = CODE[FORCED]
-    return verdict
-
-
-def _own_verdicts(quality: Quality, first: Places) -> Bytes:
-    """One verdict per variable, from its worst value; R-hat and ESS of rare ones mean nothing."""
-    r_hat = np.maximum.reduceat(np.where(quality.rare, 1.0, quality.r_hat), first)
-    ess = np.minimum.reduceat(np.where(quality.rare, np.inf, quality.ess), first)
-    unmixed = np.logical_or.reduceat(quality.unmixed, first) | (r_hat > FAIR_R_HAT)
-    verdict = np.full(len(first), CODE[FAIR], dtype=np.uint8)
-    verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = CODE[GOOD]
-    verdict[np.logical_or.reduceat(quality.rare, first)] = CODE[RARE]
-    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = CODE[FEW]
-    verdict[unmixed] = CODE[UNMIXED]
     return verdict
 
 
@@ -233,8 +271,8 @@ def _require_numbers(found: Columns) -> None:
         )
 
 
-def _complete(model: Model, found: Columns) -> Columns:
-    """Put observed variables back in their places."""
+def completed(model: Model, found: Columns) -> Columns:
+    """What is known of free variables, with observed ones back in their places."""
     if model.order == tuple(found.names):
         return found
     seen = model.observed.values()

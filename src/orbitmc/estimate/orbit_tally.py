@@ -13,6 +13,7 @@ from orbitmc.errors import LimitError
 from orbitmc.estimate.tallies import mark_open, record, tally
 from orbitmc.graph.conditionals.draws import cumulative_probabilities
 from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_potential
@@ -64,6 +65,7 @@ def _record_orbits(
 ) -> None:
     graph = prepared.graph
     if len(tally.open) > 0:
+        forget_clauses(scratch)
         for variable in range(len(graph.cardinality)):
             cumulative_probabilities(prepared, scratch, values, variable)
             mark_open(tally, scratch, variable, np.int64(graph.cardinality[variable]))

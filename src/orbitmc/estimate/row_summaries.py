@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.orbit_tally import OrbitTally
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
+UNIT = 2.0**-53  # of a sum is rounded away with each term at most
 ROWS = 2**11  # at a time: what a processor keeps close by
 
 Pools = NDArray[np.int64]
@@ -36,19 +37,26 @@ class RowSummaries(NamedTuple):
 
 
 def row_summaries(
-    tallies: Sequence[Tally | OrbitTally], recorded: int, lanes: int, pools: Pools | None = None
+    tallies: Sequence[Tally | OrbitTally],
+    recorded: int,
+    lanes: int,
+    pools: Pools | None = None,
+    looks: int = 1,
 ) -> RowSummaries:
     """Summarise the tallies of packs that have each recorded as many samples in as many lanes.
 
-    Rows with the same number in `pools` are known to be equal (exact symmetries): their tallies
-    are averaged, and all of them get what is found.
+    A sample has so many `looks` at each lane. Rows with the same number in `pools` are known to be
+    equal (exact symmetries): their tallies are averaged, and all of them get what is found.
     """
     lengths = part_lengths(recorded)
     sums = [tally.sums[: len(lengths)] for tally in tallies]
     rows = sums[0].shape[1]
     if pools is not None:
         sums = [pooled(own, pools) for own in sums]
-    found = [_summarised(means, lengths, lanes, rows) for means in _means(sums, lengths, lanes)]
+    means = _means(sums, lengths, lanes * looks)
+    terms = float(lengths.max(initial=0.0)) * (lanes * looks // COLUMNS)
+    rounding = max(ROUNDING, UNIT * terms)
+    found = [_summarised(piece, lengths, lanes, rows, rounding) for piece in means]
     whole: list[Any] = [np.concatenate(column) for column in zip(*found, strict=True)]
     return RowSummaries(*(whole if pools is None else [column[pools] for column in whole]))
 
@@ -83,13 +91,15 @@ def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floa
         yield piece
 
 
-def _summarised(means: Floats, lengths: Floats, lanes: int, rows: int) -> RowSummaries:
+def _summarised(
+    means: Floats, lengths: Floats, lanes: int, rows: int, rounding: float
+) -> RowSummaries:
     """Summaries of a piece of so many rows in all."""
     columns = _mean_of_parts(means, lengths)
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
     spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
     r_hat = _r_hat(probability, _half_means(means, lengths), lanes // COLUMNS)
-    return RowSummaries(probability, spread, r_hat, *persistence(means, lengths, ROUNDING, rows))
+    return RowSummaries(probability, spread, r_hat, *persistence(means, lengths, rounding, rows))
 
 
 def _mean_of_parts(means: Floats, lengths: Floats) -> Floats:

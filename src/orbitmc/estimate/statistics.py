@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc.estimate.row_summaries import ROUNDING, row_summaries
+from orbitmc.estimate.row_summaries import ROUNDING, pooled, row_summaries
 from orbitmc.estimate.tallies import Tally, rows_of
-from orbitmc.machine.arrays import Floats, Indices
+from orbitmc.machine.arrays import Floats, Indices, brief, lengths
 from orbitmc.machine.lanes.random import COLUMNS
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
 APART = 10.0  # samples: so far apart, states of a chain count as independent for what is seldom
 RARE = 10.0  # / n is how often a value must occur to be known from n independent states
+
+
+@dataclass(frozen=True)
+class CoursePoint:
+    """The standard errors of a run after so many seconds and samples: the middle, the largest."""
+
+    seconds: float
+    samples: int
+    middle: float
+    largest: float
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,9 @@ class Statistics:
     lanes: int
     recorded: int
 
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 def statistics(
     tallies: Sequence[Tally | OrbitTally],
@@ -54,18 +67,27 @@ def statistics(
     lanes: int,
     pools: NDArray[np.int64] | None = None,
     part_of: NDArray[np.int64] | None = None,
+    *,
+    looks: int = 1,
+    sharper: Floats | None = None,
 ) -> Statistics:
     """Combine the tallies of packs that have each recorded as many samples in as many lanes.
 
     Rows with the same number in `pools` are known to be equal (exact symmetries) and averaged.
     Rows with the same number in `part_of` belong to variables that depend on each other; unless it
-    is given, all do.
+    is given, all do. A sample has so many `looks` at each lane.
+
+    `sharper` estimates of columns, `[row, column]`, replace those of the tallies, and so does their
+    spread. What says whether chains mix, and in how many states, is always taken from the tallies:
+    an estimate with less noise shows no more states.
     """
-    seen = row_summaries(tallies, recorded, lanes, pools)
-    probability, spread = seen.probability, seen.spread
+    seen = row_summaries(tallies, recorded, lanes, pools, looks)
     chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
-    together = np.zeros(len(probability), np.int64) if part_of is None else part_of
-    states = states_seen(probability, spread, chains, recorded, together)
+    together = np.zeros(len(seen.probability), np.int64) if part_of is None else part_of
+    states = states_seen(seen.probability, seen.spread, chains, recorded, together)
+    probability, spread = seen.probability, seen.spread
+    if sharper is not None:
+        probability, spread = summarised(sharper, tallies[0].row_start, pools)
     standard_error = np.maximum(spread, np.maximum(probability, 1.0 - probability) / states)
     ess = effective_size(probability, standard_error, states)
     low, high = interval(probability, ess, states, degrees=columns - 1)
@@ -84,6 +106,30 @@ def statistics(
         lanes=chains,
         recorded=recorded,
     )
+
+
+def summarised(
+    columns: Floats, row_start: Indices, pools: NDArray[np.int64] | None
+) -> tuple[Floats, Floats]:
+    """Mean and spread of the estimates of columns; probabilities of a variable sum to one."""
+    if pools is not None:
+        columns = pooled(columns[None], pools)[0]
+    spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
+    probability = columns.mean(axis=1)
+    if pools is not None:
+        probability, spread = probability[pools], spread[pools]
+    return _between_zero_and_one(probability, row_start), spread
+
+
+def _between_zero_and_one(probability: Floats, row_start: Indices) -> Floats:
+    """Clip what noise has carried too far; other values of the variable make up for it."""
+    clipped = np.clip(probability, 0.0, 1.0)
+    rows = lengths(row_start)
+    variable = np.repeat(np.arange(len(rows)), rows)
+    total = np.bincount(variable, clipped, minlength=len(rows))
+    many = (rows > 2) & (np.bincount(variable, clipped != probability, minlength=len(rows)) > 0)
+    clipped[many[variable]] /= total[variable[many[variable]]]
+    return clipped
 
 
 def states_seen(

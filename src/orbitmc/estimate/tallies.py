@@ -16,13 +16,16 @@ from orbitmc.graph.conditionals.draws import (
     has_limits,
 )
 from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, starts
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
+from orbitmc.machine.lanes.vectors import add_row_by_eight
 
 PARTS = 4
+NO_VALUES = np.zeros((PARTS, 0, COLUMNS))
 
 
 class RaoBlackwellTally(NamedTuple):
@@ -30,12 +33,14 @@ class RaoBlackwellTally(NamedTuple):
 
     `sums[part, row, column]`; a binary variable has one row, for value 1, others one per value.
     `open[variable, lane]` becomes 1 when the conditional has left a choice; it has no rows when
-    every state is possible, since then every choice is open.
+    every state is possible, since then every choice is open. `values` sums up the values seen, as
+    `sums` does with conditional probabilities, for control variates; it has no rows without them.
     """
 
     sums: Floats
     row_start: Indices
     open: Bytes
+    values: Floats = NO_VALUES
 
 
 class ValueTally(NamedTuple):
@@ -55,6 +60,16 @@ def tally(graph: FactorGraph, lanes: int, *, kind: type = RaoBlackwellTally) -> 
     watched = graph.variables if graph.has_zeros() else 0
     sums = np.zeros((PARTS, int(row_start[-1]), COLUMNS))
     return kind(sums, row_start, np.zeros((watched, lanes), dtype=np.uint8))  # type: ignore[no-any-return]
+
+
+def with_values(tally: RaoBlackwellTally) -> RaoBlackwellTally:
+    """Let a tally sum up values too, from now on."""
+    return tally._replace(values=np.zeros_like(tally.sums))
+
+
+def all_sums(tally: Any) -> tuple[Floats, ...]:
+    """Everything in a tally that is summed up in parts of time."""
+    return tally.sums, getattr(tally, "values", NO_VALUES)
 
 
 def rows_of(cardinality: Indices) -> NDArray[np.int64]:
@@ -88,12 +103,14 @@ def _record_probabilities(
     tally: RaoBlackwellTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
 ) -> None:
     graph = prepared.graph
+    forget_clauses(scratch)
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
+        if tally.values.shape[1] > 0:
+            _add_values(tally.values, scratch, values, variable, part, row, size)
         if len(tally.open) == 0 and has_limits(prepared, variable):
-            place = np.uint64((part * tally.sums.shape[1] + row) * COLUMNS)
-            add_limits(prepared, scratch, values, variable, tally.sums.reshape(-1), place)
+            add_limits(prepared, scratch, values, variable, tally.sums[part, row])
             continue
         cumulative_probabilities(prepared, scratch, values, variable)
         if len(tally.open) > 0:
@@ -109,20 +126,32 @@ def _record_values(
     tally: ValueTally, prepared: PreparedGraph, scratch: Scratch, values: Bytes, part: int
 ) -> None:
     graph = prepared.graph
+    forget_clauses(scratch)
     for variable in range(len(graph.cardinality)):
         size = np.int64(graph.cardinality[variable])
         row = np.int64(tally.row_start[variable])
         if len(tally.open) > 0:
             cumulative_probabilities(prepared, scratch, values, variable)
             mark_open(tally, scratch, variable, size)
-        if size == 2:
-            for lane in range(lanes_of(scratch)):
-                tally.sums[part, row, lane % COLUMNS] += np.float64(values[variable, lane])
-        else:
-            for lane in range(lanes_of(scratch)):
-                value = np.int64(values[variable, lane])
-                if size > 2:
-                    tally.sums[part, row + value, lane % COLUMNS] += 1.0
+        _add_values(tally.sums, scratch, values, variable, part, row, size)
+
+
+@shared
+def _add_values(
+    sums: Floats,
+    scratch: Scratch,
+    values: Bytes,
+    variable: int,
+    part: int,
+    row: Index,
+    size: Index,
+) -> None:
+    """Add the values of a variable to the sums of its rows."""
+    if size == 2:
+        add_row_by_eight(values, variable, sums[part, row], 0, scratch.width)
+    elif size > 2:
+        for lane in range(lanes_of(scratch)):
+            sums[part, row + np.int64(values[variable, lane]), lane % COLUMNS] += 1.0
 
 
 @shared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -51,10 +51,14 @@ def _bound(p: float, low: float, high: float, rare: bool) -> str:
     return f"at least {probability(low)}" if p > 0.5 else f"{RARE}: at most {probability(high)}"
 
 
-def plain_table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def plain_table(
+    titles: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    to_the_left: Container[str] = LEFT_ALIGNED,
+) -> str:
     """Align columns with blanks: words to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(titles, *lines, strict=True)]
-    left = [title in LEFT_ALIGNED for title in titles]
+    left = [title in to_the_left for title in titles]
     padded = (
         "  ".join(
             word.ljust(width) if to_left else word.rjust(width)

@@ -1,5 +1,12 @@
 """What may be said of a number, in words; answers keep the words' places in `VERDICTS`."""
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.machine.arrays import Bytes, Floats, Numbers
+
 GOOD, FAIR, RARE, FEW, UNMIXED, TIED, MISSED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
     VERDICTS
 ) = (
@@ -18,3 +25,30 @@ GOOD, FAIR, RARE, FEW, UNMIXED, TIED, MISSED, FROZEN, SUSPECT, FORCED, OBSERVED,
 )
 BELIEVED = frozenset({GOOD, FAIR, RARE, FORCED, OBSERVED, EXACT})
 CODE = {word: code for code, word in enumerate(VERDICTS)}
+
+GOOD_R_HAT, FAIR_R_HAT = 1.01, 1.05
+GOOD_ESS, FAIR_ESS = 400.0, 100.0
+FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
+
+
+class Quality(NamedTuple):
+    """What verdicts are made of, one number per value; `recorded` samples in each chain."""
+
+    r_hat: Floats
+    ess: Floats
+    rare: NDArray[np.bool_]
+    unmixed: NDArray[np.bool_]
+    recorded: int
+
+
+def own_verdicts(quality: Quality, first: Numbers) -> Bytes:
+    """One verdict per variable, from its worst value; R-hat and ESS of rare ones mean nothing."""
+    r_hat = np.maximum.reduceat(np.where(quality.rare, 1.0, quality.r_hat), first)
+    ess = np.minimum.reduceat(np.where(quality.rare, np.inf, quality.ess), first)
+    unmixed = np.logical_or.reduceat(quality.unmixed, first) | (r_hat > FAIR_R_HAT)
+    verdict = np.full(len(first), CODE[FAIR], dtype=np.uint8)
+    verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = CODE[GOOD]
+    verdict[np.logical_or.reduceat(quality.rare, first)] = CODE[RARE]
+    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = CODE[FEW]
+    verdict[unmixed] = CODE[UNMIXED]
+    return verdict

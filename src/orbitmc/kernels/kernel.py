@@ -1,20 +1,25 @@
 """What every kernel offers."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.arrays import Bytes, Numbers
-from orbitmc.machine.compiling import generic, implementation, shared
+from orbitmc.machine.code.units import Link, Linked, call_at, link, opened
+from orbitmc.machine.compiling import generic, implementation, shared, unit
 
 Body = TypeVar("Body", bound=Callable[..., None])
 
 
 class Kernel(Protocol):
-    """A NamedTuple of read-only data; its type selects the compiled `steps`."""
+    """A NamedTuple of read-only data; its type selects the compiled `steps`.
+
+    A kernel that lets others step may have `parts(...)`, as `alternation` has: these are compiled
+    apart, and it calls them by address.
+    """
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -36,6 +41,47 @@ def steps(
 ) -> None:
     """Take `count` steps in every lane, in place."""
     raise NotImplementedError
+
+
+class Part(NamedTuple):
+    """What a kernel hands to the `steps` of another one, but for how many."""
+
+    kernel: Any
+    prepared: Any
+    memory: Any
+    values: Bytes
+    outcomes: Numbers
+    rng: Any
+
+
+def linked(part: Part) -> Link:
+    """Make a unit of a kernel and of all that it works on; its parts become units before."""
+    if not hasattr(part.kernel, "parts"):
+        return link(_take_steps, tuple(part))
+    whole, others = part.kernel.parts(part)
+    links = {name: linked(other) for name, other in others.items()}
+    units = {name: found.unit for name, found in links.items()}
+    kernel = whole.kernel._replace(**units)
+    return link(_take_steps, tuple(whole._replace(kernel=kernel)), *links.values())
+
+
+@unit
+def _take_steps(frame: Any, count: int) -> None:
+    kernel, prepared, memory, values, outcomes, rng = opened(frame)
+    steps(prepared, kernel, memory, values, outcomes, rng, count)
+
+
+@implementation(steps, Linked)
+def _linked_steps(
+    prepared: PreparedGraph,
+    kernel: Linked,
+    memory: Any,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    call_at(kernel.address, kernel.frame, count)
 
 
 def step(kernel: type) -> Callable[[Body], Body]:

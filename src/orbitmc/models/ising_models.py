@@ -6,12 +6,14 @@ The log-weight of spins `s = -1, +1` is the sum of `field * s` over spins and of
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
 from orbitmc.models.grid import grid_edges, grid_names
 
@@ -19,27 +21,68 @@ VALUES = ("down", "up")
 
 
 def ising(
-    fields: ArrayLike,
-    edges: ArrayLike,
-    couplings: ArrayLike,
+    fields: ArrayLike | None = None,
+    edges: ArrayLike | None = None,
+    couplings: ArrayLike | None = None,
     *,
+    J: Any = None,  # noqa: N803
+    h: Any = None,
+    beta: float = 1.0,
     names: Sequence[str] | None = None,
 ) -> Model:
     """Build an Ising model on any graph: a field per spin, a pair of spins per coupling.
 
-    A coupling may be one number for all edges. Equal couplings share a table; fields and
-    couplings of zero cost nothing. Spins are called s0, s1, … unless `names` says otherwise.
+    P is proportional to exp(beta (Σ h s + Σ J s s')), with s = -1 ("down") or +1 ("up"): a
+    positive coupling lets spins agree. Say it by `fields`, `edges` and `couplings` (one number for
+    all edges, or one for each), or by `J` and `h`:
+
+    - `J` as a matrix, NumPy's or a sparse one of SciPy: a symmetric one names each pair twice and
+      means it once; of any other, both triangles are added (so a triangular one means what it
+      says). The diagonal must be zero.
+    - `J` as a mapping from pairs to numbers, `h` as a mapping from spins: these may be called
+      anything. A pair may be given in one order only.
+
+    Equal couplings share a table; fields and couplings of zero cost nothing. Spins without a name
+    of their own are called s0, s1, … unless `names` says otherwise.
 
     >>> ising([0.1, 0.0, -0.1], [(0, 1), (1, 2)], 0.5).graph.factors
     4
+    >>> ising(J=[[0, 0.5], [0.5, 0]], h=[0.1, 0.2]).graph.factors
+    3
+    >>> ising(J={("a", "b"): 0.5}, h={"c": 1.0}).names
+    ('a', 'b', 'c')
     """
-    spin_fields = np.asarray(fields, dtype=np.float64).reshape(-1)
+    if J is None and h is None:
+        if fields is None:
+            raise InputError("an Ising model needs fields, edges and couplings, or J and h")
+        return scaled_ising(fields, () if edges is None else edges, couplings, beta, names=names)
+    if fields is not None or edges is not None or couplings is not None:
+        raise InputError("give either fields, edges and couplings, or J and h")
+    from orbitmc.models.couplings import spins_of
+
+    spins = spins_of(J, h)
+    called = spins.names if names is None else names
+    return scaled_ising(spins.fields, spins.edges, spins.couplings, beta, names=called)
+
+
+def scaled_ising(
+    fields: ArrayLike,
+    edges: ArrayLike,
+    couplings: ArrayLike | None,
+    beta: float,
+    *,
+    names: Sequence[str] | None = None,
+) -> Model:
+    """The model of fields, edges and couplings, at an inverse temperature."""
+    require_beta(beta)
+    spin_fields = beta * np.asarray(fields, dtype=np.float64).reshape(-1)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    strengths = beta * np.asarray(0.0 if couplings is None else couplings, dtype=np.float64)
     spins = len(spin_fields)
     builder = Builder(np.full(spins, 2))
     # spin by spin: (down, up), and (down down, down up, up down, up up)
     add_scaled(builder, np.arange(spins)[:, None], spin_fields, np.array([-1.0, 1.0]))
-    add_scaled(builder, pairs, couplings, np.array([1.0, -1.0, -1.0, 1.0]))
+    add_scaled(builder, pairs, strengths, np.array([1.0, -1.0, -1.0, 1.0]))
     called = tuple(names) if names is not None else tuple(f"s{spin}" for spin in range(spins))
     return Model(builder.build(), called, (VALUES,) * spins)
 

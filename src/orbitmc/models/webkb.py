@@ -18,6 +18,7 @@ from orbitmc.logic.databases.evidence import read_database
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.language.parser import parse
 from orbitmc.logic.language.syntax import Program
+from orbitmc.machine.arrays import brief
 from orbitmc.machine.text import suggestion
 
 CLASSES = ("Course", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
@@ -55,6 +56,9 @@ class WebKB:
     has: NDArray[np.bool_]
     classes: NDArray[np.bool_]
     links: Ints
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     def evidence(self) -> Database:
         """Words and links, and names of all pages."""

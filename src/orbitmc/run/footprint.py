@@ -7,20 +7,26 @@ the answer. What an interpreter with all its code takes comes on top.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.estimate.missed_modes import lanes_to_look_at
 from orbitmc.estimate.tallies import PARTS, rows_of
-from orbitmc.graph.conditionals.paths import MOST_BITS, MOST_LIMITS
+from orbitmc.graph.conditionals.factor_groups import LONG
+from orbitmc.graph.conditionals.paths import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats, lengths
 from orbitmc.machine.lanes.random import COLUMNS
 
 NAME = 256  # bytes of a variable's name, of its place in tuples, and of what reading leaves
 NEIGHBOUR, LIMIT = 24, 4  # bytes that stay of a neighbour and of a limit
+GROUPED = 6  # bytes that stay of a neighbour of which there is no list
 WHILE_MADE = 3  # times as much, in double precision and rounded, until conditionals are made
 FEWEST_LIMITS = 8  # of a variable that has any
+COUNT = 4  # bytes of a long clause in a lane: the kernel and the tally have two each
 OF_VARIABLE = 32  # bytes of what conditionals know of each variable
-STATISTICS, COLUMN = 120, 120  # bytes of a row of statistics and of a value of the answer
+STATISTICS, COLUMN = 100, 90  # bytes of a row of statistics and of a value of the answer
+IN_COLUMNS = 6  # arrays of columns at the end: chances, values, what is subtracted, and the like
+WHILE_SECANTS = 2**28  # bytes of log-weights at a time
 OVERHEAD = 2**24  # bytes of small objects, and of what is written at a time
 
 
@@ -47,6 +53,16 @@ def run_bytes(graph: FactorGraph, shape: Shape) -> int:
     return standing + max(searching, answering)
 
 
+def control_bytes(graph: FactorGraph, packs: int) -> int:
+    """What control variates take on top: sums of values, secants, and columns at the end."""
+    from orbitmc.estimate.control.costs import secant_bytes
+
+    rows = int(rows_of(graph.cardinality).sum())
+    columns = IN_COLUMNS * 8 * rows * COLUMNS * packs
+    secants = secant_bytes(graph) + WHILE_SECANTS
+    return int(8 * PARTS * rows * COLUMNS * packs + columns + secants)
+
+
 def model_bytes(graph: FactorGraph) -> int:
     return held_bytes(graph) + NAME * graph.variables
 
@@ -55,13 +71,27 @@ def pack_bytes(graph: FactorGraph, shape: Shape) -> int:
     """What one pack takes: its states, what is tallied, and what its kernel overwrites."""
     rows = int(rows_of(graph.cardinality).sum())
     states = 1 + int(graph.has_zeros()) + int(shape.orbits)
-    return states * graph.variables * shape.lanes + 8 * PARTS * rows * COLUMNS + shape.extra
+    long = int((lengths(graph.scope_start)[graph.first_clause :] >= LONG).sum())
+    counts = COUNT * shape.lanes * long
+    tallied = 8 * PARTS * rows * COLUMNS
+    return states * graph.variables * shape.lanes + tallied + counts + shape.extra
 
 
 def conditionals_bytes(graph: FactorGraph) -> int:
     """About what the conditionals of a graph take."""
-    near = NEIGHBOUR * int((lengths(graph.scope_start)[_factor_of(graph)] - 1).sum())
+    others = int((lengths(graph.scope_start)[_factor_of(graph)].astype(np.int64) - 1).sum())
+    listed = int(_listed_neighbours(graph).sum())
+    near = NEIGHBOUR * listed + GROUPED * (others - listed)
     return near + LIMIT * int(_most_limits(graph).sum()) + OF_VARIABLE * graph.variables
+
+
+def _listed_neighbours(graph: FactorGraph) -> NDArray[np.int64]:
+    """How many neighbours each variable keeps a list of, at most; see `paths`."""
+    others = lengths(graph.scope_start)[_factor_of(graph)].astype(np.int64) - 1
+    reached = np.bincount(graph.scope, others, minlength=graph.variables).astype(np.int64)
+    widest = np.zeros(graph.variables, dtype=np.int64)
+    np.maximum.at(widest, graph.scope, others)
+    return np.where((widest > 1) & (reached > MOST_NEIGHBOURS), 0, reached)
 
 
 def search_bytes(graph: FactorGraph, lanes: int) -> int:

@@ -1,5 +1,6 @@
 """How fast chains advance, and how many of them a timed run can afford."""
 
+import os
 import time
 from dataclasses import dataclass
 
@@ -23,10 +24,10 @@ class Pace:
         self.units = 1
         self.each = 0.0
 
-    def learn(self, units: float, seconds: float) -> None:
-        """Aim at rounds of equal duration; grow carefully."""
+    def learn(self, units: float, seconds: float, wanted: float = ROUND_SECONDS) -> None:
+        """Aim at rounds that take so many seconds; grow carefully."""
         self.each = max(seconds, 1e-6) / units
-        self.units = max(1, int(min(ROUND_SECONDS / self.each, 4.0 * units)))
+        self.units = max(1, int(min(wanted / self.each, 4.0 * units)))
 
     def fitting(self, seconds: float) -> int:
         """How many units to take now, with so much time left; at least one."""
@@ -54,13 +55,13 @@ class Clock:
         """How often threads have to take another pack until all have advanced."""
         return -(-len(run.packs) // self.at_once)
 
-    def learn(self, run: Run, steps: int, samples: int, seconds: float) -> None:
+    def learn(self, run: Run, steps: int, samples: int, seconds: float, wanted: float) -> None:
         """Remember how long a round of so many steps of warm-up, or samples, took."""
         self.round = seconds
         if steps:
-            self.sweeps.learn(steps / run.sweep, seconds / self.turns(run))
+            self.sweeps.learn(steps / run.sweep, seconds / self.turns(run), wanted)
         elif samples:
-            self.samples.learn(samples, seconds / self.turns(run))
+            self.samples.learn(samples, seconds / self.turns(run), wanted)
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,10 @@ def answering_seconds(run: Run) -> float:
     rows: int = run.packs[0].tally.sums.shape[1]
     beside = ANSWERING if run.skips_modes else WITH_MODES
     return beside * seconds * max(1.0, rows / TRIED_ROWS)
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -15,6 +15,7 @@ from orbitmc.estimate.tallies import (
     PARTS,
     RaoBlackwellTally,
     Tally,
+    all_sums,
     capacity,
     merge_parts,
     record,
@@ -24,9 +25,10 @@ from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.machine.arrays import Bytes, Numbers
-from orbitmc.machine.compiling import compiled
+from orbitmc.kernels.kernel import Kernel, Part, linked
+from orbitmc.machine.arrays import Bytes, brief, zeros
+from orbitmc.machine.code.units import Link, Linked, call_at, link, opened
+from orbitmc.machine.compiling import compiled, unit
 from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
@@ -34,19 +36,27 @@ from orbitmc.run.starts.start import start_values
 if TYPE_CHECKING:
     from orbitmc.estimate.orbit_tally import OrbitTally
     from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
+    from orbitmc.run.block_tally import BlockTally, BlockValueTally
 
 
 @dataclass(frozen=True)
 class Pack:
-    """The state of some chains; its arrays are overwritten as they advance."""
+    """The state of some chains; its arrays are overwritten as they advance.
+
+    The `tally` is one of `estimate.tallies`, or has their fields in front.
+    """
 
     values: Bytes
     memory: Any
     rng: Generator
-    tally: Tally | OrbitTally
+    tally: Any
     scratch: Scratch
     outcomes: NDArray[np.int64]
     ends: PartEnds | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def start_pack(
@@ -91,11 +101,12 @@ def empty_pack(
     """
     graph = prepared.graph
     check_lanes(graph, lanes)
+    memory = kernel.memory(prepared, lanes)
     return Pack(
-        values=np.zeros((graph.variables, lanes), dtype=np.uint8),
-        memory=kernel.memory(prepared, lanes),
+        values=zeros((graph.variables, lanes), np.uint8),
+        memory=memory,
         rng=generator(0, 0, lanes),
-        tally=_tally(graph, lanes, kind, group),
+        tally=_tally(graph, lanes, kind, group, blocks_in(kernel, memory)),
         scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
         ends=None if part_of is None else part_ends(graph, lanes, part_of),
@@ -103,13 +114,32 @@ def empty_pack(
 
 
 def _tally(
-    graph: FactorGraph, lanes: int, kind: type, group: PermutationGroup | None
-) -> Tally | OrbitTally:
-    if group is None:
-        return tally(graph, lanes, kind=kind)
-    from orbitmc.estimate.orbit_tally import orbit_tally
+    graph: FactorGraph,
+    lanes: int,
+    kind: type,
+    group: PermutationGroup | None,
+    blocks: tuple[Blocks, BlockMemory] | None,
+) -> Tally | OrbitTally | BlockTally | BlockValueTally:
+    """Give the tally that suits a kernel: of conditionals of single variables, or of blocks."""
+    if group is not None:
+        from orbitmc.estimate.orbit_tally import orbit_tally
 
-    return orbit_tally(graph, lanes, group)
+        return orbit_tally(graph, lanes, group)
+    if blocks is not None:
+        from orbitmc.run.block_tally import block_tally
+
+        return block_tally(graph, lanes, kind, *blocks)
+    return tally(graph, lanes, kind=kind)
+
+
+def blocks_in(kernel: Any, memory: Any) -> tuple[Blocks, BlockMemory] | None:
+    """The plans of a kernel or of its base chain that draws blocks, with the tables it uses."""
+    while not hasattr(kernel, "plans"):
+        inner = next((name for name in ("base", "first") if hasattr(memory, name)), "")
+        if not hasattr(kernel, inner):
+            return None
+        kernel, memory = getattr(kernel, inner), getattr(memory, inner)
+    return kernel.plans, memory
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:
@@ -145,64 +175,43 @@ def advance(
     recorded: int,
     samples: int,
     spacing: int,
+    looks: int = 1,
 ) -> None:
-    """Record `samples` more states, `spacing` steps apart, after `recorded` earlier ones."""
+    """Record `samples` more states, `spacing` steps apart, after `recorded` earlier ones.
+
+    With more `looks` a sample is so many states, equally far apart.
+    """
+    stepping, recording = _stepping(prepared, kernel, pack), _recording(prepared, pack)
     while samples > 0:
         size = capacity(recorded + 1)
         if recorded == PARTS * size // 2 and recorded > PARTS // 2:
-            merge_parts(pack.tally.sums)
+            for sums in all_sums(pack.tally):
+                merge_parts(sums)
             if pack.ends is not None:
                 merge_ends(pack.ends)
         part = recorded // size
         now = min(samples, (part + 1) * size - recorded)
-        _go_on(prepared, kernel, pack, part, now, spacing)
+        _advance(*stepping.unit, *recording.unit, part, now * looks, spacing // looks)
         recorded += now
         samples -= now
         if pack.ends is not None and recorded % size == 0:
             note_end(pack.ends, prepared.graph, pack.values, part)
 
 
-def warm_up(
-    prepared: PreparedGraph,
-    kernel: Kernel,
-    pack: Pack,
-    *,
-    samples: int,
-    spacing: int,
+def proceed_unrecorded(
+    prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int
 ) -> None:
-    """Take as many steps as `samples` would, and record nothing."""
-    _go_on(prepared, kernel, pack, NOWHERE, samples, spacing)
+    """Take steps and record nothing; what records is compiled along."""
+    _recording(prepared, pack)
+    walk(prepared, kernel, pack, steps_taken)
 
 
 NOWHERE = -1
-
-
-def _go_on(
-    prepared: PreparedGraph,
-    kernel: Kernel,
-    pack: Pack,
-    part: int,
-    samples: int,
-    spacing: int,
-) -> None:
-    """Hand the arrays of a pack to compiled code."""
-    _advance(
-        prepared,
-        kernel,
-        pack.memory,
-        pack.values,
-        pack.outcomes,
-        pack.rng,
-        pack.scratch,
-        pack.tally,
-        part,
-        samples,
-        spacing,
-    )
+NOTHING = Linked(0, 0)
 
 
 def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) -> None:
-    """Take steps and look at nothing: for trials of kernels, which are compiled sooner so.
+    """Take steps and look at nothing: for trials of kernels.
 
     >>> import orbitmc as om
     >>> prepared, kernel = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph), om.kernels.gibbs()
@@ -211,37 +220,39 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
     >>> pack.outcomes.tolist()
     [90]
     """
-    _walk(prepared, kernel, pack.memory, pack.values, pack.outcomes, pack.rng, steps_taken)
+    stepping = _stepping(prepared, kernel, pack)
+    _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
 
 
-@compiled
-def _walk(
-    prepared: PreparedGraph,
-    kernel: Any,
-    memory: Any,
-    values: Bytes,
-    outcomes: Numbers,
-    rng: Any,
-    count: int,
-) -> None:
-    steps(prepared, kernel, memory, values, outcomes, rng, count)
+def _stepping(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
+    """Steps of a pack, as a unit of machine code."""
+    return linked(Part(kernel, prepared, pack.memory, pack.values, pack.outcomes, pack.rng))
+
+
+def _recording(prepared: PreparedGraph, pack: Pack) -> Link:
+    """Recording of a pack, as a unit of its own: kernels do not multiply with tallies."""
+    return link(_record, (pack.tally, prepared, pack.scratch, pack.values))
+
+
+@unit
+def _record(frame: Any, part: int) -> None:
+    tally, prepared, scratch, values = opened(frame)
+    if part >= 0:  # so the compiler knows that no index counts from the end
+        record(tally, prepared, scratch, values, part)
 
 
 @compiled
 def _advance(
-    prepared: PreparedGraph,
-    kernel: Any,
-    memory: Any,
-    values: Bytes,
-    outcomes: Numbers,
-    rng: Any,
-    scratch: Scratch,
-    tally: Any,
+    stepping: int,
+    stepped: int,
+    recording: int,
+    recorded: int,
     part: int,
     samples: int,
     spacing: int,
 ) -> None:
+    """Take `spacing` steps and record the state, again and again; both are called by address."""
     for _ in range(samples):
-        steps(prepared, kernel, memory, values, outcomes, rng, spacing)
+        call_at(stepping, stepped, spacing)
         if part >= 0:
-            record(tally, prepared, scratch, values, part)
+            call_at(recording, recorded, part)

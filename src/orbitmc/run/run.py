@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.statistics import Statistics, statistics
+from orbitmc.estimate.statistics import CoursePoint, Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.arrays import Bytes, Floats, brief
+from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack
 from orbitmc.run.part_ends import unmixed_variables
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:
+    from orbitmc.estimate.control.corrected import Controls
     from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.run.control.choice import ControlChoice
+    from orbitmc.run.notes import Notes
 
+LEAST_DRAWS = 8  # of all variables in each chain, on average
 LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
 
 
@@ -39,7 +45,9 @@ class Run:
 
     `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
     file searches again, unless it `skips_modes`. `part_of` has the connected component of each
-    variable; `kind` and `group` say what is tallied.
+    variable; `kind` and `group` say what is tallied. `notes` are taken of every sample, if any.
+    A run that is `controlled` uses control variates where they pay; what it has found of that is
+    its `choice`; they may take `room` bytes, unless that is None.
     """
 
     prepared: PreparedGraph
@@ -52,6 +60,9 @@ class Run:
     part_of: NDArray[np.int64]
     kind: type = RaoBlackwellTally
     group: PermutationGroup | None = None
+    controlled: bool = False
+    room: int | None = None
+    choice: ControlChoice | None = None
     warm_up_steps: int = 0
     recorded: int = 0
     wanted: int | None = None
@@ -64,7 +75,13 @@ class Run:
     skips_modes: bool = False
     interrupted: bool = False
     heaviest: Bytes | None = None
+    notes: Notes | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
+    course: list[CoursePoint] = field(default_factory=list)
+    controls: Controls | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def graph(self) -> FactorGraph:
@@ -73,6 +90,11 @@ class Run:
     @property
     def spacing(self) -> int:
         return self.schedule.spacing_for(self.graph.variables)
+
+    @property
+    def looks(self) -> int:
+        """How often a sample looks at the chains."""
+        return 1 if self.choice is None else self.choice.looks
 
     @property
     def sweep(self) -> int:
@@ -107,17 +129,64 @@ class Run:
         return found
 
     @property
+    def drawn_anew(self) -> bool:
+        """Whether jumps drew all variables anew, and did so often: then zeros freeze none."""
+        jump = getattr(self.kernel, "jump", self.kernel)
+        accepted = self.outcomes.get("accepted", 0)
+        return hasattr(jump, "network") and accepted >= LEAST_DRAWS * self.chains
+
+    @property
     def updates(self) -> int:
         """Single variables drawn anew by all chains, warm-up included."""
         return self.outcomes.get("updates", 0) * self.lanes
+
+    def recording(self, number: int, plain: Callable[..., None]) -> Callable[..., None]:
+        """How a pack records samples: the `plain` way, or with notes if there are any."""
+        if self.notes is None:
+            return partial(plain, looks=self.looks)
+        from orbitmc.run.notes import advance_noting
+
+        return partial(advance_noting, notes=self.notes, number=number)
 
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
         tallies = [pack.tally for pack in self.packs]
         rows = rows_of(self.graph.cardinality)
         part_of_row = np.repeat(self.part_of, rows)
-        known = statistics(tallies, self.recorded, self.lanes, pools, part_of_row)
+        known = statistics(
+            tallies, self.recorded, self.lanes, pools, part_of_row,
+            looks=self.looks, sharper=self._sharper(),
+        )  # fmt: skip
         return replace(known, kept=known.kept | np.repeat(self._unmixed(), rows))
+
+    def _sharper(self) -> Floats | None:
+        """Estimates of columns with control variates, if the run uses them."""
+        if self.choice is None or not self.choice.terms or not self.recorded:
+            return None
+        from orbitmc.estimate.control.corrected import corrected
+
+        if self.controls is None:
+            from orbitmc.run.control.trying import controls_of
+
+            self.controls = controls_of(self.graph, self.choice)
+        records = self.recorded * self.looks * self.lanes // COLUMNS
+        return corrected([pack.tally for pack in self.packs], records, self.controls)
+
+    def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
+        """Say of each variable whether a mode was provably missed; None if nobody looked."""
+        if self.skips_modes or not self.graph.variables:
+            return None
+        from orbitmc.estimate.missed_modes import lanes_to_look_at, missed_modes
+        from orbitmc.run.starts.annealing import search_modes
+
+        if self.heaviest is None:
+            packs = dict.fromkeys(range(len(self.packs)))
+            self.heaviest = search_modes(
+                self.graph, packs, self.lanes, self.part_of, seed=self.seed
+            )
+        each = -(-lanes_to_look_at(self.graph, self.chains) // len(self.packs))
+        values = np.concatenate([pack.values[:, :each] for pack in self.packs], axis=1)
+        return missed_modes(self.graph, self.heaviest, values, statistics, self.part_of)
 
     def _unmixed(self) -> NDArray[np.bool_]:
         """Variables whose log-weights say that the chains have not mixed."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,23 +14,30 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import interrupted, listening, stopped_by_ctrl_c, tell_others
+from orbitmc.machine.text import MOST
 from orbitmc.run.kept.snapshots import next_snapshot, snapshot
 from orbitmc.run.pace import (
     MEASURED_SECONDS,
+    ROUND_SECONDS,
     Clock,
     affordable_packs,
     answering_seconds,
+    available_cores,
     costs_of,
 )
-from orbitmc.run.pack import advance, copied, warm_up
+from orbitmc.run.pack import advance
 from orbitmc.run.run import Run, Watcher
-from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, SAFETY, WARM_UP_SHARE, Schedule
+from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
 from orbitmc.run.starts.starting import add_packs
+from orbitmc.run.starts.warming import warm_up
 
 if TYPE_CHECKING:
     from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.run.notes import Notes
+    from orbitmc.run.workers.rounds import Remote
 
+FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
@@ -46,9 +51,13 @@ def sample(
     packs: int = PACKS,
     lanes: int = LANES,
     threads: int | None = None,
+    executor: Executor | None = None,
     kind: type = RaoBlackwellTally,
     group: PermutationGroup | None = None,
+    controlled: bool = False,
+    room: int | None = None,
     watchers: Iterable[Watcher] = (),
+    notes: Notes | None = None,
     spent: float = 0.0,
     after: float = 0.0,
 ) -> Run:
@@ -57,12 +66,13 @@ def sample(
     `spent` seconds went into finding the kernel and count as the run's own, as does finding
     starts; `after` seconds are needed when it is over; compiling does not count. A timed run
     has fewer packs if it has no time to take enough samples in all of them.
-    Ctrl-C ends the run early, in whatever thread it is: what was recorded so far is returned,
-    marked `interrupted`.
+    A run that is `controlled` uses control variates if they pay, which it finds out after its
+    warm-up, and if `room` bytes are enough for them, unless that is None.
+    With an `executor` packs advance on its workers, and come back after every round.
+    Ctrl-C ends the run early, in whatever thread it is: it gives what was recorded, `interrupted`.
 
     >>> import orbitmc as om
-    >>> model = om.ising_grid(3, 3, 0.3, 0.1)
-    >>> graph = om.kernels.prepare(model.graph)
+    >>> graph = om.kernels.prepare(om.ising_grid(3, 3, 0.3, 0.1).graph)
     >>> run = om.sample(graph, om.kernels.gibbs(), om.Schedule(samples=20), seed=1)
     >>> run.recorded, run.chains
     (20, 256)
@@ -82,29 +92,42 @@ def sample(
             part_of=components(graph),
             kind=kind,
             group=group,
+            notes=notes,
+            controlled=controlled and group is None and notes is None and kind is RaoBlackwellTally,
+            room=room,
             skips_modes=seconds is not None
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
-        add_packs(run, packs if seconds is None else _at_once(run, threads))
-        warm_up(prepared, kernel, run.packs[0], samples=0, spacing=0)  # compiles
+        add_packs(run, packs if seconds is None else _at_once(run, threads, executor))
+        warm_up(prepared, kernel, run.packs[0], steps=0)  # compiles
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after
     run.preparing = run.seconds = spent + preparing.seconds
-    return proceed(run, threads=threads, watchers=watchers)
+    return proceed(run, threads=threads, executor=executor, watchers=watchers)
 
 
-def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher] = ()) -> Run:
+def proceed(
+    run: Run,
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    watchers: Iterable[Watcher] = (),
+) -> Run:
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
-    at_once = _at_once(run, threads)
+    at_once = _at_once(run, threads, executor)
     stop = partial(setattr, run, "interrupted", True)
-    with stopped_by_ctrl_c(stop), ThreadPoolExecutor(at_once) as pool:
+    with stopped_by_ctrl_c(stop), _workers(executor, at_once) as workers:
+        workers.begin(run)
         clock = Clock(run, at_once)
         _plan(run)
         while not run.interrupted and not _finished(run, clock):
-            _round(run, pool, clock)
+            _round(run, workers, clock)
             _settle_packs(run, clock)
             run.seconds = clock()
-            _end_pilot(run)
+            if run.schedule.standard_error is not None:
+                from orbitmc.run.stages import end_pilot
+
+                end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
             for watcher in watchers:
@@ -112,28 +135,13 @@ def proceed(run: Run, *, threads: int | None = None, watchers: Iterable[Watcher]
     return run
 
 
-def glimpse(run: Run, *, samples: int = 4) -> Run:
-    """Let copies of the chains record a few samples; the run itself stays as it is.
-
-    For runs that were interrupted in their warm-up: a rough answer instead of none.
-    """
-    seen = replace(run, packs=tuple(copied(pack) for pack in run.packs))
-    for pack in seen.packs:
-        recorded, spacing = run.recorded, run.spacing
-        advance(run.prepared, run.kernel, pack, recorded=recorded, samples=samples, spacing=spacing)
-    seen.recorded += samples
-    return seen
-
-
-def _at_once(run: Run, threads: int | None) -> int:
+def _at_once(run: Run, threads: int | None, executor: Executor | None) -> int:
     """How many packs advance at the same time."""
+    if executor is not None and threads is None:
+        from orbitmc.run.workers.sending import workers_of
+
+        return workers_of(executor, run.most_packs)
     return min(run.most_packs, threads or available_cores())
-
-
-def available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _plan(run: Run) -> None:
@@ -155,21 +163,53 @@ def _finished(run: Run, clock: Clock) -> bool:
     return run.wanted is not None and run.recorded >= run.wanted
 
 
-def _round(run: Run, pool: ThreadPoolExecutor, clock: Clock) -> None:
+def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     """Advance every pack by as many steps of warm-up, or samples; never leaves them unequal."""
     steps = _warm_up_steps(run, clock)
-    samples = 0 if steps else _samples_now(run, clock)
-    work = (
-        partial(warm_up, samples=1, spacing=steps)
-        if steps
-        else partial(advance, recorded=run.recorded, samples=samples, spacing=run.spacing)
-    )
+    if not steps:
+        _settle_estimator(run, clock)
+        clock.begun += workers.begin(run)
+    samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))
     begun = clock()
-    todo = (partial(work, run.prepared, run.kernel, pack) for pack in run.packs)
-    _wait(run, [_submitted(pool, one) for one in todo])
-    clock.learn(run, steps, samples, clock() - begun)
-    run.warm_up_steps += steps
-    run.recorded += samples
+    if workers.advance(run, steps, samples):
+        clock.learn(run, steps, samples, clock() - begun, workers.round_seconds)
+        run.warm_up_steps += steps
+        run.recorded += samples
+
+
+def _workers(executor: Executor | None, at_once: int) -> Threads | Remote:
+    if executor is None:
+        return Threads(at_once)
+    from orbitmc.run.workers.rounds import Remote
+
+    return Remote(executor, at_once)
+
+
+class Threads(ThreadPoolExecutor):
+    """Packs advance in threads of this process."""
+
+    round_seconds = ROUND_SECONDS
+
+    def begin(self, run: Run) -> float:
+        """Nothing is to be done before a round, in no time."""
+        return 0.0
+
+    def most_samples(self, run: Run) -> int:
+        """A round may have any number of samples."""
+        return MOST
+
+    def advance(self, run: Run, steps: int, samples: int) -> bool:
+        """Advance every pack: none is ever left behind."""
+        work = {"steps": steps, "taken": run.warm_up_steps}
+        if not steps:
+            work = {"recorded": run.recorded, "samples": samples, "spacing": run.spacing}
+        own = (run.prepared, run.kernel)
+        todo = (
+            partial(warm_up if steps else run.recording(number, advance), *own, pack)
+            for number, pack in enumerate(run.packs)
+        )
+        _wait(run, [_submitted(self, partial(one, **work)) for one in todo])
+        return True
 
 
 def _submitted(pool: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None]:
@@ -211,6 +251,27 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
     return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 
+def _settle_estimator(run: Run, clock: Clock) -> None:
+    """Let a run that wants control variates find out whether they pay, as its warm-up is over."""
+    settled = run.choice is not None or run.recorded or run.piloted
+    if settled or not run.controlled or not run.graph.variables:
+        return
+    sweeps = _sweeps_ahead(run, clock)
+    if sweeps < FEWEST_SWEEPS:
+        return
+    from orbitmc.run.control.settling import settle_estimator
+
+    settle_estimator(run, sweeps)
+
+
+def _sweeps_ahead(run: Run, clock: Clock) -> float:
+    """How many sweeps of one pack are ahead; a timed run has cores beside the one that it asks."""
+    each = run.spacing / max(run.sweep, 1)
+    if run.ends is None:
+        return each * (run.wanted or 0) * run.most_packs
+    return (run.ends - clock()) / clock.sweeps.each if clock.sweeps.each else 0.0
+
+
 def _samples_now(run: Run, clock: Clock) -> int:
     samples = clock.samples.units
     if run.wanted is not None:
@@ -232,17 +293,3 @@ def _settle_packs(run: Run, clock: Clock) -> None:
     costs = costs_of(run, clock)
     run.most_packs = affordable_packs(run.most_packs, clock.at_once, len(run.packs), costs)
     add_packs(run, run.most_packs)
-
-
-def _end_pilot(run: Run) -> None:
-    """After the pilot, plan the second stage and forget the pilot's samples."""
-    target = run.schedule.standard_error
-    if target is None or run.piloted or run.recorded < (run.wanted or 0):
-        return
-    found = run.statistics()
-    spread = float((found.spread / target).max(initial=0.0)) ** 2
-    unseen = float((found.standard_error / target).max(initial=0.0))
-    run.wanted = max(8, int(run.recorded * SAFETY * max(spread, unseen)) + 1)
-    run.piloted, run.recorded = True, 0
-    for pack in run.packs:
-        pack.tally.sums[:] = 0.0

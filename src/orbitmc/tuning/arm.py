@@ -17,6 +17,7 @@ from orbitmc.tuning.recipe import Recipe, base_chain, combined
 from orbitmc.tuning.trial import Track, Trial
 
 SHARE = 0.2  # of the time, for jumps in their first lap
+DEAR = 1e-3  # seconds: a jump that takes as long
 LEAST_COST = 0.02  # of all base steps between two jumps: less cannot be measured
 GUESSES, LEAST_LANES = 16, 8
 MOST_POTENTIALS = 2**22  # that a guess may look at: large models are guessed from fewer lanes
@@ -39,21 +40,30 @@ class Arm:
     ) -> None:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
+        self.seen: Trial | None = None  # in its first trial
         kernel = base_chain(prepared, betas)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
         self.track = Track(prepared, kernel, values)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
-    def find_cost(self, seconds: float) -> None:
+    def find_cost(self, seconds: float, share: float = SHARE, base: Track | None = None) -> None:
         """Learn how many base steps a jump costs, and give jumps their first share of the time.
 
-        Between modes one jump for each state that a run would record is enough.
+        Between modes one jump for each state that a run would record is enough. Steps of the `base`
+        chain are timed once more beside, as long as it can be had alone.
         """
-        together = self.track.seconds_per_step(seconds)
+        if base is not None:
+            self.step = min(self.step, base.seconds_per_step(seconds))
+        together = self.track.seconds_per_step(seconds, self.period)
         self.cost = max(together / self.step - 1.0, LEAST_COST) * self.period
         switches = FAMILIES[self.families[-1]].switches
-        self.hold(max(self.period_for(SHARE), self.track.sample if switches else 1))
+        self.hold(max(self.period_for(share), self.track.sample if switches else 1))
+
+    @property
+    def cycle(self) -> float:
+        """Seconds from one jump to the next."""
+        return self.step * (self.period + self.cost)
 
     def period_for(self, share: float) -> int:
         """After how many base steps a jump comes if jumps take such a share of the time."""
@@ -68,7 +78,10 @@ class Arm:
             self.track.pack.memory.left[0] = period
 
     def trial(self, watched: Panel, seconds: float) -> Trial:
-        return self.track.trial(watched, seconds)
+        """Go on for so long; jumps that take long are not measured once more."""
+        dear = self.cost * self.step > DEAR
+        step = self.cycle / self.period if dear else None
+        return self.track.trial(watched, seconds, step)
 
     @property
     def acceptance(self) -> float | None:

@@ -17,6 +17,8 @@ from orbitmc.machine.arrays import Bytes, Floats
 
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of many
 TOGETHER, FACTORS = 1024, 128  # of combinations, of the log-weight: more would take too much time
+LOST = 0.3  # what lanes may keep of their difference
+STUCK = 0.98  # more cannot be told apart
 SHORTEST = 0.1  # memory: less cannot be told from noise
 
 
@@ -24,13 +26,20 @@ SHORTEST = 0.1  # memory: less cannot be told from noise
 class Panel:
     """Which variables are watched, and signs of combinations of the last values of `together`.
 
-    The log-weight is watched too, as far as it comes from `factors`.
+    Whether two watched variables in a row of `pairs` agree is watched too, and the log-weight, as
+    far as it comes from `factors`. `kind` has a number for each statistic: that of a variable, of a
+    combination, or of what does not change when all variables are flipped.
     """
 
     watched: NDArray[np.int64]
     together: NDArray[np.int64]
     signs: NDArray[np.float32]
+    pairs: NDArray[np.int64]
     factors: NDArray[np.uint32]
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        return np.repeat([0, 1, 2], [len(self.watched), COMBINED, len(self.pairs) + 1])
 
 
 def panel(graph: FactorGraph, seed: int) -> Panel:
@@ -42,7 +51,8 @@ def panel(graph: FactorGraph, seed: int) -> Panel:
     signs = rng.choice(np.array([-1, 1], dtype=np.float32), (COMBINED, len(together)))
     signs[0] = 1
     factors = rng.choice(graph.factors, min(FACTORS, graph.factors), replace=False)
-    return Panel(watched, np.sort(together), signs, np.sort(factors).astype(np.uint32))
+    pairs = rng.permutation(watched)[: count // 2 * 2].reshape(-1, 2)
+    return Panel(watched, np.sort(together), signs, pairs, np.sort(factors).astype(np.uint32))
 
 
 def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
@@ -50,7 +60,8 @@ def statistics_of(panel: Panel, graph: FactorGraph, values: Bytes) -> Floats:
     last_values = (graph.cardinality - 1)[panel.together]
     last = (values[panel.together] == last_values[:, None]).astype(np.float32)
     weight = partial_log_weight(graph, panel.factors, values)
-    return np.concatenate([values[panel.watched], panel.signs @ last, weight[None, :]])
+    agree = values[panel.pairs[:, 0]] == values[panel.pairs[:, 1]]
+    return np.concatenate([values[panel.watched], panel.signs @ last, agree, weight[None, :]])
 
 
 def effective_samples(seen: Sequence[Floats]) -> Floats:
@@ -61,10 +72,14 @@ def effective_samples(seen: Sequence[Floats]) -> Floats:
     """
     series = np.array(seen)
     times, _, lanes = series.shape
-    from_mean = series - series.mean(axis=(0, 2), keepdims=True)
-    spread = (from_mean**2).mean(axis=(0, 2))
-    moving = spread > 1e-12 * (1.0 + np.abs(series).max(axis=(0, 2)) ** 2)
-    return np.asarray(np.maximum(times * lanes / _memory(from_mean[:, moving]), lanes))
+    from_mean = (series - series.mean(axis=(0, 2), keepdims=True))[:, _moving(series)]
+    return np.asarray(np.maximum(times * lanes / _memory(from_mean), lanes))
+
+
+def _moving(series: Floats) -> NDArray[np.bool_]:
+    """Which statistics are not constant."""
+    large = np.abs(series).max(axis=(0, 2), initial=0.0) ** 2
+    return np.asarray(series.var(axis=(0, 2)) > 1e-12 * (1.0 + large))
 
 
 def _memory(from_mean: Floats) -> Floats:
@@ -82,6 +97,34 @@ def _memory(from_mean: Floats) -> Floats:
     kept = np.logical_and.accumulate(pairs > 0.0, axis=0)
     falling = np.minimum.accumulate(np.where(kept, pairs, 0.0), axis=0)
     return np.asarray(np.maximum(2.0 * falling.sum(axis=0) - 1.0, SHORTEST))
+
+
+def persistence(seen: Sequence[Floats], kind: NDArray[np.int64]) -> Floats:
+    """How much of what tells lanes apart in the first third of a time still does in the last.
+
+    It is the correlation of lane means between the two thirds, averaged over the statistics of a
+    kind, for each statistic that is not constant: about 0 for chains that forget within a third, 1
+    for chains that stay where they are.
+    """
+    series = np.array(seen, dtype=np.float64)
+    moving, third = _moving(series), max(1, len(series) // 3)
+    early, late = series[:third].mean(axis=0)[moving], series[-third:].mean(axis=0)[moving]
+    early -= early.mean(axis=1, keepdims=True)
+    late -= late.mean(axis=1, keepdims=True)
+    scale = np.sqrt((early**2).mean(axis=1) * (late**2).mean(axis=1))
+    kept = (early * late).mean(axis=1) / np.maximum(scale, np.finfo(float).tiny)
+    own = kind[moving]
+    return np.asarray((np.bincount(own, kept) / np.maximum(np.bincount(own), 1))[own])
+
+
+def lessened(effective: Floats, kept: Floats, lanes: int) -> Floats:
+    """Effective samples where lanes may be lost, so that one from each is too much.
+
+    What they have kept says how many times they have forgotten where they came from, maybe not
+    once.
+    """
+    forgotten = -np.log(np.clip(kept, LOST, STUCK))
+    return np.asarray(np.where(kept > LOST, np.minimum(effective, lanes * forgotten), effective))
 
 
 def worth(effective: Floats) -> float:

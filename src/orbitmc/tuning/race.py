@@ -6,7 +6,7 @@ choice cannot cost much.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from orbitmc.graph.model import Model
@@ -15,22 +15,27 @@ from orbitmc.machine.compiling import Stopwatch, WorkClock
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
+from orbitmc.tuning.choice import Choice, TrialResult, drawn_anew
 from orbitmc.tuning.families.families import CONTENDERS
 from orbitmc.tuning.families.family import Family
-from orbitmc.tuning.families.sizes import chosen_size
+from orbitmc.tuning.families.network_families import forward_acceptance
+from orbitmc.tuning.families.sizes import OFTEN, chosen_size
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import TEMPERING, Recipe
 from orbitmc.tuning.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
-LARGE_SHARE = 0.5  # tried after a sure win
+LARGE_SHARE = 0.5  # tried after a sure win, and where the chain is lost
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
-SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share
+SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share; a win if lanes are lost
+SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variables
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
-LOST = 200.0  # sweeps: a chain that forgets so slowly needs more help
+JUMPS = 6  # of an arm, to see whether lanes that are lost forget by them where they came from
+BESIDE = 0.25  # as long as a long trial, the standing chain runs beside it
+AFFORDABLE = 0.8  # of the time that is left may go into one such trial
 CLOUDED = 0.05  # share of independent states below which a lane has seen only a few
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
 LAPS, CONFIRMING = 26, 2  # laps that are no family's, and how many a confirmation takes
@@ -41,30 +46,6 @@ LADDER_SHARE, LADDER_ROUNDS = 0.4, 3  # to find a ladder: of the time that is le
 LADDER_COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help
 NO_TIME = "no time left"
 PANEL_SEED = 0
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """What a family of jumps was worth beside the chain without it, and what became of it.
-
-    There is no `gain` where jumps from a few states were enough to see that they hardly ever
-    succeed, or where no time was left to try.
-    """
-
-    family: str
-    gain: float | None
-    acceptance: float | None
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The outcome of a race."""
-
-    recipe: Recipe
-    about: str
-    prices: tuple[TrialResult, ...] = ()
-    seconds: float = 0.0
 
 
 def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
@@ -79,7 +60,9 @@ class _Race:
 
     Each runs as long as the base chain does. A clear win is adopted at once, and what follows
     runs with it, unless the chain is no longer lost: then the race ends, because what is left would
-    have to be compiled to be tried. Families are left out when the `clock` shows that time is up.
+    have to be compiled to be tried. A chain is lost if lanes from opposite starts stay apart; then
+    jumps get time for several of them, and win by bringing lanes together. The standing chain is
+    measured anew beside each family. Families are left out when the `clock` shows that time is up.
     """
 
     def __init__(
@@ -98,6 +81,8 @@ class _Race:
     def run(self) -> Choice:
         if not self.model.graph.variables:
             return Choice(Recipe(), "nothing is left to sample")
+        if (drawn := forward_acceptance(self.model)) >= OFTEN:
+            return drawn_anew(self.model, drawn)
         self.standing = Arm(self.model, self.prepared, {}, ())
         if self._sweep() > self.lap:
             return Choice(Recipe(), "a sweep takes too long for a race in this time: Gibbs alone")
@@ -106,7 +91,7 @@ class _Race:
             about = f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps"
             return Choice(Recipe(), about)
         keeper = self._race_families()
-        if self.seen.memory > LOST:
+        if self.seen.lost:
             self._try_tempering()
         return self._choice(keeper)
 
@@ -134,7 +119,7 @@ class _Race:
         """Let all families run; gives one that switches modes and may be worth keeping."""
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
-        for sizes in CONTENDERS:
+        for sizes in self._contenders():
             if self._left() < RESERVE * self.seconds:
                 self.prices.append(TrialResult(next(iter(sizes)), None, None, NO_TIME))
                 continue
@@ -145,8 +130,8 @@ class _Race:
             if arm is None or gain is None:
                 continue
             keeper = keeper or (arm if family.switches else None)
-            if gain >= CLEAR_WIN and self._adopted(arm, CLEAR_WIN):
-                if self.seen.memory <= LOST:
+            if self._is_clear(arm, gain) and self._adopted(arm, CLEAR_WIN):
+                if not self.seen.lost:
                     return keeper
                 second = None
             elif gain >= self._least() and (second is None or gain > second[0]):
@@ -154,6 +139,13 @@ class _Race:
         if second is not None:
             self._adopted(second[1], self._least())
         return keeper
+
+    def _contenders(self) -> list[dict[str, Family]]:
+        """All families; clusters first where the chain is lost and there is time for one trial."""
+        lap = SHORT * self.first.per_step * self.model.graph.variables
+        if not self.first.lost or self.lap > lap:
+            return list(CONTENDERS)
+        return sorted(CONTENDERS, key=lambda sizes: "clusters" not in sizes)
 
     def _arm(self, name: str, family: Family) -> Arm | None:
         """The standing chain with one more family; None where that makes no sense."""
@@ -167,24 +159,59 @@ class _Race:
         jump = family.build(self.model, self.prepared)
         if jump is None:
             return None
-        jumps = {**self.standing.jumps, name: jump}
+        others = self.standing.jumps.items()
+        jumps = {other: own for other, own in others if other not in family.replaces}
+        jumps[name] = jump
         return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
 
     def _gain(self, arm: Arm) -> float | None:
         """Gain of an arm in one lap; None if its jumps are hardly ever accepted."""
-        arm.find_cost(0.3 * self.lap)
-        gain = arm.trial(self.watched, self.lap).rate / self.seen.rate
+        base = None if self.standing.jumps else self.standing.track
+        arm.find_cost(0.3 * self.lap, LARGE_SHARE if self.seen.lost else SHARE, base)
+        length = self._length(arm)
+        if length is None:
+            self.prices.append(TrialResult(arm.families[-1], None, None, NO_TIME))
+            return None
+        arm.seen = arm.trial(self.watched, length)
+        gain = arm.seen.rate / self._again(length).rate
         rare = arm.acceptance is not None and arm.acceptance < SELDOM
         verdict = "hardly ever accepted" if rare else "no clear gain"
         self.prices.append(TrialResult(arm.families[-1], gain, arm.acceptance, verdict))
         return None if rare else gain
 
+    def _is_clear(self, arm: Arm, gain: float) -> bool:
+        """Whether a win is clear enough to try nothing else.
+
+        Lanes that are lost give less than a sample each; that alone shows only that jumps help. It
+        is enough where there is time for one trial.
+        """
+        if arm.seen is None or self._length(arm) != self.lap:
+            return gain >= SURE_WIN
+        return arm.seen.least_rate >= CLEAR_WIN * self.seen.least_rate
+
+    def _length(self, arm: Arm) -> float | None:
+        """How long a trial of an arm is: a lap, or some jumps of a lost chain if there is time."""
+        longer = JUMPS * arm.cycle if self.seen.lost else 0.0
+        if longer <= self.lap:
+            return self.lap
+        return longer if longer <= AFFORDABLE * self._left() else None
+
+    def _again(self, length: float) -> Trial:
+        """The standing chain, now; what it is worth in a long trial shows in a part of it."""
+        self.seen = self.standing.trial(self.watched, max(self.lap, BESIDE * length))
+        return self.seen
+
     def _adopted(self, arm: Arm, wanted: float) -> bool:
         """Whether an arm wins again; then it stands.
 
         Chains that hardly forget run longer; those that forget fast would no longer be seen to.
+        One trial of a lost chain that took several laps is all that there is time for.
         """
-        longer = self.lap * (1 if self.seen.fresh > CLEARLY_FRESH else CONFIRMING)
+        if arm.seen is not None and self._length(arm) != self.lap:
+            self._hold(arm, arm.seen, self.seen.rate)
+            return True
+        short = self.seen.fresh > CLEARLY_FRESH or self.seen.lost
+        longer = self.lap * (1 if short else CONFIRMING)
         before = self.standing.trial(self.watched, longer).rate
         if arm.trial(self.watched, longer).rate < wanted * before:
             return False
@@ -192,8 +219,11 @@ class _Race:
         return True
 
     def _stand(self, arm: Arm, before: float) -> None:
-        """Make an arm the standing one, its jumps as often as is best."""
+        """Make an arm the standing one, its jumps as often as is best, unless it is still lost."""
         trials = {arm.period: self._resolved(arm)}
+        if trials[arm.period].lost:
+            self._hold(arm, trials[arm.period], before)
+            return
         sure = trials[arm.period].rate >= SURE_WIN * before
         shortest = arm.period_for(LARGE_SHARE if sure else SHARE)
         once = max(arm.track.sample, shortest)  # for each state that a run would record
@@ -202,8 +232,12 @@ class _Race:
             trials[period] = arm.trial(self.watched, self.lap)
         best = max(trials, key=lambda period: trials[period].rate)
         arm.hold(best)
-        gain = trials[best].rate / before
-        self.standing, self.seen, self.gain = arm, trials[best], self.gain * gain
+        self._hold(arm, trials[best], before)
+
+    def _hold(self, arm: Arm, seen: Trial, before: float) -> None:
+        """Let an arm stand that was seen to be better than what was before."""
+        gain = seen.rate / before
+        self.standing, self.seen, self.gain = arm, seen, self.gain * gain
         self._judge(arm.families[-1], gain=gain, verdict="chosen")
 
     def _judge(self, name: str, **known: Any) -> None:

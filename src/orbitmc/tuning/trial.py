@@ -3,20 +3,31 @@
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import heed
 from orbitmc.machine.lanes.random import generator
-from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
+from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.tuning.panel import Panel, effective_samples, statistics_of, worth
+from orbitmc.run.starts.start import start_values
+from orbitmc.tuning.panel import (
+    LOST,
+    Panel,
+    effective_samples,
+    lessened,
+    persistence,
+    statistics_of,
+    worth,
+)
 
-SNAPSHOTS = 96
+SNAPSHOTS, FEWEST = 96, 24  # states that a trial looks at; fewer than so many are less than a sweep
 SETTLING = 0.25  # of a trial is not counted
 SHORTEST = 0.002  # seconds: to call compiled code takes up to a tenth of a millisecond
-REPEATED = 2  # times that a step is timed again; the best counts
+REPEATED = 4  # times that a step is timed again; the best counts
 SEED = 1
 
 
@@ -24,15 +35,23 @@ SEED = 1
 class Trial:
     """What a trial showed.
 
-    `rate` is effective samples per second, to be compared with that of trials of the same
-    length only. States were looked at `spacing` sweeps apart, and a share of `fresh` of them is
-    as good as independent.
+    `rate` is effective samples per second; `least_rate` takes a sample of each lane for granted, as
+    if none were lost. States were looked at `spacing` sweeps apart, and a
+    share of `fresh` of them is as good as independent. Lanes have `kept` so much of what told them
+    apart, in the kind of statistics where it was most.
     """
 
     rate: float
+    least_rate: float
     spacing: float
     fresh: float
     per_step: float
+    kept: float
+
+    @property
+    def lost(self) -> bool:
+        """Whether lanes still remember where they came from."""
+        return self.kept > LOST
 
     @property
     def memory(self) -> float:
@@ -54,30 +73,42 @@ class Track:
         self.pack = _pack(prepared, kernel, values)
         self._take(0)  # compiles
 
-    def seconds_per_step(self, seconds: float) -> float:
-        """How long one step takes in long calls, from at least so many seconds of them."""
-        count, spent = 1, 0.0
+    def seconds_per_step(self, seconds: float, least: int = 1) -> float:
+        """How long one step takes in long calls, from at least so many seconds of them.
+
+        Calls take `least` steps, or that many times a power of two.
+        """
+        count, spent = -(-least // 2), 0.0
         while spent < 0.3 * max(seconds, SHORTEST):
             count *= 2
             spent = self._take(count)
         return min(spent, *(self._take(count) for _ in range(REPEATED))) / count
 
-    def trial(self, watched: Panel, seconds: float) -> Trial:
-        """Go on for so long, and count the effective samples of a panel."""
-        step = self.seconds_per_step(0.2 * seconds)
-        spacing = self._spacing(seconds / SNAPSHOTS / step)
+    def trial(self, watched: Panel, seconds: float, step: float | None = None) -> Trial:
+        """Go on for so long, and count the effective samples of a panel.
+
+        How long a `step` takes is measured unless it is known.
+        """
+        step = self.seconds_per_step(0.2 * seconds) if step is None else step
+        variables, lanes = self.pack.values.shape
+        snapshots = int(np.clip(seconds / step / max(1, variables), FEWEST, SNAPSHOTS))
+        spacing = self._spacing(seconds / snapshots / step)
         self.pack.outcomes[:] = 0
         seen: list[Floats] = []
-        for number in range(SNAPSHOTS):
+        for number in range(snapshots):
             self._take(spacing)
-            if number >= SETTLING * SNAPSHOTS:
+            if number >= SETTLING * snapshots:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
-        found = worth(effective_samples(seen))
+        kept = persistence(seen, watched.kind)
+        effective = effective_samples(seen)
+        found, at_least = worth(lessened(effective, kept, lanes)), worth(effective)
         return Trial(
             rate=found / (len(seen) * spacing * step),
-            spacing=spacing / max(1, self.prepared.graph.variables),
-            fresh=found / (len(seen) * self.pack.values.shape[1]),
+            least_rate=at_least / (len(seen) * spacing * step),
+            spacing=spacing / max(1, variables),
+            fresh=found / (len(seen) * lanes),
             per_step=step,
+            kept=float(kept.max(initial=0.0)),
         )
 
     def _spacing(self, steps: float) -> int:
@@ -109,13 +140,22 @@ class Track:
 
 
 def _pack(prepared: PreparedGraph, kernel: Kernel, values: Bytes | None) -> Pack:
-    """A pack that goes on from given states; without them it looks for starts of its own."""
+    """A pack that goes on from given states; without them it starts from opposite ones."""
     lanes = lanes_for(prepared.graph)
-    if values is None:
-        return start_pack(prepared, kernel, seed=SEED, number=0, lanes=lanes)
     pack = empty_pack(prepared, kernel, lanes=lanes)
-    pack.values[...] = values
+    pack.values[...] = opposite_starts(prepared.graph, lanes) if values is None else values
     return replace(pack, rng=generator(SEED, 0, lanes))
+
+
+def opposite_starts(graph: FactorGraph, lanes: int) -> Bytes:
+    """A quarter of the lanes has all variables at their first values, another one at their last.
+
+    The others are random. Where zeros forbid that, states are as near to it as a search can find.
+    """
+    wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
+    wanted[:, ::4] = 0
+    wanted[:, 1::4] = graph.cardinality[:, None] - 1
+    return start_values(graph, lanes, np.random.SeedSequence(SEED), wanted)
 
 
 def lanes_for(graph: FactorGraph) -> int:

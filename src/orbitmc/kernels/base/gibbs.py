@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.draws import draw_in_turn, scratch
 from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.machine.arrays import Bytes, Indices, Numbers
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import integer
 
@@ -43,6 +44,22 @@ class SystematicScan(NamedTuple):
         return _memory(prepared, lanes)
 
 
+class PartialScan(NamedTuple):
+    """Update some of the variables in turn; the others keep their values.
+
+    So the chain walks among the states that agree with the values that are kept.
+    """
+
+    variables: Indices
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("updates",)
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> GibbsMemory:
+        return _memory(prepared, lanes)
+
+
 @implementation(steps, RandomScan)
 def random_scan_steps(
     prepared: PreparedGraph,
@@ -54,9 +71,10 @@ def random_scan_steps(
     count: int,
 ) -> None:
     variables = len(values)
+    forget_clauses(memory.scratch)
     for _ in range(count):
         variable = integer(rng, variables)
-        draw(prepared, memory.scratch, values, variable, rng)
+        draw_in_turn(prepared, memory.scratch, values, variable, rng)
     outcomes[0] += count
 
 
@@ -72,12 +90,35 @@ def systematic_scan_steps(
 ) -> None:
     variables = len(values)
     variable = memory.turn[0]
+    forget_clauses(memory.scratch)
     for _ in range(count):
-        draw(prepared, memory.scratch, values, variable, rng)
+        draw_in_turn(prepared, memory.scratch, values, variable, rng)
         variable += 1
         if variable == variables:
             variable = 0
     memory.turn[0] = variable
+    outcomes[0] += count
+
+
+@implementation(steps, PartialScan)
+def partial_scan_steps(
+    prepared: PreparedGraph,
+    kernel: PartialScan,
+    memory: GibbsMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    turn = memory.turn[0]
+    forget_clauses(memory.scratch)
+    for _ in range(count):
+        variable: Any = np.int64(kernel.variables[turn])
+        draw_in_turn(prepared, memory.scratch, values, variable, rng)
+        turn += 1
+        if turn == len(kernel.variables):
+            turn = 0
+    memory.turn[0] = turn
     outcomes[0] += count
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.kernels.kernel import Kernel, Part, steps
+from orbitmc.machine.arrays import Bytes, Numbers, brief
 from orbitmc.machine.compiling import implementation
 
 
@@ -35,6 +35,9 @@ class Alternation(NamedTuple):
     period: int
     split: int
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (*self.base.outcomes, *self.jump.outcomes)
@@ -44,6 +47,15 @@ class Alternation(NamedTuple):
         return AlternationMemory(
             self.base.memory(prepared, lanes), self.jump.memory(prepared, lanes), left
         )
+
+    def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
+        """Both kernels are compiled apart; what they work on does not concern this one."""
+        before, after = whole.outcomes[: self.split], whole.outcomes[self.split :]
+        memory = whole.memory
+        base = whole._replace(kernel=self.base, memory=memory.base, outcomes=before)
+        jump = whole._replace(kernel=self.jump, memory=memory.jump, outcomes=after)
+        own = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
+        return own, {"base": base, "jump": jump}
 
 
 @implementation(steps, Alternation)

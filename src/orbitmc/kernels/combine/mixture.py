@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.kernel import Kernel, Part, steps
+from orbitmc.machine.arrays import Bytes, Numbers, brief
 from orbitmc.machine.compiling import implementation
 from orbitmc.machine.lanes.random import bernoulli
 
@@ -33,6 +34,9 @@ class Mixture(NamedTuple):
     weight: float
     split: int
 
+    def __repr__(self) -> str:
+        return brief(self)
+
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (*self.first.outcomes, *self.second.outcomes)
@@ -41,6 +45,17 @@ class Mixture(NamedTuple):
         return MixtureMemory(
             self.first.memory(prepared, lanes), self.second.memory(prepared, lanes)
         )
+
+    def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
+        """Kernels are compiled apart, but for one whose step is hardly longer than a call."""
+        before, after = whole.outcomes[: self.split], whole.outcomes[self.split :]
+        own, memory = whole.memory._replace(second=()), whole.memory
+        second = whole._replace(kernel=self.second, memory=memory.second, outcomes=after)
+        if isinstance(self.first, RandomScan | SystematicScan):
+            return whole._replace(memory=own), {"second": second}
+        first = whole._replace(kernel=self.first, memory=memory.first, outcomes=before)
+        alone = whole._replace(prepared=(), memory=own._replace(first=()))
+        return alone, {"first": first, "second": second}
 
 
 @implementation(steps, Mixture)

@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import draw, scratch
+from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.copies import copies
 from orbitmc.graph.prepared import PreparedGraph, prepare_alike
-from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.base.gibbs import GibbsMemory, SystematicScan
+from orbitmc.kernels.kernel import Part, steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
-from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers, floats
+from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers, brief, floats, zeros
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 
@@ -32,7 +33,8 @@ class TemperingMemory(NamedTuple):
 
     `hot` holds the hotter copies below each other; `log_weights[rung, lane]` is taken from the
     true model. `turn` knows whose turn it is, which neighbours exchange next (those above the even
-    or above the odd rungs), and whether the hot copies have been given the pack's start.
+    or above the odd rungs), and whether the hot copies have been given the pack's start. `place`
+    is the row of `hot` whose turn it is.
     """
 
     scratch: Scratch
@@ -41,17 +43,24 @@ class TemperingMemory(NamedTuple):
     change: Floats
     accepted: Bytes
     turn: NDArray[np.int64]
+    place: NDArray[np.int64]
 
 
 class Tempering(NamedTuple):
     """Update one variable in all copies; after each sweep, let neighbouring rungs exchange.
 
-    Rung 0 is the model itself, with beta 1. `hotter` are the other copies side by side.
+    Rung 0 is the model itself, with beta 1. `hotter` are the other copies side by side. `cold` and
+    `hot` update them; steps up to the end of a sweep are taken in one copy after the other.
     """
 
     hotter: PreparedGraph
     betas: Floats
     affine: bool
+    cold: Any = SystematicScan()
+    hot: Any = SystematicScan()
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -62,12 +71,28 @@ class Tempering(NamedTuple):
     def memory(self, prepared: PreparedGraph, lanes: int) -> TemperingMemory:
         return TemperingMemory(
             scratch(prepared, lanes),
-            np.zeros((self.hotter.graph.variables, lanes), dtype=np.uint8),
+            zeros((self.hotter.graph.variables, lanes), np.uint8),
             np.zeros((len(self.betas), lanes)),
             np.zeros(lanes),
             np.zeros(lanes, dtype=np.uint8),
             np.zeros(3, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
         )
+
+    def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
+        """Updates are compiled apart: they are those of Gibbs."""
+        memory = whole.memory
+        cold = whole._replace(kernel=self.cold, memory=GibbsMemory(memory.scratch, memory.turn))
+        hot = Part(
+            self.hot,
+            self.hotter,
+            GibbsMemory(memory.scratch, memory.place),
+            memory.hot,
+            whole.outcomes,
+            whole.rng,
+        )
+        rungs: Any = ()  # the hot part has the graph
+        return whole._replace(kernel=self._replace(hotter=rungs)), {"cold": cold, "hot": hot}
 
 
 @implementation(steps, Tempering)
@@ -83,17 +108,18 @@ def tempering_steps(
     variables, rungs = len(values), len(kernel.betas)
     if memory.turn[STARTED] == 0:
         _start(memory, values)
-    for _ in range(count):
+    cold = GibbsMemory(memory.scratch, memory.turn)
+    hot = GibbsMemory(memory.scratch, memory.place)
+    while count > 0 and variables > 0:
         variable = memory.turn[TURN]
-        draw(prepared, memory.scratch, values, variable, rng)
+        now = min(count, variables - variable)
+        steps(prepared, kernel.cold, cold, values, outcomes, rng, now)
         for copy in range(rungs - 1):
-            place = copy * variables + variable
-            draw(kernel.hotter, memory.scratch, memory.hot, place, rng)
-        memory.turn[TURN] = variable + 1
-        if variable + 1 == variables:
-            memory.turn[TURN] = 0
+            memory.place[0] = copy * variables + variable
+            steps(kernel.hotter, kernel.hot, hot, memory.hot, outcomes, rng, now)
+        count -= now
+        if variable + now == variables:
             _exchange_rungs(prepared, kernel, memory, values, outcomes, rng)
-    outcomes[0] += count * rungs
 
 
 @shared

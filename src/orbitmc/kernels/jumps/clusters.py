@@ -20,6 +20,7 @@ from orbitmc.machine.arrays import (
     Index,
     Indices,
     Numbers,
+    brief,
     floats,
     indices,
     lengths,
@@ -61,6 +62,9 @@ class Clusters(NamedTuple):
     equal: Bytes
     limit: NDArray[np.generic]
     field: Floats
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, sealed
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, sealed
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import lanes_of, toss
 
@@ -59,6 +59,9 @@ class DrawnOrbital(NamedTuple):
 
     source: Any
     symmetric: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle_surely,
 )
 from orbitmc.kernels.metropolis.relative import relative_to_blocks
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss, two_integers
 from orbitmc.machine.lanes.rows import choose_by_coins
@@ -59,6 +59,9 @@ class Shuffle(NamedTuple):
     blocks: ExchangeBlocks
     rows: int
     symmetric: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

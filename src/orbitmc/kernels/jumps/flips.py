@@ -15,7 +15,17 @@ from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, floats, indices, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    brief,
+    floats,
+    indices,
+    starts,
+)
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of, width_of
 
@@ -43,6 +53,9 @@ class Flips(NamedTuple):
     outside_start: Indices
     outside: Indices
     coupling: Floats
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -132,26 +145,29 @@ def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> K
 def _affine_flips(prepared: PreparedGraph, sets: list[NDArray[np.int64]]) -> Flips:
     graph, known = prepared
     coupling, bias = fields_in_double(prepared)
+    begin = known.neighbour_start.astype(np.int64)
     inside = np.zeros(graph.variables, dtype=np.bool_)
-    field: list[float] = []
-    counts: list[int] = []
-    edges: list[NDArray[np.int64]] = []
+    field: list[Floats] = []
+    counts: list[Numbers] = []
+    edges: list[Numbers] = []
     for members in sets:
         inside[members] = True
-        for variable in members:
-            first, last = known.neighbour_start[variable : variable + 2].astype(np.int64)
-            around = np.arange(first, last)
-            together = inside[known.neighbour[first:last]]
-            field.append(bias[variable] + 0.5 * coupling[first:last][together].sum())
-            edges.append(around[~together])
-            counts.append(len(edges[-1]))
+        degree = begin[members + 1] - begin[members]
+        owner = np.repeat(np.arange(len(members)), degree)
+        around = np.repeat(begin[members] - (np.cumsum(degree) - degree), degree)
+        around += np.arange(len(around))
+        together = inside[known.neighbour[around]]
+        half = np.bincount(owner, 0.5 * coupling[around] * together, minlength=len(members))
+        field.append(bias[members] + half)
+        edges.append(around[~together])
+        counts.append(np.bincount(owner[~together], minlength=len(members)))
         inside[members] = False
     boundary = np.concatenate(edges)
     return Flips(
         start=starts(np.array([len(members) for members in sets])),
         member=indices(np.concatenate(sets)),
-        field=floats(field),
-        outside_start=starts(np.array(counts)),
+        field=floats(np.concatenate(field)),
+        outside_start=starts(np.concatenate(counts)),
         outside=indices(known.neighbour[boundary]),
         coupling=floats(coupling[boundary]),
     )

@@ -24,7 +24,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Numbers, lengths, sealed
+from orbitmc.machine.arrays import Bytes, Index, Numbers, brief, lengths, sealed
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss
 
@@ -46,6 +46,9 @@ class Orbital(NamedTuple):
     group: PermutationGroup
     inverse_map: Bytes
     symmetric: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

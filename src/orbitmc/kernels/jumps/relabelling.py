@@ -19,7 +19,17 @@ from orbitmc.graph.weights.potentials import factors_around
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, indices, sealed, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    brief,
+    indices,
+    sealed,
+    starts,
+)
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of
 
@@ -46,6 +56,9 @@ class Relabelling(NamedTuple):
     second: Bytes
     factor_start: Indices
     factor: Indices
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Numbers
+from orbitmc.machine.arrays import Bytes, Index, Numbers, brief
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of
 
@@ -34,6 +34,9 @@ class Renaming(NamedTuple):
 
     swaps: ConstantSwaps
     symmetric: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

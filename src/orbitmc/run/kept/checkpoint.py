@@ -14,7 +14,7 @@ import mmap
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
+from orbitmc.estimate.control.secants import STATES
+from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
 from orbitmc.machine.files import write_atomically
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.machine.text import MEMORY, quoted, require_memory, unreadable
+from orbitmc.run.control.choice import ControlChoice, with_controls
+from orbitmc.run.kept.choices import SECANT_STATES, choice_record
+from orbitmc.run.kept.contents import arrays_of, bytes_of, digest
 from orbitmc.run.kept.header import COUNTS, Header, header_from
 from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack, empty_pack
@@ -48,6 +53,7 @@ BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
 ROUNDING = 1e-6
 ORBITS = "OrbitTally"  # of runs that average over the orbits of a group
 KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
+KINDS |= {"BlockTally": RaoBlackwellTally, "BlockValueTally": ValueTally}  # of kernels with blocks
 
 
 class Checkpoints:
@@ -97,8 +103,7 @@ class Checkpoint:
 
         `group` is needed by runs that average over its orbits.
         """
-        graph = prepared.graph
-        if self.header["digest"] != digest(graph):
+        if self.header["digest"] != digest(graph := prepared.graph):
             raise self._error("this run belongs to another model or other evidence")
         if self.header["kernel"] != digest(kernel):
             raise self._error(
@@ -106,23 +111,35 @@ class Checkpoint:
                 "out of time finds others the next time); it cannot go on as it was"
             )
         self._require_memory(graph, memory)
-        part_of = components(graph)
+        part_of, choice = components(graph), self._choice(graph)
         run = Run(
             prepared=prepared,
             kernel=kernel,
             schedule=self.header.schedule,
             seed=self.header["seed"],
             lanes=self.header["lanes"],
-            packs=tuple(self._packs(prepared, kernel, group, part_of)),
+            packs=tuple(self._packs(prepared, kernel, group, part_of, choice)),
             most_packs=self.header["most_packs"],
             part_of=part_of,
             kind=KINDS.get(self.header["tally"], RaoBlackwellTally),
             group=group,
+            choice=choice,
         )
         for name in COUNTS:
             setattr(run, name, self.header[name])
         run.snapshots.extend(self._snapshots(run))
         return run
+
+    def _choice(self, graph: FactorGraph) -> ControlChoice | None:
+        """How the run estimates, if it has chosen."""
+        choice = self.header.choice
+        if choice is None or not choice.terms:
+            return choice
+        if self.header["tally"] != RaoBlackwellTally.__name__:
+            raise self._error("only averages of conditional probabilities have control variates")
+        states = self._array(SECANT_STATES, (graph.variables, STATES), np.dtype(np.uint8))
+        self._require_values(graph, states)
+        return replace(choice, states=states.copy())
 
     def _require_memory(self, graph: FactorGraph, memory: int) -> None:
         """Refuse what would not fit: the packs are as large as their arrays in the file."""
@@ -138,6 +155,7 @@ class Checkpoint:
         kernel: Kernel,
         group: PermutationGroup | None,
         part_of: NDArray[np.int64],
+        choice: ControlChoice | None,
     ) -> Iterator[Pack]:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
         lanes, tally = self.header["lanes"], self.header["tally"]
@@ -150,19 +168,24 @@ class Checkpoint:
             pack = empty_pack(
                 prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of
             )
+            pack = pack if choice is None else with_controls(pack, choice)
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)
-            self._require_sense(prepared.graph, pack)
+            self._require_values(prepared.graph, pack.values)
+            self._require_sums(pack, 1 if choice is None else choice.looks)
             yield pack
 
-    def _require_sense(self, graph: FactorGraph, pack: Pack) -> None:
-        """Refuse what no chain can have come to: compiled code would trust it."""
-        if (pack.values >= graph.cardinality[:, None]).any():
+    def _require_values(self, graph: FactorGraph, states: Bytes) -> None:
+        """Refuse states that no chain has: compiled code would trust them."""
+        if (states >= graph.cardinality[:, None]).any():
             raise self._error("a chain of this run has a value that its variable lacks")
-        most = self.header["recorded"] * self.header["lanes"] / COLUMNS
-        total = pack.tally.sums.sum(axis=0)
-        if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
-            raise self._error("the sums of this run do not agree with its number of samples")
+
+    def _require_sums(self, pack: Pack, looks: int) -> None:
+        most = self.header["recorded"] * looks * self.header["lanes"] / COLUMNS
+        for sums in all_sums(pack.tally):
+            total = sums.sum(axis=0)
+            if not ((total >= -ROUNDING) & (total <= most * (1 + ROUNDING))).all():
+                raise self._error("the sums of this run do not agree with its number of samples")
 
     def _snapshots(self, run: Run) -> Iterator[Snapshot]:
         shape = (run.packs[0].tally.sums.shape[1],)
@@ -193,9 +216,9 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     >>> om.run.load(path).question
     {'model': 'a grid'}
     """
-    named = [
-        pair for number, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{number}")
-    ]
+    named = [pair for k, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{k}")]
+    if run.choice is not None and run.choice.terms:
+        named.append((SECANT_STATES, run.choice.states))
     named += [(f"snapshot/{k}", shot.probability) for k, shot in enumerate(run.snapshots)]
     header = {
         "question": dict(question),
@@ -206,6 +229,7 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
         "lanes": run.lanes,
         "packs": len(run.packs),
         "tally": type(run.packs[0].tally).__name__,
+        "choice": choice_record(run.choice),
         **{name: getattr(run, name) for name in COUNTS},
         "snapshots": [(shot.seconds, shot.updates, shot.samples) for shot in run.snapshots],
         "arrays": [(name, array.dtype.str, array.shape) for name, array in named],
@@ -244,38 +268,13 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
             start, wanted = len(MAGIC) + len(line), sum(entry.bytes for entry in header.entries)
             if start + wanted + CHECKSUM != size:
                 raise _damaged(path, "its size is not that of its arrays")
-            body = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            body = bytes_of(file, size)
     except OSError as error:
         raise unreadable(path, error) from None
     found = hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM)
     if found.digest() != body[-CHECKSUM:]:
         raise _damaged(path, "its checksum is another one")
     return Checkpoint(path, header, _arrays(header, body, start))
-
-
-def digest(holder: Any) -> str:
-    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
-    found = hashlib.sha256(type(holder).__name__.encode())
-    for name, value in zip(holder._fields, holder, strict=True):
-        found.update(name.encode())
-        if hasattr(value, "_fields"):
-            found.update(digest(value).encode())
-        else:
-            found.update(np.ascontiguousarray(value).tobytes())
-    return found.hexdigest()
-
-
-def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All arrays in a pack and in the tuples within it, with their names."""
-    if isinstance(holder, np.ndarray):
-        if holder.flags.writeable:
-            yield name, holder
-    elif isinstance(holder, Pack):
-        for key, value in vars(holder).items():
-            yield from arrays_of(value, f"{name}/{key}")
-    elif hasattr(holder, "_fields"):
-        for key, value in zip(holder._fields, holder, strict=True):
-            yield from arrays_of(value, f"{name}/{key}")
 
 
 def _header(path: Path, line: bytes, memory: int) -> Header:
@@ -286,7 +285,7 @@ def _header(path: Path, line: bytes, memory: int) -> Header:
         raise _damaged(path, error.message) from None
 
 
-def _arrays(header: Header, body: mmap.mmap, place: int) -> dict[str, NDArray[Any]]:
+def _arrays(header: Header, body: mmap.mmap | bytes, place: int) -> dict[str, NDArray[Any]]:
     found = {}
     for entry in header.entries:
         count = math.prod(entry.shape)

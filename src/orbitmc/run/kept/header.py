@@ -23,6 +23,8 @@ from orbitmc.machine.records import (
     or_none,
 )
 from orbitmc.machine.text import MOST
+from orbitmc.run.control.choice import ControlChoice
+from orbitmc.run.kept.choices import choice_from
 from orbitmc.run.schedule import Schedule
 
 KIND = re.compile(r"[<>|][buif][1248]")
@@ -50,6 +52,8 @@ COUNTS: Mapping[str, Check] = {
     "answering": is_number,
     "after": is_number,
     "skips_modes": is_truth,
+    "controlled": is_truth,
+    "room": or_none(is_count),
     "most_packs": is_positive,
 }
 """How far a run has come: fields of `Run`."""
@@ -63,6 +67,7 @@ FIELDS: Mapping[str, Check] = {
     "lanes": is_positive,
     "packs": is_positive,
     "tally": is_text,
+    "choice": or_none(is_object),
     **COUNTS,
     "snapshots": list_of(_is_snapshot),
     "arrays": list_of(lambda found: True),
@@ -97,6 +102,7 @@ class Header:
 
     fields: Mapping[str, Any]
     schedule: Schedule
+    choice: ControlChoice | None
     entries: tuple[Entry, ...]
 
     def __getitem__(self, name: str) -> Any:
@@ -111,7 +117,8 @@ def header_from(line: bytes) -> Header:
         raise InputError("its header is no JSON") from None
     fields = checked(found, FIELDS, "header")
     schedule = Schedule(**checked(fields["schedule"], SCHEDULE, "schedule"))
-    return Header(fields, schedule, tuple(_entry(entry) for entry in fields["arrays"]))
+    choice = choice_from(fields["choice"])
+    return Header(fields, schedule, choice, tuple(_entry(entry) for entry in fields["arrays"]))
 
 
 def _entry(found: object) -> Entry:

@@ -1,15 +1,23 @@
-"""Estimates remembered on the way, for curves of error against time."""
+"""Estimates and errors remembered on the way, for curves of error against time."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.statistics import Statistics
+import numpy as np
+
+from orbitmc.estimate.statistics import CoursePoint, Statistics
 from orbitmc.machine.arrays import Floats
 
 if TYPE_CHECKING:
     from orbitmc.run.run import Run
+
+COST = 0.005  # of the time that a run has taken
+GROWTH = 1.5  # of samples between two points
+FEWEST = 8  # samples in every chain before the first point
+SECONDS_PER_NUMBER = 1e-8  # what statistics take per tallied number, before they are measured
 
 
 @dataclass(frozen=True)
@@ -39,3 +47,29 @@ def next_snapshot(recorded: int) -> int:
             return half_step
         count *= 2
     return count
+
+
+class Course:
+    """A watcher that notes standard errors when samples have grown enough, if that is cheap."""
+
+    def __init__(self) -> None:
+        self.due, self.cost, self.spent = FEWEST, 0.0, 0.0
+
+    def __call__(self, run: Run) -> None:
+        if run.recorded < self.due:
+            return
+        expected = self.cost or SECONDS_PER_NUMBER * sum(p.tally.sums.size for p in run.packs)
+        if self.spent + expected > COST * run.seconds:
+            return
+        begun = time.perf_counter()
+        run.course.append(point(run))
+        self.due = int(GROWTH * run.recorded) + 1
+        self.cost = time.perf_counter() - begun
+        self.spent += self.cost
+
+
+def point(run: Run) -> CoursePoint:
+    """The standard errors of a run by now."""
+    errors = run.statistics().standard_error
+    middle = float(np.median(errors)) if len(errors) else 0.0
+    return CoursePoint(run.seconds, run.recorded, middle, float(errors.max(initial=0.0)))

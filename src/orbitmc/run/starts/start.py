@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.state_search import possible_states
 from orbitmc.machine.arrays import Bytes
 
 ROWS = 2**14  # variables whose starts are drawn together: the numbers take a few MiB
@@ -22,6 +21,8 @@ def start_values(
     the way.
     """
     if graph.has_zeros():
+        from orbitmc.graph.possible.state_search import possible_states
+
         return possible_states(graph, lanes, seed, wanted)
     rng = np.random.default_rng(seed)
     values = np.empty((graph.variables, lanes), dtype=np.uint8)

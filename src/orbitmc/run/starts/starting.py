@@ -3,9 +3,10 @@
 import numpy as np
 
 from orbitmc.machine.compiling import Stopwatch
-from orbitmc.run.pack import Pack, advance, start_pack, warm_up
+from orbitmc.run.pack import Pack, advance, start_pack
 from orbitmc.run.run import Run
 from orbitmc.run.starts.annealing import heaviest, search_modes
+from orbitmc.run.starts.warming import warm_up
 
 
 def add_packs(run: Run, count: int) -> None:
@@ -17,13 +18,13 @@ def add_packs(run: Run, count: int) -> None:
         started = {number: _started(run, number) for number in numbers}
         _occupy_modes(run, started)
     run.starting = watch.seconds / len(numbers)
-    for pack in started.values():
-        _catch_up(run, pack)
+    for number, pack in started.items():
+        _catch_up(run, number, pack)
     run.packs += tuple(started.values())
 
 
 def _started(run: Run, number: int) -> Pack:
-    return start_pack(
+    pack = start_pack(
         run.prepared,
         run.kernel,
         seed=run.seed,
@@ -33,6 +34,11 @@ def _started(run: Run, number: int) -> Pack:
         group=run.group,
         part_of=run.part_of,
     )
+    if run.choice is None:
+        return pack
+    from orbitmc.run.control.choice import with_controls
+
+    return with_controls(pack, run.choice)
 
 
 def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
@@ -44,8 +50,9 @@ def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
     run.heaviest = found
 
 
-def _catch_up(run: Run, pack: Pack) -> None:
+def _catch_up(run: Run, number: int, pack: Pack) -> None:
     todo = (run.prepared, run.kernel, pack)
     if run.warm_up_steps:
-        warm_up(*todo, samples=1, spacing=run.warm_up_steps)
-    advance(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)
+        warm_up(*todo, steps=run.warm_up_steps)
+    go_on = run.recording(number, advance)
+    go_on(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

@@ -8,6 +8,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups.chains.order import order_in_words
 from orbitmc.groups.permutation import MOST_VALUES, Permutation
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
@@ -19,6 +20,7 @@ from orbitmc.groups.permutation_groups import (
 from orbitmc.machine.arrays import Indices, Numbers, sealed
 from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.lazy import Displayed
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.color_refinement import equitable_cells
@@ -57,8 +59,8 @@ OWN_SHARE = 0.5
 """The share of the time that our own search may take when BLISS could go on after it."""
 
 
-@dataclass(frozen=True)
-class SymmetryReport:
+@dataclass(frozen=True, repr=False)
+class SymmetryReport(Displayed):
     """A group of symmetries, and how far it is to be trusted to be all of them.
 
     Each generator preserves the distribution, whatever `complete` says. `order` is None where it
@@ -72,6 +74,12 @@ class SymmetryReport:
     seconds: float
     complete: bool
     how: str
+
+    def __str__(self) -> str:
+        return (
+            f"SymmetryReport({order_in_words(self.order)} symmetries, {len(self.orbits)} orbits, "
+            f"{'complete' if self.complete else 'maybe not all'}, {self.how})"
+        )
 
 
 def automorphisms(

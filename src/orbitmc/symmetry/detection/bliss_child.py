@@ -4,7 +4,6 @@ Run as a script; it imports nothing of this package, so that it starts at once.
 """
 
 import io
-import resource
 import sys
 
 import igraph
@@ -14,12 +13,21 @@ import numpy as np
 def main() -> None:
     received = io.BytesIO(sys.stdin.buffer.read())
     (memory, seconds), edges, colors = (np.load(received, allow_pickle=False) for _ in range(3))
-    resource.setrlimit(resource.RLIMIT_DATA, (int(memory), int(memory)))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    limit(int(memory), int(seconds))
     graph = igraph.Graph(n=len(colors), edges=edges, directed=False)
     _, color = np.unique(colors, return_inverse=True)
     rows = graph.automorphism_group(color=color.tolist()) if len(colors) else []
     send([sparse(row) for row in rows])
+
+
+def limit(memory: int, seconds: int) -> None:
+    """Limit memory and time where the system can; the parent limits the time anyway."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def sparse(row: list[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from orbitmc.tuning.families.exchange_families import (
 )
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.lattice_families import reflection_family
+from orbitmc.tuning.families.network_families import forward_family
 from orbitmc.tuning.families.value_families import (
     component_flips,
     flip,
@@ -36,7 +37,10 @@ def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return clusters(prepared) if pairwise else None
 
 
+FORWARD = "forward draws"
+
 CONTENDERS: tuple[dict[str, Family], ...] = (
+    {FORWARD: forward_family()},
     {"flip": Family("all binary variables change their values at once", flip, True, guessed_flip)},
     {
         "component flips": Family(
@@ -65,7 +69,13 @@ CONTENDERS: tuple[dict[str, Family], ...] = (
             guess=guessed_group_exchange,
         )
     },
-    {"clusters": Family("clusters of agreeing variables change at once", _clusters)},
+    {
+        "clusters": Family(
+            "clusters of agreeing variables change at once",
+            _clusters,
+            replaces=frozenset({"flip", "component flips", "gauge flips"}),
+        )
+    },
     shuffle_families(),
 )
 """In the order of their usual worth; of several sizes of one jump only one takes part in a race."""

@@ -25,6 +25,7 @@ class Family:
 
     `build` gives its kernel, or None where it does not apply. A family that `switches` connects
     modes that no local step connects, so it is kept even if a short race cannot show its worth.
+    Families that it `replaces` do a part of what it does, so it is tried without them.
     A `guess` proposes such jumps, to tell before anything is compiled how often they will be
     accepted; it is None where the family does not apply.
     """
@@ -33,6 +34,7 @@ class Family:
     build: Callable[[Model, PreparedGraph], Kernel | None]
     switches: bool = False
     guess: Callable[[Model], Propose | None] | None = None
+    replaces: frozenset[str] = frozenset()
 
 
 def remembered(find: Callable[..., T]) -> Callable[..., T]:

@@ -16,7 +16,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
-from orbitmc.kernels.base.mcsat.slice_components import draw_by_counting, gather, pick_allowed
+from orbitmc.kernels.base.mcsat.slice_components import (
+    draw_by_counting,
+    gather,
+    is_free,
+    pick_allowed,
+)
 from orbitmc.kernels.base.mcsat.slices import (
     Ranks,
     SliceMemory,
@@ -26,12 +31,12 @@ from orbitmc.kernels.base.mcsat.slices import (
 )
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice, draw_large
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.machine.arrays import Bytes, Index, Numbers, brief
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import lane_integer, lanes_of
 
 MOST_NODES = 2**10  # of a search for solutions: about ten microseconds, then a walk is better
-SWEEPS = 10  # proposals for every variable of a component that is walked in
+SWEEPS = 3  # there and back: beyond that, what slices have in common is all that is remembered
 
 UPDATES, SLICES, FORCED, FREE, COUNTED = range(5)
 BY_SAMPLE_SAT = "components by SampleSAT"
@@ -61,6 +66,9 @@ class MCSat(NamedTuple):
     ranks: Ranks
     most_nodes: int
     large: WithinSlice | SampleSAT
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -106,12 +114,15 @@ def _draw_state(
         if memory.left[variable] == 1:
             outcomes[FORCED] += 1
         elif memory.place[variable] == 0:
-            size = gather(graph, memory, variable)
-            if size == 0:
-                number = np.int64(lane_integer(rng, memory.left[variable]))
-                memory.state[variable] = pick_allowed(graph, ranks, memory, variable, number)
+            if is_free(graph, memory, variable):
+                number: Index = np.int64(lane_integer(rng, memory.left[variable]))
+                if memory.left[variable] < graph.cardinality[variable]:
+                    number = pick_allowed(graph, ranks, memory, variable, number)
+                memory.state[variable] = number
                 outcomes[FREE] += 1
-            elif draw_by_counting(graph, ranks, memory, size, kernel.most_nodes, rng):
+                continue
+            size = gather(graph, memory, variable)
+            if draw_by_counting(graph, ranks, memory, size, kernel.most_nodes, rng):
                 outcomes[COUNTED] += 1
             else:
                 outcomes[draw_large(kernel.large, graph, ranks, memory, size, rng)] += 1

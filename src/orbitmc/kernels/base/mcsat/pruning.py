@@ -24,16 +24,16 @@ def prune(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
     for factor in ranks.single:
         if memory.level[factor] > 0:
             _apply_single(graph, ranks, memory, factor)
-    factors = len(graph.table_of)
-    reached = 0
+    turn, reached = 0, np.int64(0)
     waiting: Index = 0
-    while waiting > 0 or reached < factors:
+    while waiting > 0 or turn < len(ranks.several):
         if waiting > 0:
             waiting -= 1
             factor = np.int64(memory.woken[waiting])
         else:
-            factor = np.int64(reached)
-            reached += 1
+            factor = np.int64(ranks.several[turn])
+            reached = factor + 1
+            turn += 1
         if memory.level[factor] > 0:
             memory.seen[factor] = 1  # it need not wake itself
             waiting = _revise(graph, ranks, memory, factor, reached, waiting)

@@ -14,13 +14,22 @@ NONE = -1
 
 
 @shared
+def is_free(graph: FactorGraph, memory: SliceMemory, variable: Index) -> bool:
+    """Whether no constraint is left on a variable."""
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        if memory.level[graph.incident[edge]] > 0:
+            return False
+    return True
+
+
+@shared
 def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
     """List the component of a variable, and its constraints by the last of their members.
 
-    Gives the number of members; 0 if no constraint is left on the variable.
+    Gives the number of members.
     """
     size = _join(memory, variable, 0)
-    reached, constraints = 0, 0
+    reached = 0
     while reached < size:
         current = np.int64(memory.member[reached])
         reached += 1
@@ -29,8 +38,7 @@ def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
             if memory.level[factor] > 0 and memory.seen[factor] == 0:
                 memory.seen[factor] = 1
                 size = _join_scope(graph, memory, factor, size)
-                constraints += 1
-    return size if constraints > 0 else 0
+    return size
 
 
 @shared

@@ -11,7 +11,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
-from orbitmc.kernels.base.mcsat.slice_components import gather, search
+from orbitmc.kernels.base.mcsat.slice_components import gather, is_free, search
 from orbitmc.kernels.base.mcsat.slices import SliceMemory, slice_memory
 from orbitmc.machine.compiling import compiled
 
@@ -31,7 +31,8 @@ def _mark_uncounted(
 ) -> None:
     prune(graph, kernel.ranks, memory)
     for variable in range(len(memory.left)):
-        if memory.left[variable] > 1 and memory.place[variable] == 0:
+        unlisted = memory.left[variable] > 1 and memory.place[variable] == 0
+        if unlisted and not is_free(graph, memory, variable):
             size = gather(graph, memory, variable)
             if search(graph, kernel.ranks, memory, size, kernel.most_nodes, np.int64(-1)) < 0:
                 for place in range(size):

@@ -20,7 +20,7 @@ Integers = NDArray[np.int32]
 
 
 class Ranks(NamedTuple):
-    """The entries of all tables in order, factors of one variable, where its values begin.
+    """The entries of all tables in order, factors of one variable or more, where values begin.
 
     `rank` belongs to the graph's `table`: how many distinct smaller entries a table has. `lower`
     belongs to a table's ranks, stored from the table's start on: the chance that a threshold
@@ -30,6 +30,7 @@ class Ranks(NamedTuple):
     rank: Indices
     lower: Floats
     single: Indices
+    several: Indices
     value_start: Indices
 
 
@@ -39,7 +40,9 @@ class SliceMemory(NamedTuple):
     `level[factor]` is 0 as soon as a constraint is decided. `allowed` holds the values that are
     left, `left` how many each variable has. `woken` is a stack of factors to look at again.
     `member` are the variables of one component in the order they were found, `place` where (from
-    1 on); `first` and `following` list its constraints by the last of their members.
+    1 on); `first` and `following` list its constraints by the last of their members. A walk has
+    the members' `own` values, the constraints `near` each from `near_start` on, the values that
+    satisfy clauses there, and how many members have `satisfied` each clause.
     """
 
     state: Bytes
@@ -57,6 +60,11 @@ class SliceMemory(NamedTuple):
     following: Integers
     broken: Integers
     broken_place: Integers
+    near_start: Integers
+    near: Integers
+    near_wanted: NDArray[np.int16]
+    own: Bytes
+    satisfied: Integers
     due: NDArray[np.int64]
 
 
@@ -75,8 +83,9 @@ def ranks_of(graph: FactorGraph) -> Ranks:
         rank[first[:, None] + order] = ranks
         places = (first[:, None] + ranks[:, 1:])[above]
         lower[places] = np.exp(ordered[:, :-1][above] - ordered[:, 1:][above])
-    single = np.flatnonzero(lengths(graph.scope_start) == 1)
-    return Ranks(sealed(rank), sealed(lower), indices(single), starts(graph.cardinality))
+    alone = lengths(graph.scope_start) == 1
+    single, several = indices(np.flatnonzero(alone)), indices(np.flatnonzero(~alone))
+    return Ranks(sealed(rank), sealed(lower), single, several, starts(graph.cardinality))
 
 
 def slice_memory(graph: FactorGraph) -> SliceMemory:
@@ -98,6 +107,11 @@ def slice_memory(graph: FactorGraph) -> SliceMemory:
         following=_integers(factors),
         broken=_integers(factors),
         broken_place=_integers(factors),
+        near_start=_integers(variables + 1),
+        near=_integers(len(graph.scope)),
+        near_wanted=np.zeros(len(graph.scope), dtype=np.int16),
+        own=np.zeros(variables, dtype=np.uint8),
+        satisfied=_integers(factors),
         due=np.zeros(1, dtype=np.int64),
     )
 

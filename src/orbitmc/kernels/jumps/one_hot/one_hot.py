@@ -31,6 +31,7 @@ from orbitmc.machine.arrays import (
     Index,
     Indices,
     Numbers,
+    brief,
     indices,
     lengths,
     sealed,
@@ -80,6 +81,9 @@ class OneHot(NamedTuple):
     limit: NDArray[np.generic]
     factor_start: Indices
     factor: Indices
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph, incidence
-from orbitmc.machine.arrays import Indices, Numbers, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Indices, Numbers, brief, indices, lengths, sealed, starts
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
@@ -48,6 +48,9 @@ class Links(NamedTuple):
     holder_start: Indices
     holder: Indices
     joint: Numbers
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def links(graph: FactorGraph) -> Links:

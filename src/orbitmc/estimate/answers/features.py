@@ -1,0 +1,234 @@
+"""Means of features of states: sums over columns and parts of time become numbers with errors.
+
+A feature is a number between 0 and 1 that each state has. The variables that it depends on belong
+to the same run, so what is known of their marginals tells how often states have been seen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from orbitmc.estimate.row_summaries import RowSummaries, part_lengths, row_summaries
+from orbitmc.estimate.statistics import (
+    LEVEL,
+    UNSEEN,
+    Statistics,
+    effective_size,
+    interval,
+    is_rare,
+    states_seen,
+)
+from orbitmc.estimate.tallies import PARTS, capacity
+from orbitmc.estimate.verdicts import (
+    BELIEVED,
+    FEW,
+    FROZEN,
+    MISSED,
+    SUSPECT,
+    TIED,
+    UNMIXED,
+    VERDICTS,
+    Quality,
+    own_verdicts,
+)
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.lanes.random import COLUMNS
+
+SEVEREST = (FROZEN, SUSPECT, MISSED, UNMIXED, TIED, FEW)
+"""Verdicts that are not to be believed, the worst first."""
+
+
+class FeatureTally(NamedTuple):
+    """Sums of features: `sums[part, row, column]`, as those of marginals."""
+
+    sums: Floats
+
+
+@dataclass(frozen=True)
+class Features:
+    """One number per row, each with what is known of its error; as in `Statistics`."""
+
+    probability: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    ess: Floats
+    r_hat: Floats
+    rare: NDArray[np.bool_]
+    unmixed: NDArray[np.bool_]
+    states: Floats
+    recorded: int
+
+    def row(self, place: int) -> "Features":
+        """One row alone."""
+        own = {
+            column.name: getattr(self, column.name)[place : place + 1]
+            for column in fields(self)
+            if column.name != "recorded"
+        }
+        return Features(**own, recorded=self.recorded)
+
+    def verdict(self) -> str:
+        """One verdict for all rows, from the worst of them."""
+        quality = Quality(self.r_hat, self.ess, self.rare, self.unmixed, self.recorded)
+        return VERDICTS[own_verdicts(quality, np.zeros(1, dtype=np.int64))[0]]
+
+
+def part_of_time(recorded: int) -> tuple[int, bool, bool]:
+    """Where the next sample belongs: its part, whether parts merge before it, and if it ends it."""
+    size = capacity(recorded + 1)
+    merges = recorded == PARTS * size // 2 and recorded > PARTS // 2
+    return recorded // size, merges, (recorded + 1) % size == 0
+
+
+def empty_sums(rows: int) -> Floats:
+    """Sums of no samples."""
+    return np.zeros((PARTS, rows, COLUMNS))
+
+
+def by_column(weights: Floats) -> Floats:
+    """Add up numbers of states `[..., state]`, lanes fastest, in eight columns."""
+    total: Floats = weights.reshape(*weights.shape[:-1], -1, COLUMNS).sum(axis=-2)
+    return total
+
+
+def column_means(every: Sequence[Floats], recorded: int, lanes: int) -> Floats:
+    """Means of rows in the columns of all packs, `[row, column]`."""
+    whole = np.concatenate([own.sum(axis=0) for own in every], axis=1)
+    means: Floats = whole / (recorded * lanes / COLUMNS)
+    return means
+
+
+def spread_of(means: Floats) -> Floats:
+    """The error that columns show in each row, from their means `[row, column]`."""
+    spread: Floats = means.std(axis=1, ddof=1) / np.sqrt(means.shape[1])
+    return spread
+
+
+def features(
+    every: Sequence[Floats], recorded: int, lanes: int, beside: Statistics, rows: NDArray[np.bool_]
+) -> Features:
+    """Combine the sums of packs; `rows` of the marginals `beside` depend on the same states."""
+    seen = _summaries(every, recorded, lanes)
+    p, columns = seen.probability, COLUMNS * len(every)
+    states = _states(p, seen.spread, beside, rows)
+    return _completed(
+        p, seen.spread, states, seen.r_hat, seen.kept | seen.drifts, recorded, columns
+    )
+
+
+def ratio(
+    every: Sequence[Floats], recorded: int, lanes: int, beside: Statistics, rows: NDArray[np.bool_]
+) -> Features:
+    """The first of two features over the second, which it implies, with the error of a ratio.
+
+    In each column the first should be the ratio of all times the second; what is left of it, over
+    the mean of the second, is the error of that column.
+    """
+    both, given = column_means(every, recorded, lanes).mean(axis=1)
+    share = both / given
+    left = [(own[:, :1] - share * own[:, 1:]) / given for own in every]
+    parts = part_lengths(recorded) * (lanes // COLUMNS)
+    for own in left:
+        own[: len(parts)] += share * parts[:, None, None]
+    seen = _summaries(every, recorded, lanes)
+    rest = _summaries(left, recorded, lanes)
+    states = _states(seen.probability, seen.spread, beside, rows)
+    unmixed = (seen.kept | seen.drifts).any() | rest.kept | rest.drifts
+    p, met = np.array([share]), np.maximum(states[1:] * given, 1.0)
+    columns, r_hat = COLUMNS * len(every), seen.r_hat.max(keepdims=True)
+    return _completed(p, rest.spread, met, r_hat, unmixed, recorded, columns)
+
+
+def expectations(
+    every: Sequence[Floats],
+    recorded: int,
+    lanes: int,
+    beside: Statistics,
+    rows: NDArray[np.bool_],
+    ends: tuple[Floats, Floats],
+) -> Features:
+    """Means of numbers and of their squares, in turns, whose least and largest are `ends`.
+
+    They are seen as numbers between 0 and 1. What is said of a probability is said of an event
+    with the same variance; what was not seen may be at either end.
+    """
+    lowest, widest = ends[0], ends[1] - ends[0]
+    scale = np.where(widest > 0, widest, 1.0)
+    lengths = np.zeros(PARTS)
+    lengths[: len(part_lengths(recorded))] = part_lengths(recorded) * (lanes // COLUMNS)
+    scaled = [
+        (own[:, 0::2] - lowest[:, None] * lengths[:, None, None]) / scale[:, None] for own in every
+    ]
+    squares = column_means(every, recorded, lanes)[1::2].mean(axis=1)
+    seen = _summaries(scaled, recorded, lanes)
+    p, mean = seen.probability, lowest + scale * seen.probability
+    variance = np.clip((squares - mean**2) / scale**2, 0.0, 0.25)
+    alike = (1.0 - np.sqrt(1.0 - 4.0 * variance)) / 2.0
+    states = _states(alike, seen.spread, beside, rows)
+    unmixed, degrees = seen.kept | seen.drifts, COLUMNS * len(every) - 1
+    error = np.maximum(seen.spread, np.maximum(p, 1.0 - p) / states)
+    half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
+    rare = is_rare(alike, states)
+    unseen = np.where(rare, UNSEEN / states, 0.0)
+    low = np.minimum(p - half, p * (1.0 - unseen))
+    high = np.maximum(p + half, p + (1.0 - p) * unseen)
+    return Features(
+        probability=mean,
+        standard_error=np.where(widest > 0, error * scale, 0.0),
+        low=np.where(widest > 0, lowest + scale * low, mean),
+        high=np.where(widest > 0, lowest + scale * high, mean),
+        ess=np.where(rare, states, variance / error**2),
+        r_hat=_r_hat_of(seen.r_hat, p * (1.0 - p), variance),
+        rare=rare,
+        unmixed=unmixed,
+        states=states,
+        recorded=recorded,
+    )
+
+
+def _r_hat_of(r_hat: Floats, assumed: Floats, variance: Floats) -> Floats:
+    """R-hat if values vary so much within chains and not as `assumed`."""
+    between = assumed * (1.0 - 1.0 / r_hat**2)
+    within = np.maximum(variance - between, 1e-300)
+    return np.where(between <= 0.0, 1.0, np.sqrt(1.0 + np.minimum(between / within, 1e6)))
+
+
+def _summaries(every: Sequence[Floats], recorded: int, lanes: int) -> RowSummaries:
+    tallies: list[Any] = [FeatureTally(own) for own in every]
+    return row_summaries(tallies, recorded, lanes)
+
+
+def _states(p: Floats, spread: Floats, beside: Statistics, rows: NDArray[np.bool_]) -> Floats:
+    """How many independent states each row was seen in, as far as marginals can tell."""
+    every_p = np.concatenate([p, beside.probability[rows]])
+    every_spread = np.concatenate([spread, beside.spread[rows]])
+    together = np.zeros(len(every_p), dtype=np.int64)
+    states = states_seen(every_p, every_spread, beside.lanes, beside.recorded, together)
+    return states[: len(p)]
+
+
+def _completed(
+    p: Floats,
+    spread: Floats,
+    states: Floats,
+    r_hat: Floats,
+    unmixed: NDArray[np.bool_],
+    recorded: int,
+    columns: int,
+) -> Features:
+    error = np.maximum(spread, np.maximum(p, 1.0 - p) / states)
+    ess = effective_size(p, error, states)
+    low, high = interval(p, ess, states, degrees=columns - 1)
+    rare = is_rare(p, states)
+    return Features(p, error, low, high, ess, r_hat, rare, unmixed, states, recorded)
+
+
+def worst_verdict(own: str, others: Sequence[str]) -> str:
+    """The verdict of a number, unless something that it depends on is not to be believed."""
+    doubted = [verdict for verdict in (own, *others) if verdict not in BELIEVED]
+    return min(doubted, key=SEVEREST.index) if doubted else own

@@ -1,0 +1,1 @@
+"""Control variates: estimates with less noise than averages of conditional probabilities."""

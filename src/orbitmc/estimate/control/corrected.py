@@ -1,0 +1,81 @@
+"""Columns of estimates from which control variates have taken most of the noise.
+
+For every variable, its value minus its conditional probability has mean zero, so any fixed linear
+combination of such differences may be subtracted. The one here would remove all noise of a model
+whose conditionals are linear in the neighbours' values. How much of it to subtract, `theta`, is
+fitted to one half of the columns and used on the other: what corrects a column never depends on it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from orbitmc.estimate.control.series import series
+from orbitmc.estimate.tallies import RaoBlackwellTally
+from orbitmc.machine.arrays import Floats, Indices, lengths
+
+MOST = 1.5  # of the correction that is subtracted
+PRIOR = 8.0  # columns that the common share of all variables is worth, beside a variable's own
+SMALLEST = 1e-22  # squares below it are rounding
+
+
+class Controls(NamedTuple):
+    """A matrix of secants, and how many terms of its series are added up."""
+
+    matrix: csr_array
+    terms: int
+
+
+def corrected(tallies: Sequence[RaoBlackwellTally], records: int, controls: Controls) -> Floats:
+    """Estimates of columns, `[row, column]`; each column of a tally sums up so many records."""
+    chances = np.concatenate([tally.sums.sum(axis=0) / records for tally in tallies], axis=1)
+    values = np.concatenate([tally.values.sum(axis=0) / records for tally in tallies], axis=1)
+    return subtracted(chances, values, tallies[0].row_start, controls)
+
+
+def subtracted(chances: Floats, values: Floats, row_start: Indices, controls: Controls) -> Floats:
+    """Conditional probabilities, corrected by the differences of values from them."""
+    excess = series(controls.matrix, values - chances, controls.terms)
+    halves = np.arange(chances.shape[1]) % 2 == 0
+    result = chances.copy()
+    for half in (halves, ~halves):
+        theta = shares(chances[:, ~half], excess[:, ~half], row_start)
+        result[:, half] -= theta[:, None] * excess[:, half]
+    return result
+
+
+def shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
+    """How much of the excess to subtract, per row; the rows of a variable have one share.
+
+    Each variable's own regression is drawn towards the common one of all.
+    """
+    own, other = _centred(chances), _centred(excess)
+    total, both, square = (
+        _by_variable((one * two).sum(axis=1), row_start)
+        for one, two in ((own, own), (own, other), (other, other))
+    )
+    noisy = (total > SMALLEST) & (square > SMALLEST)
+    scale = np.where(noisy, total, 1.0)
+    common = _ratio((both / scale)[noisy].sum(), (square / scale)[noisy].sum())
+    prior = PRIOR / max(chances.shape[1] - 1, 1) * square
+    share = np.zeros(len(total))
+    share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST))[noisy]
+    return np.repeat(np.clip(share, 0.0, MOST), lengths(row_start))
+
+
+def _ratio(one: float, two: float) -> float:
+    return min(max(one / two, 0.0), MOST) if two > 0.0 else 0.0
+
+
+def _centred(columns: Floats) -> Floats:
+    deviations: Floats = columns - columns.mean(axis=1, keepdims=True)
+    return deviations
+
+
+def _by_variable(numbers: Floats, row_start: Indices) -> Floats:
+    variable: NDArray[np.int64] = np.repeat(np.arange(len(row_start) - 1), lengths(row_start))
+    sums: Floats = np.bincount(variable, numbers, minlength=len(row_start) - 1).astype(np.float64)
+    return sums

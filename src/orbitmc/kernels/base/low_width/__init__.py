@@ -1,0 +1,1 @@
+"""Low-width block Gibbs: draw many variables at once, exactly given the others."""

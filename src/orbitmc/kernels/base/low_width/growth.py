@@ -1,0 +1,199 @@
+"""Choose blocks of variables that are cheap to draw together.
+
+A block has all variables but those that would make its tables too large. The next one wants the
+variables that no block has had together with all that zeros tie them to. The newest member of a
+block is eliminated first, so a new one changes the tables along one path only.
+
+What is outside of a block holds its members fast, and the same few variables would be outside of
+most blocks. So all variables are covered several times, with other variables outside each time.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+from heapq import heappop, heappush
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.possible.support import Domains
+from orbitmc.kernels.base.low_width.neighbours import LONGEST, Neighbours
+from orbitmc.kernels.base.low_width.orders import elimination_order
+
+MOST_ENTRIES = 2**10  # of a table: in 64 lanes half a megabyte, which is near the processor
+TABLES = 32  # as many entries as so many largest tables, all tables of a block have at most
+
+MOST_BLOCKS, MOST_MEMBERS = 64, 60_000  # of all blocks: growing more of them takes too long
+SEEDS = 16  # of a block; each may bring those that it is tied to, before others are let in
+NEAR = 2 * SEEDS
+"""How urgent candidates are that are neither seeds nor tied to one: they come last."""
+
+Candidate = tuple[int, int, int]
+"""Its urgency, how many entries it brought when that was last looked at, and the variable."""
+
+
+class Changes(NamedTuple):
+    """Places, scopes and entries of tables as they would be, and how many entries are added."""
+
+    tables: list[tuple[int, int, int]]
+    added: int
+
+
+class Block:
+    """Members in the order in which they came, and the scope and entries of the table of each.
+
+    A scope is a number whose bits say which places it has. Members of the `interior` are tied by
+    zeros to other members only.
+    """
+
+    def __init__(self, sizes: list[int], most_entries: int) -> None:
+        self.sizes, self.most = sizes, most_entries
+        self.place: dict[int, int] = {}
+        self.order: list[int] = []
+        self.scope: list[int] = []
+        self.entries: list[int] = []
+        self.total = 0
+        self.interior: set[int] = set()
+
+    def scope_of(self, member: int) -> list[int]:
+        """The scope of a member's table, in the order in which they came."""
+        scope, found = self.scope[self.place[member]], list[int]()
+        while scope:
+            place = scope.bit_length() - 1
+            found.append(self.order[place])
+            scope ^= 1 << place
+        return found[::-1]
+
+    def changes(self, new: int, near: int, room: int) -> Changes | None:
+        """What a new member brings; None if a table becomes too large, or all by more than `room`.
+
+        The first member always fits.
+        """
+        place, scope, missing = len(self.order), near, near
+        entries, before, tables, added = self.sizes[new], 0, [], 0
+        while True:
+            while missing:
+                last = missing.bit_length() - 1
+                entries *= self.sizes[self.order[last]]
+                missing ^= 1 << last
+            added += entries - before
+            if (entries > self.most or added > room) and self.order:
+                return None
+            tables.append((place, scope, entries))
+            place = scope.bit_length() - 1  # the newest of the scope comes next
+            missing = scope & ~self.scope[place] & ~(1 << place) if scope else 0
+            if not missing:
+                return Changes(tables, added)
+            scope = self.scope[place] | missing
+            entries = before = self.entries[place]
+
+    def add(self, new: int, changes: Changes) -> None:
+        self.place[new] = len(self.order)
+        self.order.append(new)
+        self.scope.append(0)
+        self.entries.append(0)
+        self.total += changes.added
+        for place, scope, entries in changes.tables:
+            self.scope[place], self.entries[place] = scope, entries
+
+
+def grow_blocks(graph: FactorGraph, domains: Domains, most_entries: int) -> list[Block]:
+    """Blocks that cover all variables with a choice several times; the same ones for a graph."""
+    known = Neighbours(graph, domains)
+    first = _covering(known, most_entries, [1.0] * graph.variables)
+    members = sum(len(block.order) for block in first)
+    times = min(MOST_BLOCKS // max(len(first), 1), MOST_MEMBERS // max(members, 1))
+    if any(len(block.order) == len(known.free) for block in first):
+        return first
+    different = {frozenset(block.place): block for block in first}
+    rng = np.random.default_rng(0)
+    for _ in range(times - 1):
+        weight = np.exp(rng.normal(size=graph.variables)).tolist()
+        for block in _covering(known, most_entries, weight):
+            different.setdefault(frozenset(block.place), block)
+    return list(different.values())[: max(MOST_BLOCKS, len(first))]
+
+
+def _covering(known: Neighbours, most_entries: int, weight: Sequence[float]) -> list[Block]:
+    """Blocks that cover all variables with a choice, each with all those it is tied to if it fits.
+
+    Variables that no block has had in its interior are the seeds of the next ones. Those of large
+    weight are outside rather than others.
+    """
+    found, left = [], known.free
+    while left:
+        seeds = left[:: -(-len(left) // SEEDS)]
+        block = _ordered(known, seeds, most_entries, weight)
+        if seeds[0] not in block.place:
+            block = _grown(known, seeds, most_entries)
+        block.interior = {v for v in block.place if known.tied[v] <= block.place.keys()}
+        left = [v for v in left if v not in block.interior and v != seeds[0]]
+        found.append(block)
+    return found
+
+
+class _Growing:
+    """A block, its members in each factor, and who may come next."""
+
+    def __init__(self, known: Neighbours, seeds: list[int], most_entries: int) -> None:
+        self.known, self.most = known, TABLES * most_entries
+        self.block = Block(known.sizes, most_entries)
+        self.members: defaultdict[int, int] = defaultdict(int)
+        self.turn = {seed: 2 * k for k, seed in enumerate(seeds)}
+        self.candidates: list[Candidate] = [(turn, 0, seed) for seed, turn in self.turn.items()]
+
+    def consider(self, urgency: int, price: int, new: int) -> None:
+        """Let a candidate in if its tables fit, or put it back if it became more expensive."""
+        block, factors = self.block, self.known.factors[new]
+        near = reduce(or_, (self.members[f] for f in factors), 0)
+        most = self.most // 2 if urgency < NEAR else self.most
+        changes = block.changes(new, near, most - block.total)
+        if changes is None:
+            return
+        if changes.added > price and urgency >= NEAR:
+            heappush(self.candidates, (urgency, changes.added, new))
+            return
+        block.add(new, changes)
+        for factor in factors:
+            self.members[factor] |= 1 << block.place[new]
+            self._invite(new, factor)
+
+    def filled(self) -> Block:
+        """Add candidates as long as there are any."""
+        while self.candidates:
+            urgency, price, new = heappop(self.candidates)
+            if new not in self.block.place:
+                self.consider(urgency, price, new)
+        return self.block
+
+    def _invite(self, new: int, factor: int) -> None:
+        """The others of a factor are the next candidates."""
+        scope, urgency = self.known.scope[factor], NEAR
+        if len(scope) > LONGEST:
+            return
+        if self.known.tying[factor] and new in self.turn:
+            urgency = self.turn[new] + 1
+        for other in scope:
+            if other not in self.block.place:
+                heappush(self.candidates, (urgency, 0, other))
+
+
+def _ordered(
+    known: Neighbours, seeds: list[int], most_entries: int, weight: Sequence[float]
+) -> Block:
+    """Eliminate all variables but those that make tables too large, then fill up what is left.
+
+    Seeds, and those that they are tied to, are left out last.
+    """
+    wanted = set[int]().union(*(known.tied[seed] for seed in seeds))
+    growing = _Growing(known, [], most_entries)
+    for new in reversed(elimination_order(known, wanted, most_entries, growing.most, weight)):
+        growing.consider(NEAR, growing.most, new)
+    return growing.filled()
+
+
+def _grown(known: Neighbours, seeds: list[int], most_entries: int) -> Block:
+    """Add candidates, the cheapest of the most urgent first, as long as their tables fit."""
+    return _Growing(known, seeds, most_entries).filled()

@@ -1,0 +1,101 @@
+"""Low-width block Gibbs: give all variables of a block new values, drawn given the others.
+
+Where zeros tie variables to each other, none of them can change alone. Blocks of bounded
+elimination width can be drawn exactly (Jensen & Kong 1999, Hamze & de Freitas 2004): eliminate
+their variables one by one, then draw them backwards. All lanes draw the same block.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.possible.support import all_values, possible_values
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.kernels.base.low_width.elimination import draw_backwards, eliminate
+from orbitmc.kernels.base.low_width.growth import MOST_ENTRIES, TABLES, grow_blocks
+from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks, block_memory
+from orbitmc.kernels.base.low_width.plans import plans
+from orbitmc.kernels.kernel import steps
+from orbitmc.machine.arrays import Bytes, Numbers, brief, lengths
+from orbitmc.machine.compiling import implementation
+
+
+class LowWidth(NamedTuple):
+    """Draw the blocks in turn.
+
+    A block is worth as many steps as it has variables: it is drawn at the first of them, and the
+    others pass.
+    """
+
+    plans: Blocks
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ("updates", "blocks")
+
+    @property
+    def about(self) -> str:
+        """What is drawn, in words."""
+        sizes = lengths(self.plans.step_start)
+        largest = int(sizes.max(initial=0))
+        return f"{len(sizes)} blocks of up to {largest} variables are drawn as a whole"
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> BlockMemory:
+        most = int(prepared.graph.cardinality.max(initial=1))
+        return block_memory(self.plans, most, lanes)
+
+
+@implementation(steps, LowWidth)
+def low_width_steps(
+    prepared: PreparedGraph,
+    kernel: LowWidth,
+    memory: BlockMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    blocks = kernel.plans
+    many = len(blocks.step_start) - 1
+    memory.due[0] -= count
+    while memory.due[0] < 0 and many > 0:
+        block = memory.turn[0]
+        members = blocks.step_start[block + 1] - blocks.step_start[block]
+        eliminate(blocks, memory, values, block)
+        draw_backwards(blocks, memory, values, block, rng)
+        outcomes[0] += members
+        outcomes[1] += 1
+        memory.due[0] += members
+        memory.turn[0] = block + 1 if block + 1 < many else 0
+
+
+def low_width(graph: FactorGraph, *, most_entries: int = MOST_ENTRIES) -> LowWidth:
+    """Block Gibbs on a graph; tables of a block have at most so many entries.
+
+    >>> import orbitmc as om
+    >>> model = om.model({"A": ["no", "yes"], "B": ["no", "yes"]}, [(["A", "B"], [3, 0, 0, 1])])
+    >>> om.testing.check_kernel(om.kernels.low_width(model.graph), models=[model]).stationary
+    0.0
+    >>> found = om.marginals(model, kernel=om.kernels.low_width(model.graph), samples=20, seed=1)
+    >>> found["A"].probability.tolist()
+    [0.75, 0.25]
+    """
+    if most_entries < 1:
+        raise InputError(f"a table has at least 1 entry, not {most_entries}")
+    domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
+    return LowWidth(plans(graph, domains, grow_blocks(graph, domains, most_entries)))
+
+
+def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_ENTRIES) -> int:
+    """About how much the tables of a pack take at most, before there are any blocks.
+
+    What is left of a table is at most half as large.
+    """
+    entries = max(TABLES * most_entries, int(graph.cardinality.max(initial=1)))
+    tables = np.dtype(np.float64).itemsize * (entries + entries // 2)
+    return int(lanes * (tables + graph.variables))

@@ -1,0 +1,124 @@
+"""Couplings and fields of spins, from matrices and mappings as people have them."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.labels import names_of
+
+
+class Spins(NamedTuple):
+    """A field per spin, pairs of spins, and a coupling per pair; `names` if spins have any."""
+
+    fields: Floats
+    edges: NDArray[np.int64]
+    couplings: Floats
+    names: tuple[str, ...] | None
+
+
+def spins_of(couplings: Any, fields: Any) -> Spins:
+    """Spins from `J` and `h`, both as arrays or both as mappings; one of them may be missing."""
+    if isinstance(couplings, Mapping) or isinstance(fields, Mapping):
+        return _from_mappings(_mapping(couplings, "J"), _mapping(fields, "h"))
+    return _from_arrays(couplings, fields)
+
+
+def paired(pairs: Sequence[Any], labels: Mapping[Any, int]) -> NDArray[np.int64]:
+    """Places of the two spins of each pair."""
+    found = [(labels[first], labels[second]) for first, second in pairs]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def number(value: Any, what: str) -> float:
+    """A finite number, whatever holds it."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = np.nan
+    if not np.isfinite(found):
+        raise InputError(f"{what} is a finite number, not {value!r}")
+    return found
+
+
+def _mapping(given: Any, what: str) -> Mapping[Any, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"J and h are both arrays or both mappings; {what} is no mapping")
+    return given
+
+
+def _from_mappings(couplings: Mapping[Any, Any], fields: Mapping[Any, Any]) -> Spins:
+    for pair in couplings:
+        _require_pair(pair, couplings)
+    labels: dict[Hashable, int] = {}
+    for label in [*(spin for pair in couplings for spin in pair), *fields]:
+        labels.setdefault(label, len(labels))
+    found = np.zeros(len(labels))
+    for label, field in fields.items():
+        found[labels[label]] = number(field, f"the field of {label!r}")
+    strengths = [number(value, f"the coupling of {pair!r}") for pair, value in couplings.items()]
+    return Spins(found, paired(list(couplings), labels), np.array(strengths), names_of(labels))
+
+
+def _require_pair(pair: Any, couplings: Mapping[Any, Any]) -> None:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise InputError(f"J names pairs of spins, as (a, b), not {pair!r}")
+    if pair[0] == pair[1]:
+        raise InputError(f"spin {pair[0]!r} is coupled to itself; a field belongs into h")
+    if (pair[1], pair[0]) in couplings:
+        raise InputError(f"the pair {pair!r} is there in both orders; give it once, with its sum")
+
+
+def _from_arrays(couplings: Any, fields: Any) -> Spins:
+    matrix = None if couplings is None else _matrix(couplings)
+    count = len(np.atleast_1d(fields)) if matrix is None else matrix.shape[0]
+    found = np.zeros(count) if fields is None else _numbers(fields, "h")
+    found = np.full(count, found) if found.ndim == 0 else found
+    if found.shape != (count,):
+        raise InputError(f"h needs {count} numbers or one, got the shape {found.shape}")
+    if matrix is None:
+        return Spins(found, np.zeros((0, 2), dtype=np.int64), np.zeros(0), None)
+    first, second, strengths = _pairs(matrix)
+    return Spins(found, np.stack([first, second], axis=1).astype(np.int64), strengths, None)
+
+
+def _matrix(couplings: Any) -> Any:
+    """A square matrix without a diagonal, as a sparse one."""
+    from scipy.sparse import coo_array, issparse
+
+    plain = couplings if issparse(couplings) else _numbers(couplings, "J")
+    if plain.ndim != 2 or plain.shape[0] != plain.shape[1]:
+        raise InputError(f"J is a square matrix, not of the shape {plain.shape}")
+    found = coo_array(plain)
+    found.sum_duplicates()
+    if not np.isfinite(found.data).all():
+        raise InputError("J has an entry that is not a finite number")
+    if (found.row == found.col)[found.data != 0].any():
+        spin = found.row[(found.row == found.col) & (found.data != 0)][0]
+        raise InputError(f"J couples spin {spin} to itself; a field belongs into h")
+    return found
+
+
+def _pairs(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+    """Each pair once, the smaller spin first."""
+    from scipy.sparse import triu
+
+    symmetric = (matrix.tocsr() != matrix.T.tocsr()).nnz == 0
+    upper = triu(matrix if symmetric else matrix + matrix.T, k=1).tocoo()
+    upper.sum_duplicates()
+    return upper.row, upper.col, np.asarray(upper.data, dtype=np.float64)
+
+
+def _numbers(given: Any, what: str) -> Floats:
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} is an array of numbers") from None
+    if not np.isfinite(found).all():
+        raise InputError(f"{what} has an entry that is not a finite number")
+    return found

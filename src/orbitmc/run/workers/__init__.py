@@ -1,0 +1,1 @@
+"""Work of a question on other processes and machines."""

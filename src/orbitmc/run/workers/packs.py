@@ -1,0 +1,160 @@
+"""A pack of a run on a worker: it is sent, advances, and comes back.
+
+What is sent of a pack are all arrays that a checkpoint has. So a pack that comes back is the one
+that this process would have, to the bit, and one that gets lost is sent again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import OrbitError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph, is_unrounded, prepare, prepare_unrounded
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.code.sources import digest_of
+from orbitmc.machine.compiling import Stopwatch
+from orbitmc.run.control.choice import ControlChoice, plainly, with_controls
+from orbitmc.run.kept.contents import arrays_of, digest
+from orbitmc.run.notes import Needed, noted_states
+from orbitmc.run.pack import Pack, advance, empty_pack
+from orbitmc.run.starts.warming import warm_up
+from orbitmc.run.workers.seals import seal_again, seals_of
+from orbitmc.version import __version__
+
+if TYPE_CHECKING:
+    from orbitmc.groups.permutation_groups import PermutationGroup
+    from orbitmc.run.run import Run
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What all packs of a run need, with fingerprints that a worker compares.
+
+    A kernel is sent as it is, its jumps frozen: no worker looks for jumps of its own.
+    """
+
+    graph: FactorGraph
+    kernel: Kernel
+    seals: tuple[bool, ...]
+    unrounded: bool
+    lanes: int
+    kind: type
+    group: PermutationGroup | None
+    part_of: NDArray[np.int64]
+    choice: ControlChoice | None
+    needed: Needed | None
+    digests: tuple[str, str]
+    version: str
+    sources: str | None
+
+    def opened(self) -> OpenedRun:
+        """Check that this is what was sent, and prepare it."""
+        if (self.version, self.sources) != (__version__, sources_of(self.kernel)):
+            raise OrbitError(
+                f"a worker has another orbitmc than version {self.version} of the process that "
+                f"asks (it has {__version__}): install the same one everywhere"
+            )
+        seal_again((self.graph, self.kernel, self.group), self.seals)
+        if (digest(self.graph), digest(self.kernel)) != self.digests:
+            raise OrbitError("a worker got another model or other jumps than were sent")
+        prepared = (prepare_unrounded if self.unrounded else prepare)(self.graph)
+        return OpenedRun(self, prepared)
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run as a worker sees it."""
+
+    context: RunContext
+    prepared: PreparedGraph
+
+    def pack(self, arrays: list[NDArray[Any]]) -> Pack:
+        """The pack that has these arrays."""
+        own = self.context
+        pack = empty_pack(
+            self.prepared, own.kernel, lanes=own.lanes, kind=own.kind, group=own.group,
+            part_of=own.part_of,
+        )  # fmt: skip
+        pack = pack if own.choice is None else with_controls(pack, own.choice)
+        put_arrays(pack, arrays)
+        return pack
+
+
+class PackWork(NamedTuple):
+    """A pack, and how far to advance it: `steps` of warm-up after those taken, or `samples`."""
+
+    arrays: list[NDArray[Any]]
+    steps: int
+    taken: int
+    recorded: int
+    samples: int
+    spacing: int
+
+
+class PackDone(NamedTuple):
+    """The pack afterwards, what notes need of each sample, and the seconds that it took."""
+
+    arrays: list[NDArray[Any]]
+    states: Bytes | None
+    seconds: float
+
+
+def context_of(run: Run) -> RunContext:
+    """What the packs of a run need, as far as the run has got."""
+    choice = run.choice and replace(run.choice, states=plainly("").states)
+    return RunContext(
+        graph=run.graph,
+        kernel=run.kernel,
+        seals=seals_of((run.graph, run.kernel, run.group)),
+        unrounded=is_unrounded(run.prepared),
+        lanes=run.lanes,
+        kind=run.kind,
+        group=run.group,
+        part_of=run.part_of,
+        choice=choice,
+        needed=None if run.notes is None else run.notes.needed,
+        digests=(digest(run.graph), digest(run.kernel)),
+        version=__version__,
+        sources=sources_of(run.kernel),
+    )
+
+
+def sources_of(kernel: Kernel) -> str | None:
+    """A fingerprint of the code that advances packs."""
+    return digest_of([__name__, type(kernel).__module__])
+
+
+def arrays_in(pack: Pack) -> list[NDArray[Any]]:
+    """All arrays that a pack overwrites, each once."""
+    found = {id(array): array for _, array in arrays_of(pack, "")}
+    return list(found.values())
+
+
+def put_arrays(pack: Pack, arrays: list[NDArray[Any]]) -> None:
+    """Let a pack have these arrays."""
+    for own, sent in zip(arrays_in(pack), arrays, strict=True):
+        own[...] = sent
+
+
+def advance_pack(run: OpenedRun, work: PackWork) -> PackDone:
+    """Advance a pack."""
+    pack, context, states = run.pack(work.arrays), run.context, None
+    todo = (run.prepared, context.kernel, pack)
+    with Stopwatch() as watch:
+        if work.steps or not work.samples:
+            warm_up(*todo, steps=work.steps, taken=work.taken)
+        elif context.needed is None:
+            looks = 1 if context.choice is None else context.choice.looks
+            advance(
+                *todo, recorded=work.recorded, samples=work.samples, spacing=work.spacing,
+                looks=looks,
+            )  # fmt: skip
+        else:
+            states = np.stack(list(noted_states(*todo, context.needed, *work[3:])))
+    return PackDone(arrays_in(pack), states, watch.seconds)

@@ -1,0 +1,169 @@
+"""Send work to an executor, and try again where a worker is lost.
+
+What all pieces of the work need is sent once to each worker, which keeps it. A piece depends on
+nothing but what it is sent, so it may be done anywhere, and more than once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from orbitmc.errors import InputError, OrbitError
+from orbitmc.machine.interrupts import tell_others
+from orbitmc.run.workers.working import Piece, Reply, work
+
+Done = TypeVar("Done")
+
+TRIES = 4  # of a piece of work, before its error is believed
+LOOK = 0.2  # seconds between two looks at whether somebody wants an early end
+PATIENCE = 10.0  # seconds that an early end waits for pieces which are under way
+GONE = "the executor has lost its workers; the rest of the work is done in this process"
+
+
+class Shared(NamedTuple):
+    """What all pieces of some work need, as bytes, and their name."""
+
+    name: str
+    content: bytes
+
+
+class Opening(Protocol):
+    """What can be shared: a worker opens it once."""
+
+    def opened(self) -> Any:
+        """What pieces of work are done with."""
+
+
+def shared(value: Opening) -> Shared:
+    """Pack what all pieces need."""
+    try:
+        content = pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"this cannot be sent to other processes ({error}); what is used there must be "
+            "defined in a module that workers can import"
+        ) from None
+    return Shared(hashlib.sha256(content).hexdigest(), content)
+
+
+def workers_of(executor: Executor, most: int) -> int:
+    """How many pieces of work an executor does at the same time, if it says so; or `most`."""
+    client: Any = getattr(executor, "_client", None)
+    counted = getattr(executor, "_max_workers", None)
+    if hasattr(client, "nthreads"):
+        counted = sum(client.nthreads().values())
+    return min(most, counted) if isinstance(counted, int) and counted > 0 else most
+
+
+class Sender:
+    """Has pieces of work done by an executor; when it has none left, by this process."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor: Executor | None = executor
+        self.sent: set[str] = set()
+
+    def all(
+        self,
+        function: Callable[[Any, Any], Done],
+        needed: Shared,
+        pieces: Sequence[Any],
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> list[Done] | None:
+        """What `function(opened, piece)` gives for each piece; None after an early end."""
+        batch = _Batch(self, function, needed, pieces)
+        batch.submit(range(len(pieces)), whole=needed.name not in self.sent)
+        self.sent.add(needed.name)
+        asked_at = None
+        while batch.futures:
+            try:
+                wait(batch.futures.values(), timeout=LOOK)
+                batch.gather()
+            except KeyboardInterrupt as stop:
+                tell_others(stop)
+                batch.abandon()
+                return None
+            if stopped():
+                asked_at = time.perf_counter() if asked_at is None else asked_at
+                if time.perf_counter() - asked_at > PATIENCE:
+                    batch.abandon()
+                    return None
+        return batch.results
+
+    def lost(self) -> None:
+        """Go on without an executor."""
+        if self.executor is not None:
+            warnings.warn(GONE, stacklevel=2)
+        self.executor = None
+
+
+class _Batch:
+    """Pieces that are under way, and what came back."""
+
+    def __init__(
+        self, sender: Sender, function: Callable[[Any, Any], Any], needed: Shared, pieces: Any
+    ) -> None:
+        self.sender, self.function, self.needed, self.pieces = sender, function, needed, pieces
+        self.results: list[Any] = [None] * len(pieces)
+        self.tries = [0] * len(pieces)
+        self.futures: dict[int, Future[Reply]] = {}
+
+    def submit(self, numbers: Sequence[int] | range, *, whole: bool) -> None:
+        """Send pieces, and all that they need if a worker lacks it."""
+        content = self.needed.content if whole else None
+        for number in numbers:
+            piece = Piece(self.needed.name, content, self.function, self.pieces[number])
+            self.futures[number] = self._submitted(piece)
+
+    def _submitted(self, piece: Piece) -> Future[Reply]:
+        executor = self.sender.executor
+        if executor is not None:
+            try:
+                with warnings.catch_warnings():  # packs are large, and go their way only once
+                    warnings.filterwarnings("ignore", message="Sending large graph")
+                    return executor.submit(work, piece)
+            except (BrokenExecutor, RuntimeError):
+                self.sender.lost()
+        with ThreadPoolExecutor(1) as here:
+            return here.submit(work, piece._replace(content=self.needed.content))
+
+    def gather(self) -> None:
+        """Take what is there, and send again what was lost."""
+        for number in [number for number, one in self.futures.items() if one.done()]:
+            future = self.futures.pop(number)
+            try:
+                reply = future.result()
+            except OrbitError:
+                self.abandon()
+                raise
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt | SystemExit):
+                    raise
+                self._again(number, error)
+            else:
+                if reply.known:
+                    self.results[number] = reply.result
+                else:
+                    self.submit([number], whole=True)
+
+    def _again(self, number: int, error: BaseException) -> None:
+        self.tries[number] += 1
+        if isinstance(error, BrokenExecutor):
+            self.sender.lost()
+        elif self.tries[number] >= TRIES:
+            self.abandon()
+            raise OrbitError(
+                f"a piece of work failed {TRIES} times on the workers, at last by {error!r}"
+            ) from error
+        self.submit([number], whole=True)
+
+    def abandon(self) -> None:
+        """Want nothing more of what is under way."""
+        for future in self.futures.values():
+            future.cancel()
+        self.futures.clear()

@@ -1,0 +1,42 @@
+"""All variables drawn anew from a directed network."""
+
+import numpy as np
+
+from orbitmc.graph.model import Model
+from orbitmc.graph.network import Network, acceptance, network_of
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.kernels.jumps.independence import independence
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.tuning.families.family import Family, remembered
+
+SELDOM = 0.01  # accepted less often, draws of all variables gain nothing
+LEFT_OVER = 0.25  # factors for each variable: more are no evidence, but no network
+LANES = 64
+
+
+def forward_family() -> Family:
+    """Draws from the network that a model is; with little evidence they are mostly accepted."""
+    words = "all variables are drawn anew from the network and accepted by the evidence"
+    return Family(words, _build)
+
+
+def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
+    network = _network(model)
+    if network is None or forward_acceptance(model) < SELDOM:
+        return None
+    return independence(prepared, network)
+
+
+def forward_acceptance(model: Model) -> float:
+    """About how often draws from the network are accepted; 0 if a model is no network."""
+    network = _network(model)
+    return 0.0 if network is None else acceptance(network, LANES, np.random.default_rng(0))
+
+
+@remembered
+def _network(model: Model) -> Network | None:
+    """The network that a model is, if little is left over of it."""
+    found = network_of(model.graph)
+    most = max(1.0, LEFT_OVER * model.graph.variables)
+    few = found is not None and len(found.rest) <= most
+    return found if few else None
