@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         formats,
         graph,
         groups,
+        interop,
         kernels,
         logic,
         models,
@@ -26,14 +27,31 @@ if TYPE_CHECKING:
     )
     from orbitmc.ask.marginals import marginals
     from orbitmc.ask.programs import MarkovLogic, read_logic
+    from orbitmc.ask.questions.best import best
+    from orbitmc.ask.questions.best_states import BestState, BestStates
+    from orbitmc.ask.questions.drawing import draws
+    from orbitmc.ask.questions.event import probability
+    from orbitmc.ask.questions.expectation import expect
+    from orbitmc.ask.questions.information import information
+    from orbitmc.ask.questions.joint import joint
+    from orbitmc.ask.questions.log_z import log_z
+    from orbitmc.ask.questions.predict import predict
+    from orbitmc.ask.questions.sweep import sweep
     from orbitmc.ask.reading import read
     from orbitmc.ask.resuming import resume
     from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
+    from orbitmc.estimate.answers.draws import Draws
+    from orbitmc.estimate.answers.estimate import Estimate, Estimates
+    from orbitmc.estimate.answers.joint import Joint
     from orbitmc.estimate.columns import Marginal
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.formats.registry import write
     from orbitmc.graph.model import Model, model
+    from orbitmc.interop.dimod_models import from_dimod, to_dimod
+    from orbitmc.interop.networkx_graphs import from_networkx
+    from orbitmc.interop.pgmpy_networks import from_pgmpy
+    from orbitmc.interop.pyagrum_networks import from_pyagrum
     from orbitmc.models.chimera_models import chimera, random_chimera, read_chimera
     from orbitmc.models.ising_models import ising, ising_grid
     from orbitmc.models.potts import potts_grid
@@ -50,6 +68,7 @@ _ROOMS = (
     "formats",
     "graph",
     "groups",
+    "interop",
     "kernels",
     "logic",
     "models",
@@ -59,8 +78,14 @@ _ROOMS = (
 )
 
 _HOMES = {
+    "BestState": "ask.questions.best_states",
+    "BestStates": "ask.questions.best_states",
     "ContradictionError": "errors",
+    "Draws": "estimate.answers.draws",
+    "Estimate": "estimate.answers.estimate",
+    "Estimates": "estimate.answers.estimate",
     "InputError": "errors",
+    "Joint": "estimate.answers.joint",
     "LimitError": "errors",
     "Marginal": "estimate.columns",
     "Marginals": "estimate.marginals",
@@ -71,25 +96,45 @@ _HOMES = {
     "Run": "run.run",
     "Schedule": "run.schedule",
     "Settings": "ask.settings",
+    "best": "ask.questions.best",
     "chimera": "models.chimera_models",
+    "draws": "ask.questions.drawing",
+    "expect": "ask.questions.expectation",
+    "from_dimod": "interop.dimod_models",
+    "from_networkx": "interop.networkx_graphs",
+    "from_pgmpy": "interop.pgmpy_networks",
+    "from_pyagrum": "interop.pyagrum_networks",
+    "information": "ask.questions.information",
     "ising": "models.ising_models",
     "ising_grid": "models.ising_models",
+    "joint": "ask.questions.joint",
+    "log_z": "ask.questions.log_z",
+    "sweep": "ask.questions.sweep",
     "marginals": "ask.marginals",
     "model": "graph.model",
     "overview": "report.inspection",
     "potts_grid": "models.potts",
+    "predict": "ask.questions.predict",
+    "probability": "ask.questions.event",
     "random_chimera": "models.chimera_models",
     "read": "ask.reading",
     "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
     "resume": "ask.resuming",
     "sample": "run.sampler",
+    "to_dimod": "interop.dimod_models",
     "write": "formats.registry",
 }
 
 __all__ = [
+    "BestState",
+    "BestStates",
     "ContradictionError",
+    "Draws",
+    "Estimate",
+    "Estimates",
     "InputError",
+    "Joint",
     "LimitError",
     "Marginal",
     "Marginals",
@@ -102,22 +147,35 @@ __all__ = [
     "Settings",
     "__version__",
     "ask",
+    "best",
     "chimera",
     "compare",
+    "draws",
     "estimate",
     "exact",
+    "expect",
     "formats",
+    "from_dimod",
+    "from_networkx",
+    "from_pgmpy",
+    "from_pyagrum",
     "graph",
     "groups",
+    "information",
+    "interop",
     "ising",
     "ising_grid",
+    "joint",
     "kernels",
+    "log_z",
     "logic",
     "marginals",
     "model",
     "models",
     "overview",
     "potts_grid",
+    "predict",
+    "probability",
     "random_chimera",
     "read",
     "read_chimera",
@@ -125,8 +183,10 @@ __all__ = [
     "resume",
     "run",
     "sample",
+    "sweep",
     "symmetry",
     "testing",
+    "to_dimod",
     "tuning",
     "write",
 ]

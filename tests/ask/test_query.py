@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.ask.method import quick
 from orbitmc.exact import elimination
 from orbitmc.exact.plan import predict
+from orbitmc.exact.rows import passes
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
 ASKED = ("s2_1", "s0_0")
@@ -18,18 +20,34 @@ def spins():
 
 def test_what_is_not_asked_is_not_computed(monkeypatch, spins):
     received = []
-    receive = elimination._Passes._receive
+    receive = elimination.Passes.receive
     monkeypatch.setattr(
-        elimination._Passes,
-        "_receive",
+        elimination.Passes,
+        "receive",
         lambda self, variable: received.append(variable) or receive(self, variable),
     )
+    monkeypatch.setattr(quick, "quick_answer", lambda *question: None)
     root = predict(spins.graph).order[-1]
     om.marginals(spins, method="exact", query=[spins.names[root]])
     assert len(received) == 1
     received.clear()
     om.marginals(spins, method="exact")
     assert len(received) == 9
+
+
+def test_a_small_question_computes_what_is_asked_too(monkeypatch, spins):
+    computed = []
+    marginals = passes.Elimination.marginals
+
+    def counted(self, upward, wanted):
+        found = marginals(self, upward, wanted)
+        computed.append(len(found))
+        return found
+
+    monkeypatch.setattr(passes.Elimination, "marginals", counted)
+    om.marginals(spins, method="exact", query=["s1_1", "s0_0"])
+    om.marginals(spins, method="exact")
+    assert computed == [2, 9]
 
 
 @pytest.mark.parametrize("method", ["exact", "gibbs"])

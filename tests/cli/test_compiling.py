@@ -2,14 +2,17 @@
 
 import logging
 import time
+from typing import NamedTuple
 
 import numba
 import pytest
 
+import orbitmc as om
 from orbitmc.cli.session.compiling import Compiling
-from orbitmc.machine.code import remarks
+from orbitmc.machine.code import remarks, store
 from orbitmc.machine.code.remarks import REMARKS, working_time
 from orbitmc.machine.compiling import compiled
+from orbitmc.run.pack import start_pack, walk
 
 
 @pytest.fixture
@@ -53,6 +56,35 @@ def test_compiling_is_said_when_it_happens_and_what_it_took_at_the_end(said):
     with Compiling():
         one((1.0, 4.0))
     assert said() == []
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_code_that_was_installed_for_other_processors_is_spoken_of(
+    said, monkeypatch, tmp_path, runs
+):
+    monkeypatch.setattr(store, "SHIPPED", tmp_path)
+    monkeypatch.setattr(store, "has_level", lambda: runs)
+    with Compiling():
+        assert slow()((1.0,)) == 1.0
+        (begun,) = said()
+    assert ("what was installed is for processors of the level x86-64-v3" in begun) is not runs
+
+
+def test_of_steps_and_recording_it_is_said_whose_they_are(said):
+    class Rest(NamedTuple):
+        outcomes = ()
+
+        def memory(self, prepared, lanes):
+            return ()
+
+    @om.kernels.step(Rest)
+    def rest(prepared, kernel, memory, values, outcomes, rng):
+        pass
+
+    prepared, kernel = om.kernels.prepare(om.ising_grid(2, 2, 0.3).graph), Rest()
+    with Compiling():
+        walk(prepared, kernel, start_pack(prepared, kernel, seed=1, number=0, lanes=32), 1)
+        assert "(now kernels.kernel._take_steps of Rest)" in "".join(said())
 
 
 def test_quiet_compiling_is_not_said(said):

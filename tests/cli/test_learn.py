@@ -50,7 +50,7 @@ def test_several_databases_and_a_query(tmp_path):
 def test_the_same_command_goes_on_where_it_stopped(files, tmp_path):
     program, database, output = files
     words = ("learn", program, database, "--query", "Smokes,Cancer", "--seed", "4")
-    words += ("--method", "discriminative", "--checkpoint")
+    words += ("--method", "discriminative", "--optimiser", "newton", "--checkpoint")
     whole, kept = tmp_path / "whole", tmp_path / "kept"
     assert orbitmc(*words, whole, "-o", output, "--iterations", "6").returncode == 0
     expected = output.read_text()
@@ -62,6 +62,41 @@ def test_the_same_command_goes_on_where_it_stopped(files, tmp_path):
     refused = orbitmc(*words, kept, "-o", output, "--prior", "3")
     assert refused.returncode == 2
     assert "belongs to another program" in refused.stderr
+
+
+def test_errors_scores_and_a_chosen_prior_are_said(tmp_path):
+    program, output = tmp_path / "pages.mln", tmp_path / "learned.mln"
+    program.write_text(PAGES)
+    paths = [tmp_path / f"{number}.db" for number in range(3)]
+    for path, text in zip(paths, (FIRST_PAGES, SECOND_PAGES, FIRST_PAGES), strict=True):
+        path.write_text(text)
+    words = ("learn", program, *paths[:2], "-o", output, "-q", "Topic", "--held-out", paths[2])
+    done = orbitmc(*words, "--prior", "auto", "--errors")
+    assert done.returncode == 0, done.stderr
+    assert "cross-validation chose a prior of width" in done.stderr
+    assert "held out: mean log-probability of 3 atoms" in done.stderr
+    assert "chosen by cross-validation" in output.read_text()
+    assert output.read_text().count("// ± ") == len(read_program(output).rules)
+
+
+def test_hidden_atoms_are_learned_from(files):
+    program, database, output = files
+    done = orbitmc("learn", program, database, "-o", output, "--hidden", "Cancer", "-q", "Smokes")
+    assert done.returncode == 0, done.stderr
+    read = parse(SMOKERS, learning=True)
+    settings = Settings(query=frozenset({"Smokes"}), hidden=frozenset({"Cancer"}))
+    expected = learn(read, [parse_database(PEOPLE, read)], settings).weights
+    assert [rule.weight for rule in read_program(output).rules] == expected.tolist()
+
+
+def test_weights_may_count_for_clauses(files):
+    program, database, output = files
+    program.write_text(
+        "Smokes(person)\nCancer(person)\nFriends(person,person)\nSmokes(x) <=> Cancer(x)\n"
+    )
+    done = orbitmc("learn", program, database, "-o", output, "--set", "meaning=alchemy")
+    assert done.returncode == 0, done.stderr
+    assert len(read_program(output).rules) == 2
 
 
 def test_an_early_end_is_not_called_convergence(files):
@@ -79,6 +114,9 @@ def test_an_early_end_is_not_called_convergence(files):
         (("--method", "conditional"), 2, "needs a query"),
         (("--method", "pseudo", "--query", "Smokes"), 2, "say conditional"),
         (("--prior", "0"), 2, "must be above 0"),
+        (("--prior", "wide"), 2, "expected a number or auto, not 'wide'"),
+        (("--prior", "auto"), 2, "two databases at least"),
+        (("--hidden", "Cancer", "--method", "pseudo"), 2, "cannot learn from hidden atoms"),
         (("--seconds", "-1"), 2, "must be above 0"),
         (("--set", "max_groundings=3"), 5, "over the limit of 3"),
     ],

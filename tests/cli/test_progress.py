@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.cli.session import progress
-from orbitmc.cli.session.progress import COST, Watching, fraction
+from orbitmc.ask.watching import progress
+from orbitmc.ask.watching.progress import COST, Watching, fraction
+from orbitmc.cli.session.progress import Display
 from orbitmc.run.schedule import Schedule
 
 
@@ -50,7 +51,7 @@ def _own_time(monkeypatch):
 
 
 def test_watching_takes_at_most_a_hundredth_of_the_time(capsys):
-    run, watching, spent = FakeRun(), Watching(quiet=False), 0.0
+    run, watching, spent = FakeRun(), Watching(Display()), 0.0
     for _ in range(1000):
         clock.now += 0.1
         run.seconds = clock.now
@@ -64,7 +65,7 @@ def test_watching_takes_at_most_a_hundredth_of_the_time(capsys):
 
 
 def test_quiet_watching_shows_and_costs_nothing(capsys):
-    watching = Watching(quiet=True)
+    watching = Watching(None)
     for _ in range(100):
         clock.now += 10.0
         watching(FakeRun(seconds=clock.now))

@@ -43,7 +43,7 @@ def test_moves_are_text_or_a_file(tmp_path):
         ("infer", "alpha=much", "--set alpha: expected a number, not 'much'"),
         ("resume", "scan=random", "no such setting"),
         ("learn", "opened=Smokes", "no such setting"),
-        ("check", "dialect=latin", "expected alchemy, pracmln or tuffy, not 'latin'"),
+        ("check", "dialect=latin", "expected alchemy, pracmln, tuffy or lomrf, not 'latin'"),
     ],
 )
 def test_what_makes_no_sense_is_said(verb, typed, said):
@@ -65,7 +65,7 @@ def test_settings_reach_the_run(tmp_path):
 def test_settings_of_programs_are_refused_for_models(tmp_path):
     done = orbitmc("infer", rain(tmp_path), "--set", "dialect=tuffy")
     assert done.returncode == 2
-    assert "the setting dialect belongs to Markov logic programs (.mln)" in done.stderr
+    assert "the setting dialect belongs to Markov logic programs (.mln, .pracmln)" in done.stderr
 
 
 def test_removed_options_are_not_understood(tmp_path):

@@ -45,7 +45,23 @@ def test_help_takes_less_than_a_third_of_a_second():
     assert min(spent) < 0.3
 
 
-VERBS = ["infer", "compare", "symmetry", "check", "convert", "ground", "learn", "resume", "demo"]
+VERBS = [
+    "infer",
+    "ask",
+    "joint",
+    "draw",
+    "best",
+    "predict",
+    "sweep",
+    "compare",
+    "symmetry",
+    "check",
+    "convert",
+    "ground",
+    "learn",
+    "resume",
+    "demo",
+]
 VERBS += ["warm"]
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
+from orbitmc.exact.orders import order as orders
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.plan import predict
+from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.grid import grid_edges
@@ -20,14 +22,66 @@ def renumbered(edges, seed):
     return ising(np.zeros(edges.max() + 1), image[edges], 0.3).graph
 
 
-@pytest.mark.parametrize("side", [4, 8, 10, 12, 15])
-def test_a_grid_has_the_width_of_its_side(side):
-    assert predict(ising_grid(side, side, 0.3).graph).width == side
+@pytest.mark.parametrize("side", [4, 8, 10, 11])
+def test_a_small_grid_costs_less_than_a_sweep_without_any_search(side, monkeypatch):
+    monkeypatch.setattr(orders, "search_order", no_search)
+    found = predict(ising_grid(side, side, 0.3).graph)
+    assert found.entries < side * side * 2 ** (side + 1)
+
+
+def test_a_grid_whose_elimination_takes_long_is_searched(monkeypatch):
+    monkeypatch.setattr(orders, "search_order", no_search)
+    with pytest.raises(AssertionError, match="searched"):
+        predict(ising_grid(15, 15, 0.3).graph)
+
+
+def no_search(*arguments, **options):
+    raise AssertionError("searched")
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_an_order_that_is_used_often_is_worth_a_search(times, monkeypatch):
+    monkeypatch.setattr(orders, "search_order", no_search)
+    problem = prepare(ising_grid(10, 10, 0.3).graph)
+    found = []
+    try:
+        found = find_order(problem.scopes, problem.sizes, seconds=1.0, times=times).variables
+    except AssertionError:
+        assert times == 1000
+    assert len(found) == (100 if times == 1 else 0)
+
+
+def test_an_order_is_looked_for_once_and_only_for_the_very_same_graph(monkeypatch):
+    found = []
+    greedy = orders._greedy
+    monkeypatch.setattr(orders, "_greedy", lambda *given: found.append(1) or greedy(*given))
+    problem = prepare(ising_grid(3, 17, 0.3).graph)
+    first = find_order(problem.scopes, problem.sizes, seconds=1.0)
+    looked = len(found)
+    first.variables.reverse()  # what is kept is nobody's to change
+    again = find_order(problem.scopes, problem.sizes, seconds=1.0)
+    assert len(found) == looked > 0
+    assert again.variables == first.variables[::-1]
+    larger = [3, *problem.sizes[1:]]
+    assert find_order(problem.scopes, larger, seconds=1.0).cost > again.cost
+    fewer = find_order(problem.scopes[:-1], problem.sizes, seconds=1.0)
+    assert len(found) > looked
+    assert sorted(fewer.variables) == sorted(again.variables)
+
+
+def test_a_cheap_order_is_the_same_whenever_it_is_asked_for():
+    problem = prepare(ising_grid(9, 9, 0.3).graph)
+    orders = [find_order(problem.scopes, problem.sizes, seconds=s).variables for s in (1.0, 5.0)]
+    assert orders[0] == orders[1]
+
+
+def test_a_grid_has_the_width_of_its_side():
+    assert predict(ising_grid(15, 15, 0.3).graph).width == 15
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_renumbered_grid_is_as_narrow(seed):
-    assert predict(renumbered(grid_edges(12, 12), seed)).width == 12
+    assert predict(renumbered(grid_edges(15, 15), seed)).width == 15
 
 
 def test_a_long_grid_costs_no_more_than_a_sweep_along_it():

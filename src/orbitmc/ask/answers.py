@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -20,20 +22,22 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import Stopwatch
-from orbitmc.run.missing import missed_by
+from orbitmc.run.kept.snapshots import Course
 from orbitmc.run.run import Run, Watcher
-from orbitmc.run.sampler import glimpse, sample
+from orbitmc.run.sampler import sample
 
 if TYPE_CHECKING:
     from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.kernels.base.mcsat.mc_sat import MCSat
     from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.run.notes import Notes
 
 TALLIES: Mapping[str, type] = {
     "rao-blackwell": RaoBlackwellTally,
     "values": ValueTally,
 }
 HURRY = "no time to look for modes that chains may have missed"
+TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
 AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
@@ -41,6 +45,19 @@ def answer_by_sampling(
     decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float = 0.0
 ) -> Marginals:
     """Answer by running chains."""
+    run, chosen = sampled(decision, watchers, ground, after=after)
+    return answer(run, decision, chosen)
+
+
+def sampled(
+    decision: Decision,
+    watchers: Iterable[Watcher],
+    ground: Ground | None,
+    *,
+    notes: Notes | None = None,
+    after: float = 0.0,
+) -> tuple[Run, ChosenKernel]:
+    """Run chains as decided; `notes` are taken of every sample."""
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
         prepared = prepare(model.graph) if decision.prepared is None else decision.prepared
@@ -49,22 +66,51 @@ def answer_by_sampling(
             if decision.kernel is None
             else ChosenKernel(decision.kernel, "")
         )
-        require_memory(sampling_bytes_of(prepared, chosen.kernel, settings), settings)
-    run = sample(
-        prepared,
-        chosen.kernel,
-        settings.schedule(),
-        seed=settings.seed,
-        packs=settings.packs,
-        lanes=settings.lanes,
-        threads=settings.threads,
-        kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
-        group=averaged_group(model, settings),
-        watchers=watchers,
-        spent=decision.seconds + preparing.seconds,
-        after=after,
-    )
-    return answer(run, decision, chosen)
+        needed = sampling_bytes_of(prepared, chosen.kernel, settings)
+        require_memory(needed, settings)
+    with watched(watchers) as watching:
+        run = sample(
+            prepared,
+            chosen.kernel,
+            settings.schedule(),
+            seed=settings.seed,
+            packs=settings.pack_count,
+            lanes=settings.lane_count,
+            threads=settings.threads,
+            executor=settings.executor,
+            kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
+            group=averaged_group(model, settings),
+            controlled=not _why_uncontrolled(settings),
+            room=settings.memory - needed,
+            watchers=watching,
+            notes=notes,
+            spent=decision.seconds + preparing.seconds,
+            after=after,
+        )
+    return run, chosen
+
+
+@contextmanager
+def watched(watchers: Iterable[Watcher]) -> Iterator[list[Watcher]]:
+    """The watchers of a run, and those that it has anyway: its course, and a bar in notebooks."""
+    if not in_notebook():
+        yield [*watchers, Course()]
+        return
+    from orbitmc.ask.watching.notebook import NotebookBar
+    from orbitmc.ask.watching.progress import Watching
+
+    bar = Watching(NotebookBar())
+    try:
+        yield [*watchers, Course(), bar]
+    finally:
+        bar.close()
+
+
+def in_notebook() -> bool:
+    """Whether a notebook asks: an IPython that has a kernel, not a terminal."""
+    python = sys.modules.get("IPython")
+    shell = None if python is None else python.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
@@ -87,7 +133,10 @@ def answer(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
 def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
-    run = glimpse(run) if hasty else run
+    if hasty:
+        from orbitmc.run.stages import glimpse
+
+        run = glimpse(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     kernel = _mcsat_kernel(run, decision)
     slices, approximate = _slices(run, kernel)
@@ -104,16 +153,19 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
         chains=run.chains,
         updates=run.updates,
         outcomes=run.outcomes,
+        estimator=_estimator_used(run, settings),
         interrupted=run.interrupted,
         moves=settings.moves,
         race=tuple(asdict(price) for price in choice.prices) if choice else (),
         ruled_out=decision.ruled_out,
+        course=tuple(run.course),
     )
     known = _statistics(run, chosen, kernel)
-    missed = missed_by(run, known)
+    missed = run.missed(known)
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
-    said = (early if hasty else ()) + _warnings(found) + _missed(model, run, found) + approximate
+    asked = found.only(decision.query)
+    said = (early if hasty else ()) + _warnings(asked) + _missed(model, run, found) + approximate
     return replace(found, about=replace(about, warnings=said))
 
 
@@ -140,6 +192,22 @@ def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
     return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
 
+def _why_uncontrolled(settings: Settings) -> str:
+    """Why a run does not even try control variates, in words; nothing if it does."""
+    if settings.estimator != "control-variates":
+        return settings.estimator
+    if settings.slices == "samplesat":
+        return "no control variates: chains that SampleSAT moves leave no distribution as it is"
+    return ""
+
+
+def _estimator_used(run: Run, settings: Settings) -> str:
+    """What was averaged, and why."""
+    if run.choice is not None:
+        return run.choice.about
+    return TOO_SHORT if run.controlled else _why_uncontrolled(settings)
+
+
 def _method_used(decision: Decision) -> str:
     """What the answer is called after: a method, or the type of a given kernel.
 
@@ -156,9 +224,13 @@ def _method_used(decision: Decision) -> str:
 
 
 def _statistics(run: Run, chosen: ChosenKernel, kernel: MCSat | None) -> Statistics:
-    """What a run knows; a variable that MC-SAT surely reaches is not frozen."""
+    """What a run knows; variables that MC-SAT surely reaches, or that are drawn anew, can move."""
     known = run.statistics(chosen.pools)
-    if kernel is None or not run.graph.has_zeros():
+    if not run.graph.has_zeros():
+        return known
+    if run.drawn_anew:
+        return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
+    if kernel is None:
         return known
     from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
 
@@ -186,8 +258,8 @@ def _warnings(found: Marginals) -> tuple[str, ...]:
     if FROZEN in counts:
         said.append(
             f"{counts[FROZEN]} variables are frozen in some chains ({_some(found, FROZEN)}): zeros "
-            "in the model keep the chains from changing them one at a time, so the numbers of "
-            "everything connected to them may be wrong"
+            "in the model keep the chains from changing them, so the numbers of everything "
+            "connected to them may be wrong"
         )
     if UNMIXED in counts:
         said.append(

@@ -2,12 +2,22 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from orbitmc.ask.settings import Approximation, Base, Estimator, Method, Scan, Settings, Slices
+from orbitmc.ask.settings import (
+    Approximation,
+    Base,
+    Blocks,
+    Estimator,
+    Method,
+    Scan,
+    Settings,
+    Slices,
+)
 from orbitmc.machine.settings import listed, settings_of
 from orbitmc.machine.text import suggestion
 
@@ -19,6 +29,28 @@ else:
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+PARAMETERS: Mapping[str, str] = {
+    "model": "`Model` or `MarkovLogic`: what is asked about",
+    "evidence": "mapping; default: none: a value, or weights of the values, for each observed name",
+    "query": "names; default: all: the variables or atoms to report",
+    "kernel": "`Kernel`; default: that of the method: samples the model with its evidence",
+    "settings": "`Settings`; default: the usual ones: keywords beside them change them",
+    "watchers": "functions of a `Run`; default: none: called after every round of sampling",
+    "names": "list of names: the variables or atoms whose joint values are asked for",
+    "event": "text: an expression such as `rain != 'none' and grass == 'wet'`",
+    "given": "text; default: nothing: an event that is known to have happened",
+    "features": "mapping: a function of states, or a table, for each name",
+    "rows": "DataFrame or list of mappings: evidence, one question for each row",
+    "progress": "function of a share and words; default: none: called while rows are answered",
+    "target": "name: the variable or atom that one wants to know",
+    "candidates": "names; default: all others: what might be observed",
+    "betas": "list of numbers above 0: inverse temperatures",
+    "chains": "whole number; default: 64: how many chains are drawn from",
+    "k": "whole number; default: 1: how many states",
+}
+"""What questions take beside settings: the type, the default and the meaning."""
 
 
 class Options(TypedDict, total=False):
@@ -36,6 +68,7 @@ class Options(TypedDict, total=False):
     spacing: int | None
     alpha: float | None
     approximation: Approximation | None
+    blocks: Blocks | None
     clusters: int | None
     rank: int | None
     max_moved: int | None
@@ -43,9 +76,10 @@ class Options(TypedDict, total=False):
     generators: Sequence[str]
     moves: Mapping[str, Any] | None
     seed: int
-    packs: int
-    lanes: int
+    packs: int | None
+    lanes: int | None
     threads: int | None
+    executor: Executor | None
     memory: int
     checkpoint: Path | str | None
     checkpoint_every: float | None
@@ -79,5 +113,13 @@ def asks(question: Callable[P, R]) -> Callable[P, R]:
         return question(*arguments, **options)
 
     asked.__signature__ = own.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
-    asked.__doc__ = f"{inspect.cleandoc(question.__doc__ or '')}\n\nSettings:\n\n{listed(Settings)}"
+    said = inspect.cleandoc(question.__doc__ or "")
+    own_lines = "\n".join(_line(one.name) for one in plain if one.name in PARAMETERS)
+    asked.__doc__ = f"{said}\n\nParameters:\n\n{own_lines}\n\nSettings:\n\n{listed(Settings)}"
     return asked
+
+
+def _line(name: str) -> str:
+    """A parameter in a line of a docstring."""
+    kind, _, meaning = PARAMETERS[name].rpartition(": ")
+    return f"- `{name}` ({kind}): {meaning}"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide, decide_for
-from orbitmc.ask.query import Query, asked_names, only
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.marginals import Marginals, with_warnings
+from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
+    from orbitmc.ask.query import Query
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
@@ -37,6 +37,9 @@ class Program(Protocol):
 
     def in_atoms(self, found: Marginals) -> Marginals:
         """The probabilities of the atoms, from those of the model's variables."""
+
+    def atoms_in(self, query: Query) -> Sequence[str]:
+        """The atoms that a query means."""
 
     def marginals(
         self,
@@ -84,15 +87,29 @@ def marginals(
     (100, 256)
     """
     if not isinstance(model, Model):
-        _require_program(model)
-        _require_plain(evidence, kernel)
+        require_program(model)
+        require_plain(evidence, kernel)
         return model.marginals(settings, query=query, watchers=watchers, **options)
     chosen = with_options(settings, options)
-    names = asked_names(query, model)
-    seen = model.given(evidence or {})
+    names = None if query is None else _names(query, model)
+    if kernel is None and (quick := _quick_answer(model, evidence, chosen, names)):
+        return replace(quick, asked=Asked(model, evidence, vars(chosen)))
+    seen = model.given(evidence)
     with kept(chosen) as keep:
         decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
-        return answered(replace(decision, query=names), watchers, keep)
+        found = answered(replace(decision, query=names), watchers, keep)
+        return replace(found, asked=Asked(model, evidence, vars(chosen)))
+
+
+def _quick_answer(
+    model: Model, evidence: Evidence | None, settings: Settings, names: tuple[str, ...] | None
+) -> Marginals | None:
+    """An exact answer, where preparing one would take longer than giving it."""
+    if settings.method not in ("auto", "exact"):
+        return None
+    from orbitmc.ask.method.quick import quick_answer
+
+    return quick_answer(model, evidence, settings, names)
 
 
 def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
@@ -119,7 +136,8 @@ def answered(
     return carry_out(decision, [*watchers, keep], ground)
 
 
-def _require_program(model: object) -> None:
+def require_program(model: object) -> None:
+    """Refuse what is neither a model nor a program."""
     if not hasattr(model, "marginals"):
         raise InputError(
             f"a question is about a model or a program, not about a {type(model).__name__}: "
@@ -127,12 +145,18 @@ def _require_program(model: object) -> None:
         )
 
 
-def _require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
+def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
     """Refuse what a program cannot be asked with."""
-    if evidence:
+    if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
     if kernel is not None:
         raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")
+
+
+def _names(query: Query, model: Model) -> tuple[str, ...] | None:
+    from orbitmc.ask.query import asked_names
+
+    return asked_names(query, model)
 
 
 def carry_out(
@@ -152,7 +176,7 @@ def carry_out(
         from orbitmc.graph.possible.conflict import explained
 
         raise explained(decision.model, error) from None
-    return only(with_warnings(found, decision.remarks), decision.query)
+    return with_warnings(found, decision.remarks).only(decision.query)
 
 
 def _answered(

@@ -11,17 +11,26 @@ import numpy as np
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.marginals import answered, kept
 from orbitmc.ask.method.decisions import decide
+from orbitmc.ask.method.quick import quick_answer
 from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.columns import certain, joined
-from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.columns import Columns, certain, joined
+from orbitmc.estimate.marginals import Asked, Marginals
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
 from orbitmc.logic.databases.database import TRUE, Database
 from orbitmc.logic.databases.evidence import parse_database, read_database
 from orbitmc.logic.databases.fact_tables import merged
-from orbitmc.logic.databases.query import Pattern, QueryAtoms, query_atoms, read_query
+from orbitmc.logic.databases.query import (
+    Pattern,
+    QueryAtoms,
+    named_predicates,
+    query_atoms,
+    query_lines,
+    read_conjunctions,
+    read_query,
+)
 from orbitmc.logic.databases.universe import Ints, universe
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.clausal_form import meanings_differ, split_into_clauses
@@ -32,28 +41,40 @@ from orbitmc.logic.grounding.grounding import (
     Watch,
     World,
     ground,
-    is_closed,
 )
+from orbitmc.logic.language.notation import Dialect
 from orbitmc.logic.language.parser import read_program
-from orbitmc.logic.language.syntax import Dialect, Program, atoms_of
+from orbitmc.logic.language.projects import ProjectQuestion, is_project, project_question
+from orbitmc.logic.language.syntax import Program
+from orbitmc.logic.rewriting.degrees import without_degrees
+from orbitmc.logic.rewriting.empty_types import without_empty_types
+from orbitmc.logic.rewriting.fitting import fitted
+from orbitmc.logic.rewriting.remarks import closed_by_few, meaning_in_words
+from orbitmc.machine.arrays import brief
 from orbitmc.machine.interrupts import listening
 from orbitmc.machine.text import MEMORY
 from orbitmc.run.run import Watcher
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
+CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
 
 
 @dataclass(frozen=True)
 class MarkovLogic:
     """A ground program, and the atoms that were asked about.
 
-    `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms.
+    `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
+    ask about `conjunctions` of atoms, too.
     """
 
     ground: Ground
     patterns: tuple[Pattern, ...]
     remarks: tuple[str, ...] = field(default=())
+    conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return brief(self)
 
     @cached_property
     def model(self) -> Model:
@@ -76,18 +97,45 @@ class MarkovLogic:
         """How probable each atom is; a query may ask about others than the program was read for."""
         chosen, asked = with_options(settings, options), self.asking(query)
         try:
-            with kept(chosen) as keep:
-                decision = decide(self.model, chosen)
-                return asked.in_atoms(answered(decision, watchers, keep, self.ground))
+            if asked.conjunctions:
+                return asked.joint_answer(chosen, watchers)
+            found = quick_answer(self.model, None, chosen, asked.variables)
+            if found is None:
+                with kept(chosen) as keep:
+                    decision = decide(self.model, chosen)
+                    if decision.plan is not None:
+                        decision = replace(decision, query=asked.variables)
+                    found = answered(decision, watchers, keep, self.ground)
+            again = Asked(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
+            return replace(asked.in_atoms(found), asked=again)
         except ContradictionError as error:
             raise self.explained(error) from None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the model that say whether the atoms are true."""
+        unknown = self.asked.variable[self.asked.variable >= 0].tolist()
+        return tuple(self.model.names[variable] for variable in dict.fromkeys(unknown))
 
     def asking(self, query: Query | None) -> "MarkovLogic":
         """The same program, asked about other atoms."""
         if query is None:
             return self
         text = query if isinstance(query, str) else ";".join(query)
-        return replace(self, patterns=read_query(text, self.ground.program))
+        program = self.ground.program
+        return replace(
+            self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
+        )
+
+    def joint_answer(self, settings: Settings, watchers: Iterable[Watcher]) -> Marginals:
+        """How probable conjunctions are, and their atoms."""
+        from orbitmc.ask.questions.events.conjunctions import conjunctions
+
+        return conjunctions(self, settings, watchers)
+
+    def atoms_in(self, query: Query) -> Sequence[str]:
+        """The atoms that a query means, known or not."""
+        return self.asking(query).asked.names
 
     def explained(self, error: ContradictionError) -> ContradictionError:
         """Say a contradiction in terms of the program's formulas, where they are to blame."""
@@ -98,13 +146,21 @@ class MarkovLogic:
         """The probabilities of the atoms, from those of the model's variables."""
         own, asked = found.columns, self.asked
         unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
-        variables = [own.index[self.model.names[v]] for v in asked.variable[unknown]]
-        places = np.array(variables, dtype=np.int64)
+        places = self._places(own, asked.variable[unknown])
         sampled = own.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
+        if not len(known):
+            return replace(found, columns=sampled)
         holds = (asked.status[known] == TRUE).astype(float)
         decided = certain(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return Marginals(joined([sampled, decided]).taken(order), found.about)
+        return replace(found, columns=joined([sampled, decided]).taken(order))
+
+    def _places(self, own: Columns, variables: Ints) -> Ints:
+        """Where the model's variables stand in an answer; mostly in the model's own order."""
+        names = self.model.names
+        if own.names is names:
+            return variables
+        return np.array([own.index[names[variable]] for variable in variables], dtype=np.int64)
 
 
 def read_logic(
@@ -112,42 +168,74 @@ def read_logic(
     databases: str | Path | Sequence[str | Path] = (),
     *,
     query: str | None = None,
+    query_file: str | Path | None = None,
     evidence: Iterable[str] = (),
     opened: Iterable[str] = (),
     closed: Iterable[str] = (),
     dialect: Dialect = "alchemy",
     meaning: Meaning = "formula",
+    unweighted: float | None = None,
     max_groundings: int = MOST_GROUNDINGS,
     memory: int = MEMORY,
     watch: Watch | None = None,
 ) -> MarkovLogic:
     """Read a program and databases, and ground them for a query such as `Smokes,Friends(Anna,x)`.
 
-    Without a query, all atoms that are not known are asked about. `evidence` may add atoms as
-    text. `meaning` says what a weight counts for: the whole formula, or its clauses as in
-    Alchemy. `opened` and `closed` name predicates whose unlisted atoms are unknown or false.
-    `watch` is told about the progress of grounding.
+    Without a query, all atoms that are not known are asked about; a `query_file` has one atom or
+    predicate in each line. `evidence` may add atoms as text. `meaning` says what a weight counts
+    for: the whole formula, or its clauses as in Alchemy. `opened` and `closed` name predicates
+    whose unlisted atoms are unknown or false. Formulas without weights are refused unless
+    `unweighted` says what they weigh. A project of pracmln (.pracmln) asks what it asked last,
+    unless another database or query is given. `watch` is told about the progress of grounding.
 
     >>> import orbitmc as om
     >>> asked = om.read_logic("examples/smokers.mln", "examples/smokers.db", query="Smokes(Bob)")
     >>> list(asked.marginals(method="exact"))
     ['Smokes(Bob)']
     """
-    spoken = read_program(program, dialect=dialect, memory=memory)
-    paths = [databases] if isinstance(databases, str | Path) else databases
-    pieces = [read_database(path, spoken, memory=memory) for path in paths]
-    pieces += [parse_database(text, spoken, source="evidence") for text in evidence]
-    return logic(
+    files, texts = _paths(databases), list(evidence)
+    asked = None if query is None and query_file is None else _asked(query, query_file, memory)
+    project = _project(program, memory)
+    if project is not None:
+        files = files if files or texts else list(project.databases)
+        asked = project.query if asked is None else asked
+    spoken = read_program(
+        program if project is None else project.programs,
+        dialect=dialect if project is None else "pracmln",
+        unweighted=unweighted,
+        memory=memory,
+        marked=project is not None and project.marked,
+    )
+    pieces = [read_database(path, spoken, memory=memory) for path in files]
+    pieces += [parse_database(text, spoken, source="evidence") for text in texts]
+    found = logic(
         spoken,
         merged(pieces),
-        query=query,
+        query=asked,
         opened=opened,
-        closed=closed,
+        closed=closed if project is None else [*closed, *project.closed(spoken, asked)],
         meaning=meaning,
         max_groundings=max_groundings,
         memory=memory,
         watch=watch,
     )
+    return found if project is None else replace(found, remarks=(project.remark, *found.remarks))
+
+
+def _project(program: str | Path | Sequence[str | Path], memory: int) -> ProjectQuestion | None:
+    if isinstance(program, str | Path) and is_project(program):
+        return project_question(program, memory=memory)
+    return None
+
+
+def _paths(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
+def _asked(query: str | None, file: str | Path | None, memory: int) -> str:
+    """What is asked in words and in a file, together."""
+    pieces = [] if query is None else [query]
+    return ";".join(pieces if file is None else [*pieces, *query_lines(file, memory=memory)])
 
 
 def logic(
@@ -165,17 +253,28 @@ def logic(
     """Ground a program for a query."""
     patterns = read_query(query, program) if query is not None else ()
     asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
-    world = World(asked, frozenset(opened), frozenset(closed))
-    remarks = [*program.warnings, *known.warnings, *_closed_by_few(program, known, world)]
+    world = World(asked, named_predicates(opened, program), named_predicates(closed, program))
+    remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
+    declared = program.predicates.keys()
+    program, said = without_empty_types(program, known, asked or frozenset())
+    remarks += said
+    program, known = without_degrees(program, known)
+    gone = declared - program.predicates.keys()
+    world = replace(world, opened=world.opened - gone, closed=world.closed - gone)
+    fit = fitted(program, known, world, memory)
+    program, remarks = fit.program, [*remarks, *fit.remarks]
     differing = [rule.place for rule in program.rules if meanings_differ(rule)]
+    if program.dialect not in CLAUSAL:
+        differing = []
     if differing:
-        remarks.append(_meaning_in_words(meaning, str(differing[0]), len(differing)))
+        remarks.append(meaning_in_words(meaning, str(differing[0]), len(differing)))
     elif meaning == "alchemy":
         remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":
         program = split_into_clauses(program, universe(program, [known]))
     found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
-    return MarkovLogic(found, patterns or _everything_unknown(found), tuple(remarks))
+    joined = read_conjunctions(query, program) if query is not None else ()
+    return MarkovLogic(found, patterns or _everything_unknown(found), tuple(remarks), joined)
 
 
 def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
@@ -185,29 +284,6 @@ def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
     if not patterns:
         raise InputError("evidence decides every atom: nothing is left to ask about")
     return patterns
-
-
-def _closed_by_few(program: Program, known: Database, world: World) -> Iterable[str]:
-    """Predicates that a single atom of evidence has closed, though formulas would infer them."""
-    used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
-    for name, facts in known.facts.items():
-        predicate = program.predicates[name]
-        few = len(facts.truth) == 1 and predicate.closed is None and not predicate.is_block
-        if few and name in used and is_closed(name, program, known, world):
-            yield (
-                f"one atom of evidence makes {name} closed: its other atoms are taken as false; "
-                f"open it by name if they are unknown"
-            )
-
-
-def _meaning_in_words(meaning: Meaning, place: str, count: int) -> str:
-    others = f" and {count - 1} more" if count > 1 else ""
-    said = (
-        "weights count for whole formulas; in Alchemy they count for clauses"
-        if meaning == "formula"
-        else "weights are divided among the clauses of a formula, as in Alchemy"
-    )
-    return f"{place}{others}: {said}, which differs here"
 
 
 def _names(asked: QueryAtoms, atoms: Ints) -> list[str]:

@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from orbitmc.errors import InputError
-from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import suggestion
 
@@ -34,11 +31,3 @@ def names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
-
-
-def only(found: Marginals, names: Sequence[str] | None) -> Marginals:
-    """The part of an answer that was asked for, in the order of the query."""
-    if names is None:
-        return found
-    places = np.array([found.columns.index[name] for name in names], dtype=np.int64)
-    return Marginals(found.columns.taken(places), found.about)

@@ -15,7 +15,7 @@ from orbitmc.machine.text import MEMORY
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
 
-PROGRAM = ".mln"
+PROGRAMS = (".mln", ".pracmln")
 
 
 def read(
@@ -27,18 +27,21 @@ def read(
 ) -> Model | MarkovLogic:
     """Read a model, or a Markov logic program with the databases that say what is known.
 
-    The suffix says the format: .uai, .bif, .xmlbif, .json or .mln, packed by gzip or not. Programs
-    take the settings of `read_logic` too: `read("x.mln", "x.db", query="Smokes")`.
+    The suffix says the format: .uai, .bif, .xmlbif, .json, .mln (all packed by gzip or not) or
+    .pracmln. Programs take the settings of `read_logic` too, as in
+    `read("x.mln", "x.db", query="Smokes")`.
 
     >>> import orbitmc as om
     >>> om.read("examples/sprinkler.bif").names
     ('season', 'sprinkler', 'rain', 'grass')
     """
-    if suffix(path) == PROGRAM:
+    if suffix(path) in PROGRAMS or ".pracmln:" in str(path):
         from orbitmc.ask.programs import read_logic
 
         return read_logic(path, databases, memory=memory, **program)
     if databases or program:
         named = "databases" if databases else next(iter(program))
-        raise InputError(f"{named}: only Markov logic programs (.mln) have that", source=str(path))
+        raise InputError(
+            f"{named}: only Markov logic programs (.mln, .pracmln) have that", source=str(path)
+        )
     return read_model(path, memory=memory)

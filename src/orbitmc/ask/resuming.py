@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.ask.answers import answer, averaged_group
+from orbitmc.ask.answers import answer, averaged_group, watched
 from orbitmc.ask.keeping import Keeping, ended
 from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
-from orbitmc.ask.query import Query, asked_names, only
+from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.marginals import Marginals, with_warnings
+from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.hardening import hardened
@@ -45,6 +46,7 @@ def resume(
     base: Kernel | None = None,
     query: Query | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     memory: int = MEMORY,
     checkpoint_every: float | None = None,
     watchers: Iterable[Watcher] = (),
@@ -52,8 +54,8 @@ def resume(
     """Go on with a run that `marginals(..., checkpoint=run)` has kept; its numbers are the same.
 
     The model, with its evidence, must be the one of the run; a run with a `kernel` or a `base` of
-    one's own needs it again. What was asked for is answered, or another `query`. The file is kept
-    up to date.
+    one's own needs it again. An `executor` may be another one than before, or none. What was asked
+    for is answered, or another `query`. The file is kept up to date.
 
     >>> import tempfile
     >>> import orbitmc as om
@@ -71,13 +73,16 @@ def resume(
                 (model, None) if isinstance(model, Model) else (model.model, model.ground)
             )
             found = go_on(
-                kept, plain, ground, kernel=kernel, base=base, threads=threads, memory=memory,
-                watchers=[*watchers, keep],
+                kept, plain, ground, kernel=kernel, base=base, threads=threads, executor=executor,
+                memory=memory, watchers=[*watchers, keep],
             )  # fmt: skip
+    settings = vars(kept_settings(kept.question, str(path), kernel, base)[0])
     if not isinstance(model, Model):
-        return model.in_atoms(found)
+        asked = Asked(model.model, None, settings, in_atoms=model.in_atoms)
+        return replace(model.in_atoms(found), asked=asked)
     names = asked_names(query, model)
-    return only(found, names or kept_query(kept, model))
+    answer = found.only(names or kept_query(kept, model))
+    return replace(answer, asked=Asked(model, None, settings))
 
 
 def go_on(
@@ -88,6 +93,7 @@ def go_on(
     kernel: Kernel | None = None,
     base: Kernel | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     memory: int = MEMORY,
     watchers: Iterable[Watcher] = (),
 ) -> Marginals:
@@ -104,7 +110,8 @@ def go_on(
     )
     group = averaged_group(asked, settings)
     going = kept.restore(prepared, chosen.kernel, group, memory=memory)
-    done = proceed(going, threads=threads, watchers=watchers)
+    with watched(watchers) as watching:
+        done = proceed(going, threads=threads, executor=executor, watchers=watching)
     reason = f"a run resumed from {kept.path.name}"
     decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
     return with_warnings(answer(done, decision, chosen), firm.remarks if firm else ())

@@ -1,11 +1,11 @@
 """How to answer a question: the method, how long, and what decides its kernel."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from orbitmc.errors import InputError
 from orbitmc.machine.settings import listed, require_values, setting, settings_of
 from orbitmc.machine.text import MEMORY
 from orbitmc.run.schedule import LANES, PACKS, Schedule
@@ -16,17 +16,21 @@ else:
     Kernel = tuple  # kernels are NamedTuples; what they are made of is loaded when one is used
 
 Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
-Base = Literal["gibbs", "mcsat"]
+Base = Literal["gibbs", "mcsat", "low-width"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
-Estimator = Literal["rao-blackwell", "values", "orbits"]
+Estimator = Literal["control-variates", "rao-blackwell", "values", "orbits"]
 Approximation = Literal["rank", "evidence", "messages", "weights"]
+Blocks = Literal["pilot", "paper"]
 
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_SECONDS = 10.0
 ENDS = ("samples", "seconds", "standard_error")
 
-SHAPES = ("approximation", "clusters", "rank", "max_moved", "min_acceptance")
+PAPER_SHAPES = ("clusters", "rank", "max_moved", "min_acceptance")
+"""What shapes the blocks of the paper."""
+
+SHAPES = ("approximation", "blocks", *PAPER_SHAPES)
 """What decides the jumps of lmh."""
 
 APPROXIMATIONS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +41,7 @@ APPROXIMATIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Relational approximations of programs, and what shapes each."""
 
-LMH, LIFTED = ("lmh",), ("lifted", "lmh")
+LMH, LIFTED, BASED = ("lmh",), ("lifted", "lmh"), ("gibbs", "lifted", "lmh")
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,15 @@ class Settings:
     )
     base: Base | Kernel = setting(
         "gibbs",
-        "The chain that jumps are mixed with; from Python also a kernel. With any other than "
-        "gibbs, lmh jumps as in the paper, without a race.",
-        methods=LIFTED,
+        "The chain that jumps are mixed with; from Python also a kernel. low-width draws blocks of "
+        "variables at once, which the method gibbs does by itself where zeros freeze single ones. "
+        "With any other than gibbs, lmh shuffles blocks, without a race.",
+        methods=BASED,
         kernel=True,
     )
     scan: Scan | None = setting(
         None,
-        "The order in which variables are updated.",
+        "The order in which variables are updated, one at a time.",
         unset="systematic",
         methods=("gibbs",),
         kernel=True,
@@ -73,9 +78,10 @@ class Settings:
         kernel=True,
     )
     estimator: Estimator = setting(
-        "rao-blackwell",
-        "Average conditional probabilities, count values, or average each state over its orbit "
-        "under the generators, weighted by the model (groups of up to 64).",
+        "control-variates",
+        "Average conditional probabilities, with most of their noise subtracted where a trial "
+        "shows that it pays, or without; count values; or average each state over its orbit under "
+        "the generators (a group of up to 64 elements), weighted by the model.",
         kernel=True,
     )
     samples: int | None = setting(None, "Record this many samples in every chain.")
@@ -89,12 +95,15 @@ class Settings:
         None, "Samples to discard first.", unset="a fifth of the run, at least 20", least=0
     )
     spacing: int | None = setting(
-        None, "Steps between two samples.", unset="four for each variable", least=1
+        None,
+        "Steps between two samples.",
+        unset="four for each variable, fewer if a large model has little time",
+        least=1,
     )
     alpha: float | None = setting(
         None,
-        "The probability of a base step; other steps are jumps. With alpha, approximation, "
-        "clusters, rank, max_moved or min_acceptance, lmh jumps as in the paper, without a race.",
+        "The probability of a base step; other steps are jumps. With alpha, approximation, blocks, "
+        "clusters, rank, max_moved or min_acceptance, lmh shuffles or swaps, without a race.",
         unset="0.8",
         methods=LIFTED,
         kernel=True,
@@ -103,7 +112,15 @@ class Settings:
         None,
         "How lmh makes a program symmetric: evidence of low Boolean rank, constants clustered by "
         "their evidence or by the messages of their atoms, or clustered rule weights.",
-        unset="the blocks of the paper",
+        unset="blocks decides",
+        methods=LMH,
+        kernel=True,
+    )
+    blocks: Blocks | None = setting(
+        None,
+        "Which variables lmh shuffles: those that a pilot run finds about equally probable, or "
+        "those that the paper finds, by orbits of an approximation, degrees and fields.",
+        unset="pilot, or paper with clusters, rank, max_moved or min_acceptance",
         methods=LMH,
         kernel=True,
     )
@@ -151,10 +168,26 @@ class Settings:
         kernel=True,
     )
     seed: int = setting(0, "The same seed gives the same samples.", least=0)
-    packs: int = setting(PACKS, "Packs of chains; each is one task.", least=1)
-    lanes: int = setting(LANES, "Chains in a pack, a multiple of 32.", least=1)
+    packs: int | None = setting(
+        None,
+        "Packs of chains; each is one task.",
+        unset=f"{PACKS}, fewer if memory or time is short",
+        least=1,
+    )
+    lanes: int | None = setting(
+        None,
+        "Chains in a pack, a multiple of 32.",
+        unset=f"{LANES}, or 32 for a large model",
+        least=1,
+    )
     threads: int | None = setting(
         None, "Cores to use; results do not depend on it.", unset="all", least=1
+    )
+    executor: Executor | None = setting(
+        None,
+        "Where packs of chains advance: any concurrent.futures.Executor, of processes or of many "
+        "machines; results do not depend on it.",
+        unset="threads of this process",
     )
     memory: int = setting(MEMORY, "Refuse a run that needs more bytes.", unset="4 GiB", least=1)
     checkpoint: Path | str | None = setting(
@@ -167,6 +200,16 @@ class Settings:
         least=0,
     )
 
+    @property
+    def pack_count(self) -> int:
+        """How many packs there are: those that were asked for, or the usual number."""
+        return PACKS if self.packs is None else self.packs
+
+    @property
+    def lane_count(self) -> int:
+        """How many chains a pack has: those that were asked for, or the usual number."""
+        return LANES if self.lanes is None else self.lanes
+
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
         found = {name: getattr(self, name) for name in kernel_settings()}
@@ -176,63 +219,15 @@ class Settings:
     def require_use(self) -> None:
         """Refuse values that make no sense, and settings that nothing would listen to."""
         require_values(self)
-        self._require_generators()
-        self._require_listeners()
-        if self.alpha is not None and not 0 < self.alpha < 1:
-            raise InputError(f"alpha lies between 0 and 1, not at {self.alpha}")
-        self._require_lanes()
-        self._require_approximation()
-        self._require_one_source()
+        from orbitmc.ask.method.consistency import require_consistent
 
-    def _require_listeners(self) -> None:
-        """Refuse what the method does not listen to, nor MC-SAT where it is the base chain."""
-        based = self.method in LIFTED and self.base == "mcsat"
-        listening = {self.method, "mcsat"} if based else {self.method}
-        for one in settings_of(Settings).values():
-            unheard = one.methods and listening.isdisjoint(("auto", *one.methods))
-            if unheard and getattr(self, one.name) != one.default:
-                raise InputError(
-                    f"{one.name} is for {' and '.join(one.methods)}, not for {self.method}"
-                )
+        require_consistent(self)
 
-    def _require_lanes(self) -> None:
-        if self.lanes != LANES:
-            from orbitmc.machine.lanes.random import LANE_UNIT
-
-            if self.lanes % LANE_UNIT:
-                raise InputError(f"lanes are a multiple of {LANE_UNIT}, not {self.lanes}")
-
-    def _require_approximation(self) -> None:
-        """Refuse shapes of jumps that the approximation does not have."""
-        if self.approximation is None:
-            return
-        heard = ("approximation", *APPROXIMATIONS[self.approximation])
-        for name in SHAPES:
-            if name not in heard and getattr(self, name) is not None:
-                raise InputError(f"the approximation {self.approximation} has no {name}")
-
-    def _require_generators(self) -> None:
-        """Refuse generators that nothing would use, and averages over orbits of nothing."""
-        averaging = self.estimator == "orbits"
-        if averaging and not self.generators:
-            raise InputError(
-                "averages over orbits need a group: give its generators, as (A B)(C D)"
-            )
-        if self.generators and self.method != "lmh" and not averaging:
-            raise InputError(
-                f"generators are for the method lmh or the estimator orbits, not for {self.method}"
-            )
-
-    def _require_one_source(self) -> None:
-        """Refuse jumps that are recorded, given and shaped at the same time."""
-        given = ["generators"] if self.generators else []
-        shaped = [name for name in SHAPES if getattr(self, name) is not None]
-        weighed = ["alpha"] if self.alpha is not None else []
-        other = ["base"] if self.base != "gibbs" else []
-        if self.moves is not None and (unheard := given + shaped + weighed + other):
-            raise InputError(f"the recorded moves are all the jumps there are: no {unheard[0]}")
-        if given and shaped:
-            raise InputError(f"the given generators are all the jumps there are: no {shaped[0]}")
+    @property
+    def by_pilot(self) -> bool:
+        """Whether a pilot run finds the blocks of lmh; what shapes the paper's asks for those."""
+        shaped = any(getattr(self, name) is not None for name in PAPER_SHAPES)
+        return self.blocks == "pilot" or (self.blocks is None and not shaped)
 
     @property
     def names_jumps(self) -> bool:

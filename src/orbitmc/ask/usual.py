@@ -12,6 +12,8 @@ import numpy as np
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.model import Model
+from orbitmc.graph.model import model as model_of
+from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.machine.code import tiers
 from orbitmc.machine.code.remarks import LOGGER, REMARKS
 from orbitmc.models.ising_models import ising_grid
@@ -19,8 +21,14 @@ from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 
 SIDE = 4
-FAMILIES = ("flip", "labels", "reflections", "clusters", "shuffle")
-"""Families of jumps that compile something that no other one does."""
+MOVES: Mapping[str, Mapping[str, Any]] = {
+    **{
+        family: {"families": [family], "period": 1}
+        for family in ("flip", "labels", "reflections", "clusters", "shuffle", "one-hot")
+    },
+    "tempering": {"base": "tempering", "families": [], "period": 1, "betas": [1.0, 0.5]},
+}
+"""Jumps that compile something that no others do."""
 
 
 def spins() -> Model:
@@ -43,25 +51,53 @@ def _ask(make: Callable[[], Model], **settings: Any) -> None:
     marginals(make(), settings=Settings(samples=2, warm_up=1, packs=1, **settings))
 
 
+def network() -> Model:
+    """A small network with zeros in its tables, in which two variables can be exchanged."""
+    names = [f"v{number}" for number in range(6)]
+    table = [[0.5, 0.3, 0.2], [0.0, 0.9, 0.1]]
+    factors = [((names[0], leaf), table) for leaf in names[1:3]]
+    factors += [((names[number], names[number + 1]), table[1:] * 3) for number in (3, 4)]
+    return model_of({names[0]: ["no", "yes"], **dict.fromkeys(names[1:], "abc")}, factors)
+
+
+def at_most_one() -> Model:
+    """Three variables of which no two are 1 together."""
+    pairs = [((one, other), [[1, 1], [1, 0]]) for one, other in ("ab", "ac", "bc")]
+    return model_of(dict.fromkeys("abc", "01"), [*pairs, (("a",), [1, 2])])
+
+
 def _symmetries() -> None:
     for model in (spins(), plain_spins()):
         automorphisms(model.graph)
         automorphisms(model.graph, values=True)
 
 
-def _jumps(family: str) -> Callable[[], None]:
-    make = labels if family == "labels" else spins
-    return partial(_ask, make, method="lmh", moves={"families": [family], "period": 1})
+def _weighed() -> None:
+    """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
+    _ask(spins, method="lmh", alpha=0.8)
+    graph = spins().graph
+    log_weight(graph, np.zeros((graph.variables, 1), dtype=np.uint8))
+
+
+def _lifted() -> None:
+    for make in (plain_spins, network):
+        _ask(make, method="lifted")
+
+
+def _jumps(name: str) -> None:
+    make = {"labels": labels, "one-hot": at_most_one}.get(name, spins)
+    _ask(make, method="lmh", moves=MOVES[name])
 
 
 QUESTIONS: Mapping[str, Callable[[], None]] = {
     "gibbs": partial(_ask, spins, method="gibbs"),
     "symmetry": _symmetries,
-    "lmh": partial(_ask, spins, method="lmh", alpha=0.8),
+    "lmh": _weighed,
     "exact": partial(_ask, spins, method="exact"),
-    "mcsat": partial(_ask, spins, method="mcsat"),
-    "lifted": partial(_ask, plain_spins, method="lifted"),
-    **{family: _jumps(family) for family in FAMILIES},
+    "mcsat": partial(_ask, network, method="mcsat"),
+    "lifted": _lifted,
+    "zeros": partial(_ask, network, method="gibbs"),
+    **{name: partial(_jumps, name) for name in MOVES},
 }
 """What to ask, by the name of what it compiles."""
 

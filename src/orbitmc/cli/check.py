@@ -10,7 +10,10 @@ from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
+    from orbitmc.graph.model import Model
     from orbitmc.report.inspection import Overview
+
+CHEAP = 1.0  # seconds that elimination may take for a look at a model
 
 
 @verb
@@ -30,16 +33,31 @@ def check(
     logic = LogicOptions(query=query, **assigned("check", more))
     asked = read_question(model, evidence, memory, logic).model
     found = overview(asked, memory=memory)
-    if json:
+    if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:
+        _print(found, log_z_in_words(asked, memory))
+    elif json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(found)
+        _print(found, "")
     return 0
 
 
-def _print(found: "Overview") -> None:
+def log_z_in_words(model: "Model", memory: int) -> str:
+    """The exact sum of all weights, or that there is none."""
+    from orbitmc.ask.questions.log_z import log_z
+    from orbitmc.errors import ContradictionError
+
+    try:
+        return f"{float(log_z(model, method='exact', memory=memory)):.10g}"
+    except ContradictionError:
+        return "none: no state is possible"
+
+
+def _print(found: "Overview", log_z: str) -> None:
     for title, words in _lines(found):
         print(f"{title:<14}{words}")
+    if log_z:
+        print(f"{'log Z':<14}{log_z}")
     for remark in found.remarks:
         print(f"{'note':<14}{remark}")
 
@@ -49,6 +67,7 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
+    packs = "1 pack" if f.packs == 1 else f"{f.packs} packs"
     degrees = f"{f.smallest_degree:,} to {f.largest_degree:,}, {f.mean_degree:.1f} on average"
     return [
         ("variables", f"{f.variables:,} ({f.observed:,} observed, {f.forced:,} forced)"),
@@ -58,7 +77,7 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
         ("neighbours", degrees),
         ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
         ("exact", _exact(found)),
-        ("sampling", f"about {in_words(f.sampling_bytes)} for 4 packs of 64 chains"),
+        ("sampling", f"about {in_words(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
     ]
 
 

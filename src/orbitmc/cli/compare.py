@@ -1,4 +1,4 @@
-"""`orbitmc compare`: how fast several methods approach the truth on a model."""
+"""`orbitmc compare`: how fast several methods approach reference marginals."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from orbitmc.compare.error_against_time import ErrorCurve
     from orbitmc.compare.samplers import PreparedSampler
 
-TRUTH_SHARE = 4.0  # times the seconds of a run go into each of the two that find the truth
-TRUTH_SEED = 1000  # apart from those of the runs
+REFERENCE_SHARE = (
+    4.0  # times the seconds of a run go into each of the two that find reference marginals
+)
+REFERENCE_SEED = 1000  # apart from those of the runs
 METHODS_HELP = "Methods to compare: gibbs, lifted, lmh, mcsat."
 SEEDS_HELP = "Runs of each method."
-TRUTH_HELP = "Seconds of each of the two runs that replace exact marginals."
+REFERENCE_HELP = "Seconds of each of the two runs that replace exact marginals."
 OUTPUT_HELP = "The folder for curves and figures."
 
 
@@ -42,9 +44,11 @@ def compare(
         int, option("--seeds", BUDGET, SEEDS_HELP, metavar="N", min=1, shown=True)
     ] = 5,
     seed: options.Seed = 0,
-    truth_seconds: Annotated[
+    reference_seconds: Annotated[
         float | None,
-        option("--truth-seconds", BUDGET, TRUTH_HELP, metavar="X", shown="four times --seconds"),
+        option(
+            "--reference-seconds", BUDGET, REFERENCE_HELP, metavar="X", shown="four times --seconds"
+        ),
     ] = None,
     more: options.More = None,
     output: Annotated[
@@ -68,19 +72,19 @@ def compare(
 
     asked = read_question(model, evidence, memory, LogicOptions(query=query, **given)).model
     samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
-    patience = truth_seconds or TRUTH_SHARE * seconds
+    patience = reference_seconds or REFERENCE_SHARE * seconds
     with Compiling(quiet=quiet):
-        truth = reference_of(asked, seconds=patience, seed=seed + TRUTH_SEED, memory=memory)
-        _tell(f"the truth: {truth.how}", quiet)
+        reference = reference_of(asked, seconds=patience, seed=seed + REFERENCE_SEED, memory=memory)
+        _tell(f"reference: {reference.how}", quiet)
         racing = [prepared_sampler(sampler) for sampler in samplers]
     for one in racing:
         _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
     figure_files, interrupted = FigureFiles(output, "comparison"), False
     runs = range(seed, seed + seeds)
     for one, found in error_curves(
-        racing, truth, seconds=seconds, seeds=runs, estimators=[estimator]
+        racing, reference, seconds=seconds, seeds=runs, estimators=[estimator]
     ):
-        figure_files.add(model.name, one, found, truth)
+        figure_files.add(model.name, one, found, reference)
         interrupted |= found.interrupted
         _tell(_progress(one, found), quiet)
     settings = {
@@ -90,7 +94,7 @@ def compare(
         "methods": names,
         "seconds": seconds,
         "seeds": list(runs),
-        "truth seconds": patience,
+        "reference seconds": patience,
         "estimator": estimator,
     }
     written = figure_files.keep(f"{model.name}: {seeds} runs of each method", settings=settings)
@@ -103,9 +107,9 @@ def compare(
 
 def _require(names: Sequence[str], seconds: float, output: Path, estimator: str) -> None:
     """Refuse what makes no sense before anything is read."""
-    if estimator == "orbits":
+    if estimator not in ("rao-blackwell", "values"):
         raise InputError(
-            "runs that are compared average over no orbits: say rao-blackwell or values"
+            f"runs that are compared do not use {estimator}: say rao-blackwell or values"
         )
     if not names:
         raise InputError("name at least one method to compare")

@@ -18,7 +18,7 @@ OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
 
 @verb
 def ground(
-    program: Annotated[Path, argument("PROGRAM", "A program: .mln.")],
+    program: Annotated[Path, argument("PROGRAM", "A program: .mln, .pracmln.")],
     databases: Annotated[list[str] | None, argument("DATABASE", "Evidence: .db.")] = None,
     output: Annotated[
         Path | None,
@@ -35,7 +35,7 @@ def ground(
     """Write the plain model that a program's groundings make."""
     require_writable(output)
     if not is_logic(program):
-        raise InputError("a program has the suffix .mln", source=str(program))
+        raise InputError("a program has the suffix .mln or .pracmln", source=str(program))
     logic = LogicOptions(query=query, **assigned("ground", more))
     asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
     if output is not None:

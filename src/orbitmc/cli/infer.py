@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbitmc.cli.questions.best import best_world, require_program
 from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.settable import assigned, part_of
@@ -16,6 +17,7 @@ from orbitmc.machine.text import MEMORY
 if TYPE_CHECKING:
     from orbitmc.ask.settings import Settings
     from orbitmc.estimate.marginals import Marginals
+    from orbitmc.graph.model import Model
 
 
 @verb
@@ -24,17 +26,22 @@ def infer(
     evidence: options.EvidenceList = None,
     query: options.Names = None,
     program: options.ProgramFile = None,
+    log_z: options.LogZ = False,
     method: options.MethodName = "auto",
-    generators: options.Generators = None,
+    generators: options.SeldomGenerators = None,
     more: options.More = None,
     seconds: options.Seconds = None,
     samples: options.Samples = None,
     error: options.StandardError = None,
     seed: options.Seed = 0,
     memory: options.Memory = MEMORY,
+    cluster: options.Cluster = None,
     json: options.Json = False,
     output: options.Output = None,
+    report: options.Report = None,
     results: options.Results = None,
+    world: options.World = False,
+    whole_world: options.WorldOfAll = False,
     checkpoint: options.CheckpointFile = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -45,8 +52,9 @@ def infer(
 
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
+    answers.require_page(report, [source, *(evidence or ())])
     given = assigned("infer", more)
-    settings = _settings(
+    settings = settings_from(
         given,
         method=method,
         generators=questions.read_generators(generators),
@@ -55,20 +63,27 @@ def infer(
         standard_error=error,
         seed=seed,
         memory=memory,
+        executor=cluster,
         checkpoint=checkpoint,
     )
     asked_atoms = query if questions.is_logic(source) else None
     logic = questions.LogicOptions(query=asked_atoms, **part_of(given, questions.LogicOptions))
+    if world or whole_world:
+        require_program(source, method)
+        how = replace(_limits(settings), method=method)
+        return best_world(source, evidence, how, logic, whole_world, results, quiet)
     with owned(checkpoint):
         require_new_run(checkpoint)
         asked = questions.read_question(source, evidence, memory, logic, query)
         for remark in () if quiet else asked.remarks:
             say(remark)
         answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output)
+        if log_z and answer.about.log_z is None and not answer.about.interrupted:
+            answer = _with_log_z(answer, asked.model, settings)
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
         if results is not None:
             answers.write_results(answer, results)
-        return code
+        return answers.write_report(answer, report, quiet=quiet) or code
 
 
 def _ask(
@@ -85,6 +100,8 @@ def _ask(
     place = None if settings.checkpoint is None else Path(settings.checkpoint)
     with Session(quiet, place, settings.checkpoint_every, asked.record) as session:
         try:
+            if asked.joint_answer is not None:
+                return asked.joint_answer(settings, session.watchers), session.exit_code
             decision = replace(decide(asked.model, settings), query=asked.query)
             session.question.update(record_of(decision))
             after = loading + answers.delivery_seconds(decision.model, json=json, output=output)
@@ -93,7 +110,34 @@ def _ask(
             raise asked.explained(error) from None
     if settings.checkpoint is not None and found.about.method == "exact" and not quiet:
         say("the answer is exact, so there is no run to save")
-    return asked.in_words(found), session.exit_code
+    about = asked.about(vars(settings))
+    return replace(asked.in_words(found), asked=about), session.exit_code
+
+
+def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
+    """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
+    from orbitmc.ask.questions.log_z import log_z
+
+    found = log_z(model, settings=_limits(settings))
+    said = () if found.converged else (f"log Z is not to be believed: {found.verdict}",)
+    about = answer.about
+    return replace(
+        answer,
+        about=replace(
+            about,
+            log_z=found.value,
+            log_z_error=found.standard_error,
+            warnings=(*about.warnings, *said),
+        ),
+    )
+
+
+def _limits(settings: "Settings") -> "Settings":
+    """Settings with their budget, memory and seed, and nothing of the method."""
+    from orbitmc.ask.settings import ENDS, Settings
+
+    kept = (*ENDS, "seed", "memory", "threads", "executor")
+    return Settings(**{name: getattr(settings, name) for name in kept})
 
 
 def _one_of(model: Path | None, program: Path | None) -> Path:
@@ -117,10 +161,11 @@ def _require_files(
         answers.require_other(written, [source, *(evidence or ())])
 
 
-def _settings(given: dict[str, Any], **options: Any) -> "Settings":
+def settings_from(given: dict[str, Any], **options: Any) -> "Settings":
+    """Settings from options and from what `--set` gave; refused where they make no sense."""
     from orbitmc.ask.settings import ENDS, Settings
 
-    if sum(options[end] is not None for end in ENDS) > 1:
+    if sum(options.get(end) is not None for end in ENDS) > 1:
         raise InputError("give only one of --seconds, --samples and --error")
     settings = Settings(**options, **part_of(given, Settings))
     settings.schedule()  # refuses what makes no sense before anything is read

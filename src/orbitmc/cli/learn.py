@@ -17,6 +17,7 @@ from orbitmc.machine.text import MEMORY
 if TYPE_CHECKING:
     from orbitmc.logic.learning.learning import Learned, Settings
     from orbitmc.logic.learning.step import Step
+    from orbitmc.machine.arrays import Floats
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
@@ -25,7 +26,11 @@ METHOD_HELP = (
     "query."
 )
 QUERY_HELP = "Predicates to predict, as in Smokes,Cancer."
-PRIOR_HELP = "Standard deviation of the prior of weights."
+HIDDEN_HELP = "Predicates whose unlisted atoms are hidden, not false."
+PRIOR_HELP = "Width of the prior of weights; auto: by cross-validation."
+OPTIMISER_HELP = "Use sampled slopes for discriminative, with this optimiser."
+HELD_OUT_HELP = "A database to score the weights on; may be repeated."
+ERRORS_HELP = "Write a standard error beside every weight."
 CHECKPOINT_HELP = "Save the last step; the same command goes on from it."
 
 
@@ -45,11 +50,26 @@ def learn(
     query: Annotated[
         str | None, option("-q --query", QUESTION, QUERY_HELP, metavar="NAMES")
     ] = None,
-    prior: Annotated[float, option("--prior", METHOD, PRIOR_HELP, metavar="STD", shown=True)] = 2.0,
+    hidden: Annotated[
+        str | None, option("--hidden", QUESTION, HIDDEN_HELP, metavar="NAMES")
+    ] = None,
+    held_out: Annotated[
+        list[Path] | None, option("--held-out", QUESTION, HELD_OUT_HELP, metavar="DATABASE")
+    ] = None,
+    prior: Annotated[
+        str, option("--prior", METHOD, PRIOR_HELP, metavar="STD|auto", shown=True)
+    ] = "2",
     optimiser: Annotated[
-        Literal["newton", "adam"],
-        option("--optimiser", METHOD, "The optimiser of the method discriminative.", shown=True),
-    ] = "newton",
+        Literal["newton", "adam"] | None,
+        option(
+            "--optimiser",
+            METHOD,
+            OPTIMISER_HELP,
+            shown="newton where components are too large to be summed up",
+            hidden=True,
+        ),
+    ] = None,
+    errors: Annotated[bool, option("--errors", OUTPUT, ERRORS_HELP)] = False,
     iterations: Annotated[
         int | None,
         option(
@@ -58,7 +78,7 @@ def learn(
             "Stop after N steps.",
             metavar="N",
             min=1,
-            shown="1000, or 200 of discriminative",
+            shown="1000 or 200",
         ),
     ] = None,
     seconds: Annotated[
@@ -76,7 +96,7 @@ def learn(
 ) -> int:
     """Learn the weights of a Markov logic program from databases."""
     require_writable(output)
-    require_other(output, databases)
+    require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = assigned("learn", more)
     from orbitmc.cli.session.compiling import Compiling
@@ -91,22 +111,29 @@ def learn(
 
     settings = Settings(
         method=method,
-        query=frozenset(name.strip() for name in (query or "").split(",") if name.strip()),
-        deviation=prior,
+        query=_names(query),
+        hidden=_names(hidden),
+        deviation=_deviation(prior),
         seed=seed,
         iterations=iterations,
         seconds=seconds,
         optimiser=optimiser,
+        meaning=given.get("meaning", "formula"),
         max_groundings=given.get("max_groundings", MOST_GROUNDINGS),
         memory=memory,
     )
     dialect = given.get("dialect", "alchemy")
     read = read_program(program, dialect=dialect, learning=True, memory=memory)
-    worlds = [one for path in databases for one in read_databases(path, read, memory=memory)]
+    worlds, unseen = (
+        [one for path in paths for one in read_databases(path, read, memory=memory)]
+        for paths in (databases, held_out or ())
+    )
     if not quiet:
-        for warning in (*read.warnings, *(words for world in worlds for words in world.warnings)):
+        for warning in dict.fromkeys(
+            [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
+        ):
             say(f"note: {warning}")
-    asked = question(read, worlds, settings)
+    asked = question(read, [*worlds, *unseen], settings)
     with owned(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
@@ -115,11 +142,54 @@ def learn(
                 say(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
-            learned = learn_weights(read, worlds, settings, start=start, watch=watching)
-        text = program_text(learned.ground, learned.weights, remarks=_remarks(learned, settings))
+            learned = learn_weights(
+                read, worlds, settings, held_out=unseen, start=start, watch=watching
+            )
+            deviations = _errors(learned) if errors else None
+            scored = _scored(learned)
+        remarks = "\n".join([*_remarks(learned, settings), *scored])
+        text = program_text(learned.ground, learned.weights, remarks=remarks, errors=deviations)
         write_text(output, text)
         watching.keep(learned.step)
-    return _end(learned, settings, output, quiet)
+    for words in () if quiet else scored:
+        say(words)
+    return _end(learned, output, quiet)
+
+
+def _names(words: str | None) -> frozenset[str]:
+    return frozenset(name.strip() for name in (words or "").split(",") if name.strip())
+
+
+def _deviation(words: str) -> float | None:
+    """The width of the prior, or none if it is to be chosen."""
+    if words.strip().lower() == "auto":
+        return None
+    try:
+        return float(words)
+    except ValueError:
+        raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
+
+
+def _errors(learned: "Learned") -> "Floats":
+    from orbitmc.logic.learning.quality.standard_errors import standard_errors
+
+    return standard_errors(learned.task, learned.weights)
+
+
+def _scored(learned: "Learned") -> list[str]:
+    """How the weights do on databases that they were not learned from, in words."""
+    from orbitmc.logic.learning.quality.held_out import score
+
+    task = learned.task
+    if not task.held_out:
+        return []
+    found = score(task.held_out, task.prior, learned.weights, seed=task.settings.seed)
+    alone = found.given_others
+    others = "" if alone != alone else f", {alone:.4f} given all other atoms"
+    return [
+        f"held out: mean log-probability of {found.atoms:,} atoms {found.given_evidence:.4f} given "
+        f"the evidence{others}"
+    ]
 
 
 class _Watching:
@@ -150,39 +220,44 @@ class _Watching:
 
 
 def _words(step: "Step") -> str:
-    return (
-        f"iteration {step.iteration}, objective {step.objective:,.6g}, "
-        f"largest slope {step.slope:.3g}"
-    )
+    known = [f"iteration {step.iteration}"]
+    if step.objective == step.objective:
+        known.append(f"objective {step.objective:,.6g}")
+    if step.slope == step.slope:
+        known.append(f"largest slope {step.slope:.3g}")
+    return ", ".join(known)
 
 
-def _remarks(learned: "Learned", settings: "Settings") -> str:
+def _remarks(learned: "Learned", settings: "Settings") -> list[str]:
     """What a reader of the learned program should know."""
     about = {
         "pseudo": "pseudo-likelihood of all atoms",
         "conditional": "conditional pseudo-likelihood",
-        "discriminative": "conditional likelihood",
+        "discriminative": "conditional likelihood" if settings.query else "likelihood of all atoms",
     }[settings.objective]
     of = f" of {', '.join(sorted(settings.query))}" if settings.query else ""
-    return (
-        f"Weights learned by orbitmc: {about}{of}, prior of width {settings.deviation:g}.\n"
-        f"{_words(learned.step).capitalize()}."
-    )
+    chosen = ", chosen by cross-validation" if settings.deviation is None else ""
+    return [
+        f"Weights learned by orbitmc: {about}{of}, prior of width "
+        f"{learned.task.prior.deviation:g}{chosen}.",
+        f"{_words(learned.step).capitalize()}.",
+    ]
 
 
-def _end(learned: "Learned", settings: "Settings", output: Path, quiet: bool) -> int:
+def _end(learned: "Learned", output: Path, quiet: bool) -> int:
     """Say how it went; gives the exit code."""
-    climbing = settings.objective != "discriminative" and not learned.step.finished
-    if not quiet or climbing or learned.interrupted:
+    if not quiet or not learned.converged or learned.interrupted:
         say(f"{_words(learned.step)}, {learned.seconds:.1f} s")
     if not quiet:
-        if settings.objective == "discriminative":
+        if learned.task.settings.deviation is None:
+            say(f"cross-validation chose a prior of width {learned.task.prior.deviation:g}")
+        if learned.task.exact is None and not learned.task.is_hidden:
             say("the objective shown is the pseudo-likelihood; that of likelihood is not known")
         say(f"{len(learned.weights):,} weights are in {output}")
     if learned.interrupted:
         say("interrupted: these weights are not the best ones")
         return INTERRUPTED
-    if climbing:
+    if not learned.converged:
         say("not converged: give it more --iterations or --seconds")
         return NOT_CONVERGED
     return 0

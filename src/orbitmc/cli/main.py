@@ -14,6 +14,12 @@ from orbitmc.cli.demo import demo
 from orbitmc.cli.ground import ground
 from orbitmc.cli.infer import infer
 from orbitmc.cli.learn import learn
+from orbitmc.cli.questions.ask import ask
+from orbitmc.cli.questions.best import best
+from orbitmc.cli.questions.draw import draw
+from orbitmc.cli.questions.joint import joint
+from orbitmc.cli.questions.predict import predict
+from orbitmc.cli.questions.sweep import sweep
 from orbitmc.cli.resume import resume
 from orbitmc.cli.session.exits import unwritten
 from orbitmc.cli.session.help import Verb
@@ -35,6 +41,12 @@ app = typer.Typer(
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers.mln examples/smokers.db"
 VERBS: dict[Callable[..., None], str] = {
     infer: f"orbitmc infer {SPRINKLER} -e grass=wet -q rain,season --seconds 5",
+    ask: f"orbitmc ask {SPRINKLER} \"rain != 'none'\" --given \"grass == 'wet'\"",
+    joint: f"orbitmc joint {SPRINKLER} sprinkler rain -e grass=wet",
+    draw: f"orbitmc draw {SPRINKLER} -e grass=wet -n 1000 -o states.csv",
+    best: f"orbitmc best {SPRINKLER} -e grass=wet -k 3",
+    predict: f"orbitmc predict {SPRINKLER} examples/days.csv -q rain -o rain.csv",
+    sweep: "orbitmc sweep examples/ring.uai --beta 0.1:1:10",
     compare: f"orbitmc compare {SPRINKLER} --seconds 2 --seeds 2",
     symmetry: "orbitmc symmetry examples/ring.uai --exact-only",
     check: f"orbitmc check {SPRINKLER} -e grass=wet",

@@ -25,6 +25,7 @@ def resume(
     ] = None,
     more: options.More = None,
     memory: options.Memory = MEMORY,
+    cluster: options.Cluster = None,
     json: options.Json = False,
     output: options.Output = None,
     quiet: options.Quiet = False,
@@ -34,7 +35,6 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = assigned("resume", more)
-    from orbitmc.ask.query import only
     from orbitmc.ask.resuming import go_on, kept_query, kept_settings
     from orbitmc.cli.session.sampling import Session
     from orbitmc.run.kept.checkpoint import load
@@ -50,9 +50,10 @@ def resume(
                 again.model,
                 again.ground,
                 threads=given.get("threads"),
+                executor=cluster,
                 memory=memory,
                 watchers=session.watchers,
             )
-        found = again.in_words(only(found, names))
+        found = again.in_words(found.only(names))
         code = deliver(found, json=json, output=output, quiet=quiet)
         return code or session.exit_code

@@ -7,17 +7,17 @@ impossible stays impossible.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
 from orbitmc.exact.orders.cutset import Part, hold, mixed
 from orbitmc.exact.orders.regions import Region
 from orbitmc.exact.orders.tree import Tree
-from orbitmc.exact.plan import Plan, predict
+from orbitmc.exact.plan import Plan, predict, require_fit
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
@@ -52,11 +52,7 @@ def marginals(
     [[0.5, 0.5]]
     """
     plan = plan or predict(graph, memory=memory, seconds=seconds)
-    if plan.bytes > memory:
-        raise LimitError(
-            f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
-            f"the limit is {memory / 2**30:.3g} GiB"
-        )
+    require_fit(plan, memory)
     chosen = range(graph.variables) if wanted is None else wanted
     log_z, found = _eliminate(plan, [plan.problem.place[variable] for variable in chosen])
     return ExactAnswer(log_z, _over_all_values(plan.problem, found, chosen))
@@ -70,7 +66,7 @@ def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     for values in itertools.product(*(range(sizes[variable]) for variable in plan.cutset)):
         held = dict(zip(plan.cutset, values, strict=True))
         try:
-            passes = _Passes(hold(problem, held), plan.tree, plan.regions)
+            passes = Passes(hold(problem, held), plan.tree, plan.regions)
             parts.append(Part(held, passes.up(), passes.down(wanted)))
         except ContradictionError:
             continue
@@ -91,7 +87,20 @@ def _over_all_values(
     return tuple(result)
 
 
-class _Passes:
+def terms_in(
+    bucket: Bucket, tree: Tree, problem: Problem, messages: Mapping[int, Floats]
+) -> list[Term]:
+    """What is added up in a bucket: factors and messages, small ones a few at a time."""
+    terms = []
+    for factors, children in tree.groups[bucket.variable]:
+        pieces = [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
+        pieces += [(tree.shared[child], messages[child]) for child in children]
+        scope, table = pieces[0] if len(pieces) == 1 else bucket.together(pieces)
+        terms.append(Term(scope, table.reshape(-1), bucket.view(scope, tree.sizes)))
+    return terms
+
+
+class Passes:
     """Messages while they travel through the tree; each is let go when nobody needs it."""
 
     def __init__(self, problem: Problem, tree: Tree, regions: Sequence[Region]) -> None:
@@ -124,7 +133,7 @@ class _Passes:
                     self._send(variable)
             for variable in reversed(region.buckets):
                 if variable in needed:
-                    found[variable] = self._receive(variable)
+                    found[variable] = self.receive(variable)
                 else:
                     self.messages.pop(variable, None)
                     self.beliefs.pop(variable, None)
@@ -139,22 +148,15 @@ class _Passes:
                 variable = self.tree.parent[variable]
         return found
 
-    def _terms(self, bucket: Bucket) -> list[Term]:
-        """What is added up in a bucket: factors and messages, small ones a few at a time."""
-        tree, problem = self.tree, self.problem
-        terms = []
-        for factors, children in tree.groups[bucket.variable]:
-            pieces = [(problem.scopes[factor], problem.tables[factor]) for factor in factors]
-            pieces += [(tree.shared[child], self.messages[child]) for child in children]
-            scope, table = pieces[0] if len(pieces) == 1 else bucket.together(pieces)
-            terms.append(Term(scope, table.reshape(-1), bucket.view(scope, tree.sizes)))
-        return terms
+    def terms(self, bucket: Bucket) -> list[Term]:
+        """What is added up in a bucket."""
+        return terms_in(bucket, self.tree, self.problem, self.messages)
 
     def _send(self, variable: int) -> float:
         """Sum a variable out; its message has maximum 0, and what that takes off is returned."""
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
         message = np.empty(bucket.slabs * bucket.places)
-        for slab, sums in bucket.sums(self._terms(bucket)):
+        for slab, sums in bucket.sums(self.terms(bucket)):
             message[slab * bucket.places : (slab + 1) * bucket.places] = log_sum_exp(sums)
         largest = float(message.max())
         if largest == -np.inf:
@@ -164,10 +166,10 @@ class _Passes:
         self.taken_off[variable] = largest
         return largest
 
-    def _receive(self, variable: int) -> Floats:
+    def receive(self, variable: int) -> Floats:
         """Turn a bucket's sums into beliefs, tell its children, and give its marginal."""
         bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
-        terms = self._terms(bucket)
+        terms = self.terms(bucket)
         told = [
             (term, np.zeros(len(term.table)), group.children)
             for term, group in zip(terms, self.tree.groups[variable], strict=True)
@@ -178,6 +180,7 @@ class _Passes:
         for slab, sums in bucket.sums(terms):
             sums += ratio[slab * bucket.places : (slab + 1) * bucket.places]
             np.exp(sums, out=sums)
+            self.look(bucket, slab, sums)
             marginal += sums.sum(axis=1)
             for (_, _, view), beliefs, _ in told:
                 collect(sums, beliefs, view.step, view.high[slab], view.low)
@@ -185,6 +188,9 @@ class _Passes:
             self._tell(term, beliefs, children)
         marginal /= marginal.sum()
         return marginal
+
+    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+        """Called with the beliefs of every slab, for those who want more than marginals."""
 
     def _tell(self, term: Term, beliefs: Floats, children: Sequence[int]) -> None:
         """Leave every child the probabilities of what it shares; large ones go as they are."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from orbitmc.errors import LimitError
 from orbitmc.exact.orders.cutset import hold, most_relieving
+from orbitmc.exact.orders.earlier import earlier_order, keep_order
+from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.neighbourhood import require_hope
-from orbitmc.exact.orders.order import find_order
+from orbitmc.exact.orders.order import Order, find_order
 from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
@@ -68,17 +70,37 @@ def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -
     """
     require_hope(graph)
     problem = prepare(graph)
-    plan = plan_holding(problem, (), memory=memory, seconds=seconds)
+    hint = earlier_order(graph, problem)
+    plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint)
+    keep_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, most_relieving(plan.tree))
         plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4)
     return plan
 
 
-def plan_holding(problem: Problem, cutset: tuple[int, ...], *, memory: int, seconds: float) -> Plan:
+def require_fit(plan: Plan, memory: int) -> None:
+    """Refuse a plan whose tables need more than `memory` bytes."""
+    if plan.bytes > memory:
+        raise LimitError(
+            f"exact elimination would need {plan.bytes / 2**30:.3g} GiB, "
+            f"the limit is {memory / 2**30:.3g} GiB"
+        )
+
+
+def plan_holding(
+    problem: Problem,
+    cutset: tuple[int, ...],
+    *,
+    memory: int,
+    seconds: float,
+    hint: Order | None = None,
+) -> Plan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
     held = hold(problem, dict.fromkeys(cutset, 0))
-    order = find_order(held.scopes, held.sizes, seconds=seconds).variables
+    turns = math.prod(problem.sizes[variable] for variable in cutset)
+    found = find_order(held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint)
+    order = found.variables
     if len(order) < len(problem.sizes):
         raise LimitError(
             "exact elimination would need tables of more than 1e+18 entries for these "
@@ -91,7 +113,6 @@ def plan_holding(problem: Problem, cutset: tuple[int, ...], *, memory: int, seco
     entries = [tree.table_entries(variable) for variable in order]
     # one for each table that is added, three for exponential and logarithm
     flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
-    turns = math.prod(problem.sizes[variable] for variable in cutset)
     return Plan(
         width=tree.width,
         largest=max(entries, default=1),

@@ -6,12 +6,13 @@ What a method needs is loaded when it is considered.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.graph.factor_graph import MOST_VALUES
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
@@ -22,11 +23,14 @@ from orbitmc.machine.text import in_words
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.kernels.kernel import Kernel
-    from orbitmc.tuning.race import Choice
+    from orbitmc.tuning.choice import Choice
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
+MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
+NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
+MOST_IN_BLOCKS = 4_000  # variables for which blocks are chosen unasked: more take minutes
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -66,17 +70,31 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
             raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
+    from orbitmc.ask.method.fitting import fitted
     from orbitmc.ask.method.memory import require_memory, sampling_bytes
 
+    settings = fitted(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
     return Decision(model, settings, reason, kernel=kernel)
 
 
-def decide(model: Model, settings: Settings) -> Decision:
+def _same(graph: FactorGraph) -> FactorGraph:
+    return graph
+
+
+def decide(
+    model: Model,
+    settings: Settings,
+    eliminated: Callable[[FactorGraph], FactorGraph] = _same,
+    *,
+    too_wide: str = "",
+) -> Decision:
     """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
 
-    All that is chosen is in the decision's settings, so it can be carried out again.
+    All that is chosen is in the decision's settings, so it can be carried out again. `eliminated`
+    gives the graph that an exact answer eliminates, if it needs more than the model has. What is
+    known to be `too_wide` for elimination, in words, is sampled.
     """
     settings.require_use()
     settings.schedule()  # refuses two ends
@@ -87,11 +105,13 @@ def decide(model: Model, settings: Settings) -> Decision:
     try:
         with Stopwatch() as deciding:
             firm = hardened(model)
-            if settings.method in ("auto", "exact"):
-                decision = _exact_or_sampled(firm.model, settings)
+            if too_wide and settings.method == "auto":
+                decision = _sampled(firm.model, settings, too_wide)
+            elif settings.method in ("auto", "exact"):
+                decision = _exact_or_sampled(firm.model, settings, eliminated)
             else:
                 _require_few_values(model, "the exact method has no such limit")
-                decision = _tuned(firm.model, settings, f"{settings.method} was asked for")
+                decision = _as_asked(firm.model, settings)
     except ContradictionError as error:
         from orbitmc.graph.possible.conflict import explained
 
@@ -99,36 +119,89 @@ def decide(model: Model, settings: Settings) -> Decision:
     return replace(decision, remarks=firm.remarks, seconds=deciding.seconds)
 
 
-def _exact_or_sampled(model: Model, settings: Settings) -> Decision:
-    from orbitmc.exact.plan import predict
+def _as_asked(model: Model, settings: Settings) -> Decision:
+    """Sample by the method that was asked for."""
+    from orbitmc.ask.method.fitting import fitted
 
-    patience = _patience(settings)
+    settings, reason = fitted(model.graph, settings), f"{settings.method} was asked for"
+    return _unfrozen(model, settings, reason) or _tuned(model, settings, reason)
+
+
+def _exact_or_sampled(
+    model: Model, settings: Settings, eliminated: Callable[[FactorGraph], FactorGraph]
+) -> Decision:
+    plan, reason = exact_plan(eliminated(model.graph), settings)
+    if plan is None:
+        return _sampled(model, settings, reason)
+    return Decision(model, replace(settings, method="exact"), reason, plan)
+
+
+def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str]:
+    """A plan of elimination and its price, or None and why it is not affordable."""
+    from orbitmc.exact.plan import predict, require_fit
+
     try:
-        plan = predict(model.graph, memory=settings.memory, seconds=patience)
+        plan = predict(graph, memory=settings.memory, seconds=patience(settings))
+        if settings.method == "exact":
+            require_fit(plan, settings.memory)
+        if settings.method == "auto" and (longer := _more_patience(plan, settings)):
+            plan = predict(graph, memory=settings.memory, seconds=longer)
     except LimitError as error:
         if settings.method == "exact":
             raise
-        return _sampled(model, settings, str(error))
-    if settings.method == "exact" or _affordable(plan, settings):
-        return Decision(model, replace(settings, method="exact"), price(plan), plan)
-    return _sampled(model, settings, f"{price(plan)}, too much")
+        return None, str(error)
+    if settings.method == "exact" or affordable(plan, settings):
+        return plan, price(plan)
+    return None, f"{price(plan)}, too much"
 
 
-def _patience(settings: Settings) -> float:
+def patience(settings: Settings) -> float:
     """How long to look for a good order; a short run cannot wait for it."""
     if settings.method == "exact":
         return 5 * ORDER_SECONDS
     return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
 
 
+def _more_patience(plan: Priced, settings: Settings) -> float:
+    """How long to look on for an order where a better one may be affordable; 0 elsewhere.
+
+    A long run can wait, and a longer search finds orders that need a fraction of memory and time.
+    """
+    longer = min(ORDER_SHARE * (settings.seconds or 0.0), MOST_ORDER_SECONDS)
+    near = plan.bytes <= NEAR * settings.memory and plan.seconds <= NEAR * (settings.seconds or 0.0)
+    return longer if near and longer > ORDER_SECONDS and not affordable(plan, settings) else 0.0
+
+
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
-    if settings.scan == "random":
-        chosen = Decision(model, replace(settings, method="gibbs"), reason)
+    from orbitmc.ask.method.fitting import fitted
+
+    settings = fitted(model.graph, settings)
+    plain = replace(settings, method="gibbs")
+    if settings.scan == "random" or settings.base == "low-width":
+        chosen = Decision(model, plain, reason)
+    elif in_blocks := _unfrozen(model, plain, reason):
+        chosen = in_blocks
     else:
         chosen = _tuned(model, replace(settings, method="lmh"), reason)
     return replace(chosen, ruled_out=("exact",))
+
+
+def _unfrozen(model: Model, settings: Settings, reason: str) -> Decision | None:
+    """Draw blocks instead of single variables, where zeros freeze these; None elsewhere."""
+    asked = settings.method == "gibbs" and settings.base == "gibbs" and settings.scan is None
+    if not asked or not model.graph.has_zeros() or model.graph.variables > MOST_IN_BLOCKS:
+        return None
+    from orbitmc.ask.method.freezing import frozen_alone
+
+    prepared = prepare(model.graph)
+    frozen = frozen_alone(prepared, settings)
+    if frozen == 0:
+        return None
+    words = f"{frozen} variables are frozen if changed one at a time"
+    chosen = _tuned(model, replace(settings, base="low-width"), f"{reason}; {words}")
+    return replace(chosen, prepared=prepared)
 
 
 def _require_few_values(model: Model, otherwise: str) -> None:
@@ -155,7 +228,23 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-def price(plan: Plan) -> str:
+class Priced(Protocol):
+    """What is known of the cost of an elimination."""
+
+    @property
+    def width(self) -> int:
+        """The most neighbours that a variable has when it is eliminated."""
+
+    @property
+    def bytes(self) -> int:
+        """The peak of memory."""
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes."""
+
+
+def price(plan: Priced) -> str:
     """What exact elimination costs, in words."""
     return (
         f"exact elimination takes about {in_words(plan.bytes)} and {plan.seconds:.2g} s "
@@ -163,6 +252,7 @@ def price(plan: Plan) -> str:
     )
 
 
-def _affordable(plan: Plan, settings: Settings) -> bool:
+def affordable(plan: Priced, settings: Settings) -> bool:
+    """Whether an exact answer fits into the memory and the time that there is."""
     limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
     return plan.bytes <= settings.memory and plan.seconds <= limit

@@ -5,6 +5,7 @@ from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.lanes.random import LANE_UNIT
 from orbitmc.machine.text import in_words
 from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 
@@ -12,9 +13,12 @@ from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 def require_memory(needed: int, settings: Settings) -> None:
     """Refuse a run that would not fit, with the figure, before any of it is allocated."""
     if needed > settings.memory:
+        packs = "1 pack" if settings.pack_count == 1 else f"{settings.pack_count} packs"
+        least = settings.pack_count == 1 and settings.lane_count == LANE_UNIT
         raise LimitError(
-            f"{settings.packs} packs of {settings.lanes} chains need {in_words(needed)}, the limit "
-            f"is {in_words(settings.memory)}; fewer packs or lanes need less"
+            f"{packs} of {settings.lane_count} chains need {in_words(needed)}, the limit "
+            f"is {in_words(settings.memory)}; "
+            + ("give it more memory" if least else "fewer packs or lanes need less")
         )
 
 
@@ -25,6 +29,10 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
         from orbitmc.kernels.base.mcsat.slices import slice_bytes
 
         shape = shape._replace(extra=slice_bytes(graph))
+    if settings.base == "low-width":
+        from orbitmc.kernels.base.low_width.low_width import block_bytes
+
+        shape = shape._replace(extra=block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)
 
 
@@ -33,9 +41,9 @@ def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Setting
     known: set[int] = set()
     held_bytes(prepared, known)
     beside = held_bytes(kernel, known)
-    memory = held_bytes(kernel.memory(prepared, settings.lanes))
+    memory = held_bytes(kernel.memory(prepared, settings.lane_count))
     return run_bytes(prepared.graph, _shape(settings)._replace(shared=beside, extra=memory))
 
 
 def _shape(settings: Settings) -> Shape:
-    return Shape(settings.packs, settings.lanes, settings.estimator == "orbits")
+    return Shape(settings.pack_count, settings.lane_count, settings.estimator == "orbits")

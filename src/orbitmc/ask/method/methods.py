@@ -16,6 +16,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import brief
 
 if TYPE_CHECKING:
     from orbitmc.logic.grounding.grounding import Ground
@@ -32,6 +33,9 @@ class ChosenKernel:
     about: str
     pools: NDArray[np.int64] | None = None
 
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 def kernel_for(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
@@ -43,8 +47,18 @@ def kernel_for(
         return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
         return ChosenKernel(_mcsat(model, settings), "")
+    if settings.base == "low-width":
+        return _in_blocks(model)
     kernel = RandomScan() if settings.scan == "random" else SystematicScan()
     return ChosenKernel(kernel, "")
+
+
+def _in_blocks(model: Model) -> ChosenKernel:
+    """Gibbs that draws blocks of variables."""
+    from orbitmc.kernels.base.low_width.low_width import low_width
+
+    kernel = low_width(model.graph)
+    return ChosenKernel(kernel, kernel.about)
 
 
 def _lifted(
@@ -62,7 +76,7 @@ def _lifted(
 
 
 def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
-    """Lifted Metropolis-Hastings: recorded jumps, given generators, or as in the paper."""
+    """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
     if settings.approximation is not None:
         from orbitmc.ask.method.relational_lifting import by_approximation
 
@@ -79,6 +93,10 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKer
         return by_generators(
             model, prepared, settings.generators, alpha=_alpha(settings), base=base
         )
+    if settings.by_pilot:
+        from orbitmc.ask.method.pilot import by_pilot
+
+        return by_pilot(prepared, alpha=_alpha(settings), base=base)
     return by_approximate_symmetries(
         model,
         prepared,
@@ -92,9 +110,11 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKer
 
 
 def base_chain(model: Model, settings: Settings) -> Kernel:
-    """What jumps are mixed with: Gibbs, MC-SAT, or a kernel that was given."""
+    """What jumps are mixed with: Gibbs, in blocks or not, MC-SAT, or a kernel that was given."""
     if settings.base == "mcsat":
         return _mcsat(model, settings)
+    if settings.base == "low-width":
+        return _in_blocks(model).kernel
     return RandomScan() if isinstance(settings.base, str) else settings.base
 
 

@@ -90,6 +90,28 @@ def write_results(answer: "Marginals", path: Path) -> None:
     write_pieces(path, (f"{name} {p:.6g}\n" for name, p in zip(columns.names, last, strict=True)))
 
 
+def require_page(path: Path | None, sources: Iterable[Path | str]) -> None:
+    """Refuse a page that cannot be written, or that is called after something else."""
+    require_writable(path)
+    require_other(path, sources)
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise InputError("a report is a page: give it a name that ends in .html", source=str(path))
+
+
+def write_report(answer: "Marginals", path: Path | None, *, quiet: bool) -> int:
+    """Write a page, if somebody wants one; gives an exit code if that failed."""
+    if path is None:
+        return 0
+    try:
+        answer.report(path)
+    except InputError as error:
+        say(f"the report was not written: {error}")
+        return error.exit_code
+    if not quiet:
+        say(f"the report is in {path}")
+    return 0
+
+
 def _print(answer: "Marginals", json: bool) -> None:
     if json:
         sys.stdout.writelines(_pieces(".json")(answer))

@@ -25,9 +25,20 @@ def verb(command: Callable[P, int]) -> Callable[P, None]:
     @functools.wraps(command)
     def guarded(*arguments: P.args, **options: P.kwargs) -> None:
         debug = bool(options.get("debug"))
-        raise typer.Exit(_exit_code(lambda: command(*arguments, **options), debug))
+        raise typer.Exit(_exit_code(lambda: _done(command, *arguments, **options), debug))
 
     return guarded
+
+
+def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> int:
+    """Carry a command out; one that names a cluster gets its executor instead of the name."""
+    if not options.get("cluster"):
+        return command(*arguments, **options)
+    from orbitmc.cli.cluster import cluster
+
+    with cluster(str(options["cluster"])) as executor:
+        options["cluster"] = executor
+        return command(*arguments, **options)
 
 
 def say(message: str) -> None:

@@ -6,11 +6,22 @@ import typer
 from typer.core import TyperCommand
 
 GROUPS = ("Arguments", "Question", "Method", "Budget", "Output")
+HELP = ("-h", "--help")
 ARGUMENTS, QUESTION, METHOD, BUDGET, OUTPUT = GROUPS
 
 
 class Verb(TyperCommand):
     """A command that shows its options in groups; its epilog is an example."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; settings of programs may be written as options."""
+        own = {name for parameter in self.params for name in parameter.opts}
+        if any(word.startswith("-") and word.partition("=")[0] not in own for word in args):
+            from orbitmc.cli.session.foreign import translated
+            from orbitmc.cli.session.settable import of_programs
+
+            args = translated(ctx, args, {*own, *HELP}, of_programs(self.name or ""))
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
@@ -37,7 +48,9 @@ class Verb(TyperCommand):
             parameter.hidden = False  # type: ignore[attr-defined]
         formatter = ctx.make_formatter()
         self.format_help(ctx, formatter)
-        with formatter.section("Settings, each by --set NAME=VALUE"):
+        with formatter.section(
+            "Settings, each by --set NAME=VALUE; of programs also by --NAME VALUE"
+        ):
             known = settable(self.name or "").values()
             formatter.write_dl([(f"{one.name}={metavar(one)}", one.about) for one in known])
         for parameter in hidden:

@@ -9,7 +9,10 @@ import typer
 from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION, show_everything
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-MODEL_HELP = "A model: .uai, .bif, .xmlbif, .json, or a program: .mln."
+MODEL_HELP = (
+    "A model: .uai, .bif, .xmlbif, .json, .net, .xdsl, .coo, .ising, .bqm, or a program: .mln, "
+    ".pracmln."
+)
 
 
 def size_in_bytes(words: str) -> int:
@@ -64,8 +67,15 @@ GENERATORS_HELP = (
     "does not bias the answer."
 )
 Generators = Annotated[
-    list[str] | None, option("-g --generators", METHOD, GENERATORS_HELP, metavar="CYCLES")
+    list[str] | None,
+    option("-g --generators", METHOD, GENERATORS_HELP, metavar="CYCLES", hidden=True),
 ]
+SeldomGenerators = Annotated[
+    list[str] | None,
+    option("-g --generators", METHOD, GENERATORS_HELP, metavar="CYCLES", hidden=True),
+]
+"""The same, for a verb that has more important options to show."""
+
 More = Annotated[
     list[str] | None,
     option("--set", METHOD, "Any other setting; --help-all lists them.", metavar="NAME=VALUE"),
@@ -102,13 +112,27 @@ Memory = Annotated[
         shown="4G",
     ),
 ]
+CLUSTER_HELP = "Let dask workers do the work: tcp://HOST:PORT, or local."
+Cluster = Annotated[
+    Any, option("--cluster", BUDGET, CLUSTER_HELP, parser=str, metavar="ADDRESS", hidden=True)
+]
+"""An address; commands are given the executor that was found there."""
+
 Json = Annotated[bool, option("--json", OUTPUT, "Print one JSON object.")]
 OUTPUT_HELP = "Write the answer to a file: .MAR, .json or .csv."
 Output = Annotated[Path | None, option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FILE")]
+LOG_Z_HELP = "Give log Z too; sampling it takes as long again."
+LogZ = Annotated[bool, option("--log-z", QUESTION, LOG_Z_HELP, hidden=True)]
 RESULTS_HELP = "Write lines `Atom probability`, as Alchemy does."
 Results = Annotated[
     Path | None, option("-r --results", OUTPUT, RESULTS_HELP, metavar="FILE", hidden=True)
 ]
+WORLD_HELP = "Print the most probable world, its true atoms, as Alchemy does."
+World = Annotated[bool, option("-m", OUTPUT, WORLD_HELP, hidden=True)]
+ATOMS_HELP = "Print the most probable world, all atoms with 0 or 1, as Alchemy does."
+WorldOfAll = Annotated[bool, option("-a", OUTPUT, ATOMS_HELP, hidden=True)]
+REPORT_HELP = "Write a page with tables, charts and the verdict: .html."
+Report = Annotated[Path | None, option("--report", OUTPUT, REPORT_HELP, metavar="FILE")]
 CHECKPOINT_HELP = "Save the run to a file, for `orbitmc resume`."
 CheckpointFile = Annotated[
     Path | None, option("--checkpoint", OUTPUT, CHECKPOINT_HELP, metavar="FILE")

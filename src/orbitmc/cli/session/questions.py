@@ -1,8 +1,10 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
 import os
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,11 +12,13 @@ from orbitmc.errors import ContradictionError, InputError, said_of
 from orbitmc.machine.settings import setting
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.ask.programs import MarkovLogic
+    from orbitmc.estimate.marginals import Asked, Marginals
+    from orbitmc.graph.evidence import Evidence
     from orbitmc.graph.model import Model
     from orbitmc.logic.grounding.grounding import Ground
 
-LOGIC_SUFFIX = ".mln"
+LOGIC_SUFFIXES = (".mln", ".pracmln")
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,18 @@ class LogicOptions:
     closed: Sequence[str] = setting(
         (), "Predicates of a program whose unlisted atoms are false, separated by commas."
     )
-    dialect: Literal["alchemy", "pracmln", "tuffy"] = setting(
-        "alchemy", "How a program is written."
+    dialect: Literal["alchemy", "pracmln", "tuffy", "lomrf"] = setting(
+        "alchemy", "How a program is written; tuffy is RockIt's too."
     )
     meaning: Literal["formula", "alchemy"] = setting(
         "formula",
         "What a weight counts for: a whole formula, or its clauses as in Alchemy.",
+    )
+    unweighted: float | None = setting(
+        None, "What formulas without weights weigh.", unset="refuse them"
+    )
+    query_file: str | None = setting(
+        None, "A file with an atom or predicate to ask about per line."
     )
     max_groundings: int | None = setting(
         None, "Refuse a program with more groundings.", unset="100 million", least=1
@@ -44,7 +54,8 @@ class LogicOptions:
 class Question:
     """A model that evidence is built into, and how to say its answer.
 
-    `record` is what a checkpoint needs to ask the same again.
+    `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
+    `joint_answer`.
     """
 
     model: "Model"
@@ -54,10 +65,22 @@ class Question:
     explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
     remarks: Sequence[str] = field(default=())
     query: tuple[str, ...] | None = None
+    joint_answer: Callable[..., "Marginals"] | None = None
+    unseen: "tuple[Model, Evidence] | None" = None
+
+    def about(self, settings: Mapping[str, Any]) -> "Asked":
+        """The question as an answer keeps it; `unseen` is the model beside its evidence."""
+        from orbitmc.estimate.marginals import Asked
+
+        model, evidence = self.unseen or (self.model, None)
+        command = shlex.join(["orbitmc", *sys.argv[1:]])
+        in_atoms = None if self.ground is None else self.in_words
+        return Asked(model, evidence, settings, command, in_atoms)
 
 
 def is_logic(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(LOGIC_SUFFIX)
+    name = path.name.lower().removesuffix(".gz")
+    return name.endswith(LOGIC_SUFFIXES) or ".pracmln:" in name
 
 
 def read_question(
@@ -72,7 +95,7 @@ def read_question(
         return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
     if logic is not None and logic != LogicOptions():
         raise InputError(
-            f"{_named(logic)} belongs to Markov logic programs (.mln)", source=str(path)
+            f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
     from orbitmc.ask.query import asked_names, names_in
     from orbitmc.formats.evidence import merged_evidence, read_evidence
@@ -83,7 +106,7 @@ def read_question(
     seen = merged_evidence(found, model)
     names = None if query is None else asked_names(names_in(query, model), model)
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
-    return Question(model.given(seen), record, query=names)
+    return Question(model.given(seen), record, query=names, unseen=(model, seen))
 
 
 def _named(logic: LogicOptions) -> str:
@@ -93,33 +116,53 @@ def _named(logic: LogicOptions) -> str:
     return "--query" if changed[0] == "query" else f"the setting {changed[0]}"
 
 
-def logic_question(
+def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
-) -> Question:
+) -> "MarkovLogic":
+    """Read a program and all pieces of evidence, files and atoms."""
     from orbitmc.ask.programs import read_logic
     from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
 
     files, texts = _sorted_out(pieces)
-    asked = read_logic(
+    return read_logic(
         path,
         files,
         query=options.query,
+        query_file=options.query_file,
         evidence=texts,
         opened=options.opened,
         closed=options.closed,
         dialect=options.dialect,
         meaning=options.meaning,
+        unweighted=options.unweighted,
         max_groundings=options.max_groundings or MOST_GROUNDINGS,
         memory=memory,
     )
+
+
+def logic_question(
+    path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
+) -> Question:
+    files, texts = _sorted_out(pieces)
+    asked = read_program(path, pieces, memory, options)
     record = {
         "model": str(path.resolve()),
         "pieces": [*(str(file.resolve()) for file in files), *texts],
-        "logic": asdict(options),
+        "logic": asdict(replace(options, query_file=_resolved(options.query_file))),
     }
     return Question(
-        asked.model, record, asked.ground, asked.in_atoms, asked.explained, asked.remarks
+        asked.model,
+        record,
+        asked.ground,
+        asked.in_atoms,
+        asked.explained,
+        asked.remarks,
+        joint_answer=asked.joint_answer if asked.conjunctions else None,
     )
+
+
+def _resolved(path: str | None) -> str | None:
+    return None if path is None else str(Path(path).resolve())
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -127,7 +170,7 @@ def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:
     files: list[Path] = []
     texts: list[str] = []
     for piece in pieces:
-        if os.path.exists(piece):
+        if os.path.exists(piece) or ".pracmln:" in piece:
             files.append(Path(piece))
         elif "(" in piece:
             texts.append(piece)

@@ -1,6 +1,7 @@
 """What a kept run says of its question: checked, because anybody may have written it."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ LOGIC: Mapping[str, records.Check] = {
     "closed": records.list_of(records.is_text),
     "dialect": records.is_text,
     "meaning": records.is_text,
+    "unweighted": records.or_none(records.is_number),
+    "query_file": records.or_none(records.is_text),
     "max_groundings": records.or_none(records.is_positive),
 }
 
@@ -49,7 +52,7 @@ def _model(record: Mapping[str, Any], source: str) -> str:
     path = record.get("model")
     if not isinstance(path, str):
         raise InputError("this run does not say which model it belongs to", source=source)
-    if not os.path.exists(path):
+    if not os.path.exists(re.sub(r"(\.pracmln):.*", r"\1", path)):
         raise InputError(
             f"its model is no longer at {path}; say --model where it is now", source=source
         )

@@ -5,9 +5,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+from orbitmc.ask.watching.progress import Watching
 from orbitmc.cli.session.compiling import Compiling
 from orbitmc.cli.session.exits import say
-from orbitmc.cli.session.progress import Watching
+from orbitmc.cli.session.progress import Display
 from orbitmc.cli.session.stopping import Stopping
 from orbitmc.errors import InputError
 from orbitmc.run.kept.checkpoint import Checkpoints, save
@@ -27,7 +28,7 @@ class Session:
         self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
-        self.progress, self.stopping = Watching(quiet=quiet), Stopping()
+        self.progress, self.stopping = Watching(None if quiet else Display()), Stopping()
         self.watchers: list[Watcher] = [self.stopping, self.progress]
         self.around = ExitStack()
         if checkpoint is not None:

@@ -1,7 +1,7 @@
 """`--set NAME=VALUE`: settings that have no option of their own."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_origin
@@ -20,8 +20,12 @@ OPTIONS = {
     "seed": "--seed",
     "memory": "--memory",
     "checkpoint": "--checkpoint",
+    "executor": "--cluster",
 }
 """Settings that have an option of their own on the command line."""
+
+QUESTIONS = ("ask", "joint", "draw", "sweep")
+"""Verbs that ask something else than marginals; all settings that decide how are theirs."""
 
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -34,12 +38,21 @@ def settable(verb: str) -> Mapping[str, Setting]:
 
     how, reading = settings_of(Settings), settings_of(LogicOptions)
     plain = {name: one for name, one in how.items() if name not in OPTIONS}
+    asking = {name: one for name, one in plain.items() if name != "checkpoint_every"}
     return {
         "infer": {**plain, **reading},
+        **{question: {**asking, **reading} for question in QUESTIONS},
+        "best": {**_some(how, "samples", "lanes"), **reading},
+        "predict": {**_some(how, "threads", "packs", "lanes"), **reading},
         "resume": _some(how, "threads", "checkpoint_every"),
-        "compare": {**_some(how, "estimator"), **reading},
-        "learn": _some(reading, "dialect", "max_groundings"),
+        "compare": {"estimator": replace(how["estimator"], default="rao-blackwell"), **reading},
+        "learn": _some(reading, "dialect", "meaning", "max_groundings"),
     }.get(verb, reading)
+
+
+def of_programs(verb: str) -> set[str]:
+    """Settings of a verb that are about programs; they may be written as options, too."""
+    return settable(verb).keys() & settings_of(LogicOptions).keys()
 
 
 def assigned(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Ctrl-C: the first one ends a run early and keeps its answer, the second ends the program."""
 
+import _thread
 import signal
 import sys
 import threading
@@ -46,8 +47,7 @@ def heard() -> Iterator[None]:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
             before(dropped)
             return
-        main = threading.main_thread().ident or 0
-        later = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main, signal.SIGINT))
+        later = threading.Timer(AGAIN_SECONDS, _interrupt_main)
         later.daemon = True
         later.start()
         asking.append(later)
@@ -60,6 +60,14 @@ def heard() -> Iterator[None]:
         sys.unraisablehook = before
         for later in asking:
             later.cancel()
+
+
+def _interrupt_main() -> None:
+    """Let the main thread hear a Ctrl-C; on Windows it does when it next runs Python code."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 class Stopping:

@@ -1,11 +1,13 @@
 """Find an elimination order whose tables are small.
 
-A plain greedy order in Python settles easy graphs. For the rest, variables that are rightly
+Plain greedy orders in Python settle easy graphs. For the rest, variables that are rightly
 eliminated first are shaved off, and a compiled search orders what remains.
 """
 
 import heapq
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +17,25 @@ from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
 from orbitmc.machine.arrays import Floats
 
-EASY = 2.0**13
-"""Table entries that are eliminated in no time: no search is worth it."""
+TRIVIAL = 2.0**12
+"""Table entries that are eliminated while another order is looked for."""
+
+EASY = 2.0**20
+"""Table entries that are eliminated while a search begins: none is worth it."""
+
+MOST_FILLED = 300
+"""Variables of a graph whose missing neighbours are counted, which takes longer."""
+
+TIE = 1e-3
+
+ABOUT = 1.2
+"""How much more an order may cost on a graph that is like its own; a search might find that."""
+
+MOST_ORDERS, MOST_KEPT = 64, 5_000
+"""Orders that are kept, and variables of their graphs."""
+
+KEPT: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
+_lock = threading.Lock()
 
 MOST_CORE = 8192
 """Largest rest that is searched with rows of bits (8 MiB of them)."""
@@ -36,14 +55,54 @@ class Order(NamedTuple):
 
 
 def find_order(
-    scopes: Sequence[tuple[int, ...]], sizes: Sequence[int], *, seconds: float, seed: int = 0
+    scopes: Sequence[tuple[int, ...]],
+    sizes: Sequence[int],
+    *,
+    seconds: float,
+    seed: int = 0,
+    most: float = np.inf,
+    times: int = 1,
+    hint: Order | None = None,
 ) -> Order:
-    """Find a cheap order; the search ends early when elimination itself takes less time."""
+    """Find a cheap order; the search ends when it took as long as eliminating so many `times`.
+
+    Without any `seconds` to search, an order that costs more than `most` is given up. Orders of
+    the last few graphs are kept: the same scopes and sizes get the same one, unless there is more
+    time to search than there was. The order of a similar graph, given as a `hint`, saves the search
+    if it is about as good here as it was there.
+    """
+    question = (tuple(scopes), tuple(sizes), seconds > 0, seed, most, times)
+    if len(sizes) > MOST_KEPT:
+        return _found_order(*question[:2], seconds, seed, most, times, hint)
+    with _lock:
+        searched, known = KEPT.get(question, (0.0, None))
+    if known is None or (seconds > searched and times * known.cost > EASY):
+        known = _found_order(*question[:2], seconds, seed, most, times, hint)
+        with _lock:
+            KEPT[question] = seconds, known
+            while len(KEPT) > MOST_ORDERS:
+                KEPT.popitem(last=False)
+    return Order(list(known.variables), known.cost)
+
+
+def _found_order(
+    scopes: Sequence[tuple[int, ...]],
+    sizes: Sequence[int],
+    seconds: float,
+    seed: int,
+    most: float,
+    times: int,
+    hint: Order | None,
+) -> Order:
     log_sizes = np.log2(np.asarray(sizes, dtype=np.float64))
     neighbours = neighbours_of(len(sizes), scopes)
-    first = _sparse_greedy([set(near) for near in neighbours], log_sizes)
-    if first.cost <= EASY:
+    first = _first_order(neighbours, log_sizes.tolist(), most if seconds <= 0 else np.inf)
+    if times * first.cost <= EASY or seconds <= 0:
         return first
+    if hint is not None:
+        cost = _cost([set(near) for near in neighbours], log_sizes.tolist(), hint.variables)
+        if cost <= min(ABOUT * hint.cost, first.cost):
+            return Order(hint.variables, cost)
     shaved = _shave(neighbours, log_sizes)
     core = np.setdiff1d(np.arange(len(sizes)), shaved)
     if not 0 < len(core) <= MOST_CORE:
@@ -51,13 +110,41 @@ def find_order(
     number = {variable: index for index, variable in enumerate(core.tolist())}
     pairs = [(number[v], number[w]) for v in number for w in neighbours[v] if v < w]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    best, cost = search_order(edges, log_sizes[core], seconds=seconds, seed=seed)
+    best, cost = search_order(edges, log_sizes[core], seconds=seconds, seed=seed, times=times)
     return Order(shaved + core[best].tolist(), cost) if cost < first.cost else first
 
 
-def _sparse_greedy(neighbours: Neighbours, log_sizes: Floats) -> Order:
-    """Take the smallest table next; memory stays linear, for graphs of any size."""
-    prices = [_log_table(log_sizes, v, near) for v, near in enumerate(neighbours)]
+def _cost(neighbours: Neighbours, log_sizes: Sequence[float], order: Sequence[int]) -> float:
+    """What an order costs."""
+    tables = []
+    for variable in order:
+        tables.append(2.0 ** _log_table(neighbours, log_sizes, variable))
+        eliminate(neighbours, variable)
+    return float(sum(tables) + LARGEST_COUNTS * max(tables, default=0.0))
+
+
+def _first_order(neighbours: Neighbours, log_sizes: Sequence[float], most: float) -> Order:
+    """The better of two greedy orders: smallest tables first, and fewest new neighbours first."""
+    sizes_first = _greedy([set(near) for near in neighbours], log_sizes, _log_table, most)
+    if sizes_first.cost <= TRIVIAL or len(neighbours) > MOST_FILLED:
+        return sizes_first
+    bound = min(most, sizes_first.cost)
+    fill_first = _greedy([set(near) for near in neighbours], log_sizes, _log_fill, bound)
+    return fill_first if fill_first.cost < sizes_first.cost else sizes_first
+
+
+Price = Callable[[Neighbours, Sequence[float], int], float]
+
+
+def _greedy(
+    neighbours: Neighbours, log_sizes: Sequence[float], price_of: Price, most: float
+) -> Order:
+    """Take what has the lowest price next; memory stays linear, for graphs of any size.
+
+    Prices of neighbours are kept up to date; those of variables farther away may have become
+    lower, and are not looked at again.
+    """
+    prices = [price_of(neighbours, log_sizes, v) for v in range(len(neighbours))]
     heap = [(price, variable) for variable, price in enumerate(prices)]
     heapq.heapify(heap)
     order: list[int] = []
@@ -66,20 +153,32 @@ def _sparse_greedy(neighbours: Neighbours, log_sizes: Floats) -> Order:
         price, variable = heapq.heappop(heap)
         if price != prices[variable]:
             continue
-        if price > MOST_LOG_ENTRIES:
+        table = _log_table(neighbours, log_sizes, variable)
+        if table > MOST_LOG_ENTRIES or total + LARGEST_COUNTS * largest > most:
             return Order([], np.inf)
         prices[variable] = -1.0
         order.append(variable)
-        total += 2.0**price
-        largest = max(largest, 2.0**price)
+        total += 2.0**table
+        largest = max(largest, 2.0**table)
         for member in eliminate(neighbours, variable):
-            prices[member] = _log_table(log_sizes, member, neighbours[member])
+            prices[member] = price_of(neighbours, log_sizes, member)
             heapq.heappush(heap, (prices[member], member))
-    return Order(order, total + LARGEST_COUNTS * largest)
+    cost = total + LARGEST_COUNTS * largest
+    return Order(order, cost) if cost <= most else Order([], np.inf)
 
 
-def _log_table(log_sizes: Floats, variable: int, near: set[int]) -> float:
-    return float(log_sizes[variable] + sum(log_sizes[member] for member in near))
+def _log_table(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
+    return log_sizes[variable] + sum(log_sizes[member] for member in neighbours[variable])
+
+
+def _log_fill(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
+    """What would be joined by eliminating a variable, by its weight; small tables break ties."""
+    near = neighbours[variable]
+    missing = 0.0
+    for member in near:
+        apart = near - neighbours[member]
+        missing += log_sizes[member] * (sum(map(log_sizes.__getitem__, apart)) - log_sizes[member])
+    return missing + TIE * _log_table(neighbours, log_sizes, variable)
 
 
 def _shave(neighbours: Neighbours, log_sizes: Floats) -> list[int]:

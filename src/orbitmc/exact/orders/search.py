@@ -19,8 +19,8 @@ from orbitmc.machine.compiling import ThreadClock
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""
 
-SHORT = 0.1
-"""Seconds of search that nobody notices."""
+SHORT, MANY = 0.1, 2e7
+"""Seconds of search that nobody notices beside the elimination of so many entries."""
 
 WORTH_COMPILING = 2e7
 """Entries whose elimination takes half a second: then orders are tried by compiled code."""
@@ -35,11 +35,14 @@ PATCHES_PER_LAYOUT = 20  # patches before branches are laid out in another order
 
 
 def search_order(
-    edges: Numbers, log_sizes: Floats, *, seconds: float, seed: int
+    edges: Numbers, log_sizes: Floats, *, seconds: float, seed: int, times: int = 1
 ) -> tuple[Numbers, float]:
-    """Give the cheapest order met, and its cost; ends when further search would not pay."""
+    """Give the cheapest order met, and its cost; ends when further search would not pay.
+
+    An order that is used several `times` may be looked for longer.
+    """
     with ThreadClock() as clock:
-        competition = _Competition(edges, log_sizes, seconds, seed, clock)
+        competition = _Competition(edges, log_sizes, seconds, seed, clock, times)
         for rule, slack, stages in _fresh_starts(edges, len(log_sizes)):
             if competition.is_over():
                 break
@@ -60,9 +63,15 @@ class _Competition:
     """The best order so far, the entries of its tables, its cost, and how long it all takes."""
 
     def __init__(
-        self, edges: Numbers, log_sizes: Floats, seconds: float, seed: int, clock: ThreadClock
+        self,
+        edges: Numbers,
+        log_sizes: Floats,
+        seconds: float,
+        seed: int,
+        clock: ThreadClock,
+        times: int,
     ) -> None:
-        self.seconds = seconds
+        self.seconds, self.times = seconds, times
         self.interactions = greedy.InteractionGraph(
             greedy.bit_rows(len(log_sizes), edges), log_sizes
         )
@@ -82,7 +91,8 @@ class _Competition:
         if not is_compiled(greedy.order_stretch) and self.cost > WORTH_COMPILING:
             compile_next(greedy.order_stretch)
             return False
-        return self.clock() > SHORT + self.cost / ENTRIES_PER_SECOND
+        entries = self.times * self.cost
+        return self.clock() > SHORT * min(1.0, entries / MANY) + entries / ENTRIES_PER_SECOND
 
     def attempt(self, rule: int, slack: float, stages: Numbers) -> None:
         """Make one greedy order of everything."""

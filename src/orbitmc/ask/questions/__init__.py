@@ -1,0 +1,1 @@
+"""Questions beside marginals, one in each file."""

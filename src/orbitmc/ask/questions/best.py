@@ -1,0 +1,289 @@
+"""The most probable states: proven by elimination, or the best that a search has found."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+
+from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.marginals import Program
+from orbitmc.ask.method.decisions import EXACT_SECONDS, patience, price
+from orbitmc.ask.query import Query, asked_names
+from orbitmc.ask.questions.best_states import BestState, BestStates
+from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.marginals import About
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import MOST_VALUES
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.hardening import hardened
+from orbitmc.graph.weights.state_weight import log_weight
+from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.machine.interrupts import listening, stopped_by_ctrl_c
+
+if TYPE_CHECKING:
+    from orbitmc.ask.programs import MarkovLogic
+    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.problem import Problem
+
+METHODS = ("auto", "exact", "gibbs")
+STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
+SURE = 1e-9
+"""A state this near to the bound is a best one."""
+
+
+@asks
+@listening()
+def best(
+    model: Model | Program,
+    evidence: Evidence | None = None,
+    *,
+    k: int = 1,
+    query: Query | None = None,
+    settings: Settings | None = None,
+    **options: Unpack[Options],
+) -> BestStates:
+    """Find the `k` most probable states, of all variables together, heaviest first.
+
+    Where elimination is affordable they are proven, and states that weigh the same come in the
+    same order every time. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
+    as there are, or for as many rounds as `samples` says; the answer is the best that was found,
+    with a `bound` that no state exceeds. Impossible states are never given; if fewer than `k`
+    states are possible, there are fewer. A `query` names variables to report. A program is told
+    in atoms that are true or false.
+
+    >>> import orbitmc as om
+    >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
+    >>> found[0]["sprinkler"], found.proven
+    ('on', True)
+    """
+    chosen = with_options(settings, options)
+    _require_sense(chosen, k)
+    if isinstance(model, Model):
+        names = asked_names(query, model)
+        seen = model.given(evidence)
+        found = _found(seen, chosen, k)
+        states = _in_names(seen, found)
+        return states if names is None else states.only(names)
+    if evidence is not None and len(evidence):
+        raise InputError("evidence of a program is a database: read(program, databases)")
+    return best_of_program(model, chosen, k, query)  # type: ignore[arg-type]
+
+
+def best_of_program(
+    program: MarkovLogic, settings: Settings, k: int, query: Query | None = None
+) -> BestStates:
+    """The same for a program: which atoms are true."""
+    if not hasattr(program, "asking"):
+        raise InputError(
+            f"a question is about a model or a program, not about a {type(program).__name__}: "
+            "om.read(path) reads one"
+        )
+    asked = program.asking(query)
+    try:
+        found = _found(program.model, settings, k)
+    except ContradictionError as error:
+        raise program.explained(error) from None
+    return _dressed(found, lambda state: _in_atoms(asked, state))
+
+
+def _require_sense(settings: Settings, k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"k is how many states to find, at least 1, not {k!r}")
+    if settings.method not in METHODS:
+        raise InputError(
+            f"the best states are found by {', '.join(METHODS)}, not by {settings.method}"
+        )
+    if settings.checkpoint is not None:
+        raise InputError("a search for the best states is no run that could be saved")
+    if settings.executor is not None:
+        raise InputError("the best states are searched in this process: leave out the executor")
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+
+
+@dataclass(frozen=True)
+class _Found:
+    """States of a model as numbers of values, and what is known of them."""
+
+    states: Sequence[Numbers]
+    weights: Sequence[float]
+    proven: bool
+    bound: float
+    about: About
+
+
+def _found(model: Model, settings: Settings, k: int) -> _Found:
+    begun = time.perf_counter()
+    try:
+        firm = hardened(model)
+        plan, reason = _plan(firm.model, settings)
+        found = (
+            _searched(firm.model, settings, k, reason)
+            if plan is None
+            else _proven(firm.model, plan, k)
+        )
+    except ContradictionError as error:
+        from orbitmc.graph.possible.conflict import explained
+
+        raise explained(model, error) from None
+    seconds = time.perf_counter() - begun
+    warnings = (*firm.remarks, *found.about.warnings)
+    if len(found.states) < k and found.proven:
+        warnings += (f"only {len(found.states)} states are possible",)
+    return replace(found, about=replace(found.about, seconds=seconds, warnings=warnings))
+
+
+def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
+    """How to eliminate, or None and why not."""
+    if settings.method == "gibbs":
+        return None, "gibbs was asked for"
+    from orbitmc.exact.best.proven import needed_bytes
+    from orbitmc.exact.plan import predict
+
+    forced = settings.method == "exact"
+    try:
+        plan = predict(model.graph, memory=settings.memory, seconds=patience(settings))
+    except LimitError as error:
+        if forced:
+            raise
+        return None, str(error)
+    limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
+    if needed_bytes(plan) <= settings.memory and (forced or plan.seconds <= limit):
+        return plan, price(plan)
+    if forced:
+        raise LimitError(
+            f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
+            f"{settings.memory / 2**30:.3g} GiB"
+        )
+    return None, f"{price(plan)}, too much"
+
+
+def _proven(model: Model, plan: Plan, k: int) -> _Found:
+    from orbitmc.exact.best.proven import proven_best
+
+    states = proven_best(plan, k)
+    ranked = sorted((-log_weight(model.graph, state), state.tolist()) for state in states)
+    weights = [-negative for negative, _ in ranked]
+    about = About(method="exact", reason=price(plan))
+    return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)
+
+
+def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
+    """Cool chains until the time is up, or a state is as heavy as any can be.
+
+    The best of each round is improved by exact steps, which hold some of its variables.
+    """
+    from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+    from orbitmc.exact.problem import prepare
+    from orbitmc.run.starts.cooling import Champions, cooled_states
+
+    graph = model.graph
+    most = int(graph.cardinality.max(initial=1))
+    if most > MOST_VALUES:
+        raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
+    problem = prepare(graph)
+    bound = _bound(problem)
+    champions = Champions(graph, k)
+    steps = Neighbourhoods(problem, settings.seed)
+    clock = _Clock(settings)
+    rounds = 0
+    try:
+        with stopped_by_ctrl_c(clock.stop):
+            for states in cooled_states(graph, seed=settings.seed, lanes=settings.lane_count):
+                champions.consider(states)
+                for _ in range(STEPS << rounds):
+                    if not clock.is_over(rounds):
+                        champions.consider(_column(steps.improved(champions.states()[0])))
+                rounds += 1
+                if clock.is_over(rounds) or (k == 1 and _is_sure(champions.ranked()[0][0], bound)):
+                    break
+    except KeyboardInterrupt:
+        if not champions.weights:
+            raise
+        clock.stop()
+    ranked = champions.ranked()
+    about = About(
+        method="annealing",
+        reason=reason,
+        seed=settings.seed,
+        samples=rounds,
+        chains=settings.lane_count,
+        interrupted=clock.stopped,
+    )
+    proven = k == 1 and _is_sure(ranked[0][0], bound)
+    weights = [weight for weight, _ in ranked]
+    return _Found(champions.states(), weights, proven, max(bound, weights[0]), about)
+
+
+def _is_sure(weight: float, bound: float) -> bool:
+    return weight >= bound - SURE * max(1.0, abs(bound))
+
+
+class _Clock:
+    """When a search ends."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.rounds = settings.samples
+        self.seconds = settings.seconds or DEFAULT_SECONDS
+        self.begun = time.perf_counter()
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def is_over(self, rounds: int) -> bool:
+        if self.rounds is not None:
+            return self.stopped or rounds >= self.rounds
+        return self.stopped or time.perf_counter() - self.begun > self.seconds
+
+
+def _column(state: Numbers) -> Bytes:
+    """One state as those of a pack."""
+    return state.astype(np.uint8)[:, None]
+
+
+def _bound(problem: Problem) -> float:
+    """A log-weight that no state exceeds."""
+    from orbitmc.exact.best.mini_buckets import upper_bound
+
+    found = upper_bound(problem)
+    return found if not math.isnan(found) else math.inf
+
+
+def _in_names(model: Model, found: _Found) -> BestStates:
+    """States by the names of a model, observed variables included."""
+
+    def told(state: Numbers) -> Mapping[str, str]:
+        own = zip(model.names, model.values, state.tolist(), strict=True)
+        free = {name: values[value] for name, values, value in own}
+        seen = {name: one.values[one.value] for name, one in model.observed.items()}
+        return {name: free[name] if name in free else seen[name] for name in model.order}
+
+    return _dressed(found, told)
+
+
+def _dressed(found: _Found, told: Callable[[Numbers], Mapping[str, str]]) -> BestStates:
+    pairs = zip(found.states, found.weights, strict=True)
+    states = tuple(BestState(told(state), weight) for state, weight in pairs)
+    return BestStates(states, found.proven, found.bound, found.about)
+
+
+def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
+    """Which atoms are true."""
+    from orbitmc.logic.databases.database import TRUE
+
+    asked = program.asked
+    known = asked.variable < 0
+    holds = (
+        np.where(known, asked.status == TRUE, state[np.maximum(asked.variable, 0)] == asked.value)
+        if len(state)
+        else asked.status == TRUE
+    )
+    words = ("false", "true")
+    return {name: words[int(true)] for name, true in zip(asked.names, holds, strict=True)}

@@ -1,0 +1,232 @@
+"""How probable an event is, and how probable given another one."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.method.decisions import Decision, decide
+from orbitmc.ask.questions.events.expressions import (
+    Event,
+    Settled,
+    changed,
+    joined,
+    masks_of,
+    names_in,
+    truth,
+)
+from orbitmc.ask.questions.events.wires import Signal, Wires
+from orbitmc.ask.questions.features.answering import (
+    exact_about,
+    explained,
+    require_no_checkpoint,
+    sample_feature,
+    variables_of,
+)
+from orbitmc.ask.questions.subject import Named, Subject, moved, narrowed, subject
+from orbitmc.ask.settings import Settings
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.estimate.answers.estimate import Estimate, certain
+from orbitmc.estimate.marginals import About
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.extension import extended
+from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.interrupts import listening
+
+if TYPE_CHECKING:
+    from orbitmc.ask.marginals import Program
+    from orbitmc.run.run import Watcher
+
+CERTAIN = Settled(True)
+FEW_ENTRIES = 2**12  # of a joint table of all names: such events need no elimination of their own
+RARE = 1e-6  # what is given and less probable is rather made evidence, which loses no digits
+
+
+@asks
+@listening()
+def probability(
+    model: Model | Program,
+    event: str,
+    evidence: Evidence | None = None,
+    *,
+    given: str | None = None,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Estimate:
+    """Say how probable an event is, with its error; `given` another event, if there is one.
+
+    Events compare variables with values: `A == 'x' and (B != 'y' or C in ('u', 'v'))`; `A == B`
+    compares two variables, and a name alone means that a variable is true. Of a program, events are
+    formulas of ground atoms: `Smokes(Anna) ^ !Cancer(Bob)`. `method="auto"` answers exactly when
+    that is affordable and samples otherwise. Ctrl-C gives the partial answer.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
+    0.984422, exact
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    found = _quickly_found(subject(model), event, given, evidence, chosen)
+    if found is not None:
+        return found
+    asked = subject(model, evidence)
+    wanted, when = _both(event, given, asked)
+    return explained(asked, lambda: _found(asked, wanted, when, chosen, watchers))
+
+
+def _both(event: str, given: str | None, asked: Subject) -> tuple[Event, Event]:
+    return (
+        _read(event, asked, "event"),
+        CERTAIN if given is None else _read(given, asked, "given"),
+    )
+
+
+def _quickly_found(
+    plain: Subject, event: str, given: str | None, evidence: Evidence | None, settings: Settings
+) -> Estimate | None:
+    """An exact answer from the joint table of all names, if that is small; None elsewhere."""
+    wanted, when = _both(event, given, plain)
+    scope = variables_of((*names_in(wanted), *names_in(when)))
+    shape = [int(plain.model.graph.cardinality[variable]) for variable in scope]
+    if math.prod(shape) > FEW_ENTRIES:
+        return None
+    row = plain.quick_row(evidence, settings, [scope])
+    if row is None:
+        return None
+    table = row.tables([scope])[0]
+    places = dict(zip(scope, np.indices(shape), strict=True))
+    holds = np.where(truth(when, lambda one: one.meaning[places[one.variable]]), table, 0.0)
+    both = np.where(truth(wanted, lambda one: one.meaning[places[one.variable]]), holds, 0.0)
+    if holds.sum() < RARE:
+        return None
+    return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
+
+
+def _read(text: str, asked: Subject, source: str) -> Event:
+    if asked.program is not None:
+        from orbitmc.ask.questions.events.formulas import read_formula
+
+        return read_formula(text, asked.program, source)
+    from orbitmc.ask.questions.events.grammar import read_event
+
+    return read_event(text, asked, source)
+
+
+def _found(
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+) -> Estimate:
+    """Turn what is given into evidence where it is that; then event and condition remain."""
+    if given == Settled(False):
+        raise ContradictionError("what is given is impossible")
+    masks = masks_of(given)
+    if masks is not None:
+        if not all(mask.any() for mask in masks.values()):
+            raise ContradictionError("what is given is impossible")
+        seen = narrowed(asked, masks)
+        event = changed(event, lambda one: moved(one, asked.model, seen.model))
+        asked, given = seen, CERTAIN
+    return _answered(asked, event, given, settings, watchers)
+
+
+def _answered(
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+) -> Estimate:
+    begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
+    signal = None if isinstance(event, Settled) else wires.signal(event)
+    if given != CERTAIN:
+        wires.require(given)
+    decision = decide(
+        asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
+    )
+    if decision.plan is None:
+        if isinstance(event, Settled) and given == CERTAIN:
+            return certain(event.holds, About("exact", "evidence decides the event"))
+        return _sampled(asked, event, given, decision, watchers)
+    chance = _eliminated(decision, wires, signal)
+    if isinstance(event, Settled):
+        chance = float(event.holds)
+    return certain(chance, exact_about(decision, begun))
+
+
+def _eliminated(decision: Decision, wires: Wires, signal: Signal | None) -> float:
+    """How probable a signal is; without one, whether any state is possible."""
+    from orbitmc.exact.elimination import marginals
+
+    graph = extended(decision.model.graph, wires.factors, wires.sizes)
+    wanted = [] if signal is None else [signal.variable]
+    memory, plan = decision.settings.memory, decision.plan
+    found = marginals(graph, memory=memory, plan=plan, wanted=wanted).marginals
+    return 1.0 if signal is None else min(1.0, float(found[0][signal.yes].sum()))
+
+
+class EventFeature:
+    """Whether both hold, and whether the condition holds if there is one, averaged as may be."""
+
+    def __init__(self, event: Event, given: Event, averaged: int) -> None:
+        both = joined("and", [event, given])
+        self.events = [both] if given == CERTAIN else [both, given]
+        names = (*names_in(event), *names_in(given))
+        self.variables = np.array(variables_of(names), dtype=np.int64)
+        self.averaged, self.rows = averaged, len(self.events)
+        self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        from orbitmc.estimate.answers.features import by_column
+
+        found = np.zeros((self.rows, states.shape[1]))
+        for value, weight in enumerate([1.0] if chances is None else chances):
+            values = partial(self._values, states, value)
+            for row, event in zip(found, self.events, strict=True):
+                row += weight * truth(event, values)
+        return by_column(found)
+
+    def _values(self, states: Bytes, value: int, one: Named) -> Any:
+        """The values of a name in all states; the one that is averaged over has this one."""
+        if one.variable == self.averaged:
+            return one.meaning[value]
+        return one.meaning[states[self.place[one.variable]]]
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.answers.features import spread_of
+
+        if self.rows == 1:
+            return spread_of(means)
+        both, given = means.mean(axis=1)
+        left = means[:1] - both / max(given, np.finfo(float).tiny) * means[1:]
+        found: Floats = spread_of(left) / max(given, np.finfo(float).tiny)
+        return found
+
+
+def _sampled(
+    asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[Watcher]
+) -> Estimate:
+    from orbitmc.ask.questions.features.noting import best_averaged
+    from orbitmc.estimate.answers.features import worst_verdict
+
+    names = (*names_in(event), *names_in(given))
+    averaged = best_averaged(decision.model.graph, variables_of(names))
+    feature = EventFeature(event, given, averaged)
+    noted = sample_feature(asked, decision, feature, watchers)
+    if feature.rows == 2 and not any(own[:, 1].any() for own in noted.sums):
+        raise LimitError(
+            f"what is given was true in none of {noted.recorded} samples of each chain: nothing is "
+            "known of the event then; sample longer, or ask for method exact"
+        )
+    found = noted.features() if feature.rows == 1 else noted.ratio()
+    return Estimate(
+        value=float(found.probability[0]),
+        standard_error=float(found.standard_error[0]),
+        low=float(found.low[0]),
+        high=float(found.high[0]),
+        verdict=worst_verdict(found.verdict(), noted.verdicts),
+        about=noted.about,
+    )

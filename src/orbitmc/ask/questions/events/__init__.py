@@ -1,0 +1,1 @@
+"""Events: what people write, what it means, and how elimination sees it."""

@@ -1,0 +1,71 @@
+"""The energy of states, minus their log-weight, as a feature: its mean and its variance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orbitmc.estimate.answers.features import by_column, column_means, spread_of
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.weights.potentials import partial_log_weight
+from orbitmc.machine.arrays import Bytes, Floats
+
+POWERS = 4
+
+
+class EnergyFeature:
+    """Sums of the first four powers of the energy, less a constant near its mean."""
+
+    averaged = -1
+    rows = POWERS
+
+    def __init__(self, graph: FactorGraph, near: float) -> None:
+        self.graph, self.near = graph, near
+        self.variables = np.arange(graph.variables)
+        self.factors = np.arange(graph.factors, dtype=np.uint32)
+        self.low, self.high = np.inf, -np.inf
+
+    def energies(self, states: Bytes) -> Floats:
+        """Minus the log-weight of each state, less the constant."""
+        log_weight = partial_log_weight(self.graph, self.factors, np.ascontiguousarray(states))
+        found: Floats = -log_weight - self.graph.constant - self.near
+        return found
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        own = self.energies(states)
+        self.low = min(self.low, float(own.min()))
+        self.high = max(self.high, float(own.max()))
+        return by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
+
+    def errors(self, means: Floats) -> Floats:
+        return spread_of(means[:1])
+
+    def moments(self, every: list[Floats], recorded: int, lanes: int) -> list[Floats]:
+        """Sums of the energy, its square, its squared deviation, and the square of that."""
+        mean = float(column_means(every, recorded, lanes)[0].mean())
+        return [_moments(own, mean, counts) for own, counts in _counted(every, recorded, lanes)]
+
+    def ends(self, mean: float) -> tuple[Floats, Floats]:
+        """The least and largest energy and squared deviation that were seen."""
+        furthest = max(mean - self.low, self.high - mean) ** 2
+        return np.array([self.low, 0.0]), np.array([self.high, furthest])
+
+
+def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
+    """Sums with how many states each column has in each part of time."""
+    from orbitmc.estimate.row_summaries import part_lengths
+    from orbitmc.estimate.tallies import PARTS
+    from orbitmc.machine.lanes.random import COLUMNS
+
+    counts = np.zeros(PARTS)
+    lengths = part_lengths(recorded)
+    counts[: len(lengths)] = lengths * (lanes // COLUMNS)
+    return [(own, counts[:, None]) for own in every]
+
+
+def _moments(own: Floats, mean: float, count: Floats) -> Floats:
+    first, second, third, fourth = (own[:, row] for row in range(POWERS))
+    deviation = second - 2 * mean * first + mean**2 * count
+    squared = (
+        fourth - 4 * mean * third + 6 * mean**2 * second - 4 * mean**3 * first + mean**4 * count
+    )
+    return np.stack([first, second, deviation, squared], axis=1)

@@ -1,0 +1,120 @@
+"""The logarithm of the sum of all weights: exact, or by cooling chains down."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.method.decisions import exact_plan
+from orbitmc.ask.questions.features.answering import explained, require_no_checkpoint
+from orbitmc.ask.questions.subject import Subject, subject
+from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.answers.estimate import Estimate, certain
+from orbitmc.estimate.marginals import About
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.weights.hardening import hardened
+from orbitmc.machine.interrupts import listening
+from orbitmc.run.schedule import Schedule
+
+if TYPE_CHECKING:
+    from orbitmc.ask.marginals import Program
+    from orbitmc.exact.plan import Plan
+
+METHODS = ("auto", "exact", "gibbs")
+
+
+@asks
+@listening()
+def log_z(
+    model: Model | Program,
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    **options: Unpack[Options],
+) -> Estimate:
+    """Give the natural logarithm of the sum of all weights, evidence built in.
+
+    Of a Bayesian network it is the log-probability of the evidence. `method="auto"` answers exactly
+    when that is affordable. Otherwise populations of chains are cooled down (annealed importance
+    sampling): `samples` is the number of temperatures, `seconds` and `standard_error` end a run as
+    they do for marginals. Ctrl-C gives what the last complete pass has found.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> print(om.log_z(model, {"grass": "wet"}))
+    -0.668923, exact
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    if chosen.method not in METHODS:
+        raise InputError(f"log Z is found by {', '.join(METHODS)}, not by {chosen.method!r}")
+    row = subject(model).quick_row(evidence, chosen)
+    if row is not None:
+        return certain(row.log_z, row.about)
+    asked = subject(model, evidence)
+    return explained(asked, lambda: _found(asked, chosen))
+
+
+def _found(asked: Subject, settings: Settings) -> Estimate:
+    begun = time.perf_counter()
+    settings.require_use()
+    firm = hardened(asked.model)
+    plan, reason = None, "gibbs was asked for"
+    if settings.method != "gibbs":
+        plan, reason = exact_plan(firm.model.graph, settings)
+    about = About("exact", reason, warnings=firm.remarks)
+    graph = firm.model.graph
+    found = _sampled(graph, settings, about) if plan is None else _exact(graph, plan, about)
+    seconds = time.perf_counter() - begun
+    return replace(found, about=replace(found.about, seconds=seconds))
+
+
+def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
+    from orbitmc.exact.elimination import marginals
+
+    found = marginals(graph, memory=plan.bytes, plan=plan, wanted=[]).log_z
+    if not math.isfinite(found):
+        raise LimitError("log Z is beyond the largest double")
+    return certain(found, about)
+
+
+def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
+    from orbitmc.ask.method.memory import require_memory, sampling_bytes
+    from orbitmc.run.annealed.importance import POPULATIONS, SIZE
+    from orbitmc.run.annealed.passes import PACKS, sampled_log_z
+    from orbitmc.run.pace import available_cores
+
+    lanes = POPULATIONS * SIZE
+    require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
+    threads = settings.threads or available_cores()
+    found = sampled_log_z(
+        graph,
+        _schedule(settings),
+        seed=settings.seed,
+        threads=threads,
+        executor=settings.executor,
+    )
+    said = replace(
+        about,
+        method="annealed importance sampling",
+        reason=f"{about.reason}; {found.rungs:,} temperatures",
+        seed=settings.seed,
+        samples=found.rungs,
+        chains=found.chains,
+        interrupted=found.interrupted,
+    )
+    return Estimate(found.value, found.standard_error, found.low, found.high, found.verdict, said)
+
+
+def _schedule(settings: Settings) -> Schedule:
+    """When to end: as was asked for, or after the usual time."""
+    ends = (settings.samples, settings.seconds, settings.standard_error)
+    if all(end is None for end in ends):
+        return Schedule(seconds=DEFAULT_SECONDS)
+    return Schedule(*ends)

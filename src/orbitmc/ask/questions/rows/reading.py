@@ -1,0 +1,125 @@
+"""Rows of evidence, as people have them, in numbers of values."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.evidence import resolve
+from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.text import suggestion
+
+UNSEEN, WRONG, SOFT = -1, -2, -3
+"""Instead of the number of a value: not observed, not understood, or weights of values."""
+
+Cell = tuple[int, tuple[float, ...] | None, str]
+"""The number of a value, the weights if it is soft, and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What rows say of the variables `names`: `value[k, row]`, and soft evidence by its place.
+
+    `problems` says of rows, by number, what is wrong with them.
+    """
+
+    names: tuple[str, ...]
+    value: Numbers
+    soft: Mapping[tuple[int, int], tuple[float, ...]]
+    problems: Mapping[int, str]
+
+    def likelihood(self, column: int, rows: Numbers, size: int) -> Floats:
+        """Log-weights [value, row] of a variable in some rows: 0 for all values where unseen."""
+        value = self.value[column, rows]
+        weights = np.ones((size, len(rows)))
+        seen = np.flatnonzero(value >= 0)
+        weights[:, seen] = 0.0
+        weights[value[seen], seen] = 1.0
+        for place in np.flatnonzero(value == SOFT):
+            weights[:, place] = self.soft[column, int(rows[place])]
+        with np.errstate(divide="ignore"):
+            return np.log(weights)
+
+
+def read_rows(model: Model, table: Any) -> Rows:
+    """Understand a data frame, or mappings from names to what was seen, one for each row.
+
+    A cell is what evidence may be: a value, by name or by number, weights of the values, or None
+    or NaN for nothing. A name that is no variable is refused; a value that is none costs its row.
+    """
+    columns, count = _columns(table)
+    domains = model.domains()
+    for name in columns:
+        if name not in domains:
+            raise InputError(
+                f"the rows have a column {name!r} that is no variable"
+                f"{suggestion(str(name), domains)}; leave it out if it is not evidence"
+            )
+    value = np.full((len(columns), count), UNSEEN, dtype=np.int64)
+    soft: dict[tuple[int, int], tuple[float, ...]] = {}
+    problems: dict[int, str] = {}
+    for column, (name, cells) in enumerate(columns.items()):
+        known: dict[Any, Cell] = {}
+        for row, cell in cells:
+            number, weights, wrong = _understood(name, cell, domains[name], known)
+            value[column, row] = number
+            if weights is not None:
+                soft[column, row] = weights
+            if wrong:
+                problems.setdefault(row, wrong)
+        _note_contradictions(model, name, value[column], problems)
+    return Rows(tuple(columns), value, soft, problems)
+
+
+def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
+    """The cells of each column with the numbers of their rows, and how many rows there are."""
+    if hasattr(table, "columns") and hasattr(table, "iloc"):
+        names = list(table.columns)
+        if len(set(names)) < len(names):
+            raise InputError("two columns of the rows have the same name")
+        every = {name: table.iloc[:, k].tolist() for k, name in enumerate(names)}
+        return {name: enumerate(cells) for name, cells in every.items()}, len(table)
+    if isinstance(table, Mapping | str | bytes) or not isinstance(table, Iterable):
+        raise InputError("rows of evidence are a data frame, or a list with a mapping for each row")
+    found: dict[str, list[tuple[int, Any]]] = {}
+    rows = list(table)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InputError(f"row {number} is no mapping from names to values: {row!r}")
+        for name, cell in row.items():
+            found.setdefault(name, []).append((number, cell))
+    return dict(found), len(rows)
+
+
+def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Cell]) -> Cell:
+    """What a cell says; equal cells of a column are looked at once."""
+    key = (type(cell), cell)
+    try:
+        if key not in known:
+            known[key] = _looked_up(name, cell, values)
+        return known[key]
+    except TypeError:  # weights in a mapping or a list have no hash
+        return _looked_up(name, cell, values)
+
+
+def _looked_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
+    try:
+        found = resolve({name: cell}, {name: values})
+    except InputError as error:
+        return WRONG, None, str(error)
+    if name in found.soft:
+        return SOFT, found.soft[name], ""
+    return found.hard.get(name, UNSEEN), None, ""
+
+
+def _note_contradictions(model: Model, name: str, value: Numbers, problems: dict[int, str]) -> None:
+    """Note rows that contradict what is observed in all of them."""
+    known = model.observed.get(name)
+    if known is None:
+        return
+    for row in np.flatnonzero((value >= 0) & (value != known.value)):
+        was, said = known.values[known.value], known.values[value[row]]
+        problems.setdefault(int(row), f"{name!r} is already observed to be {was!r}, not {said!r}")

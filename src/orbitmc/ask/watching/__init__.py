@@ -1,0 +1,1 @@
+"""What watches a run: progress, and how its errors shrink."""

@@ -1,0 +1,1 @@
+"""Verbs that ask something else than marginals."""

@@ -1,0 +1,148 @@
+"""`orbitmc predict`: one question for each row of a table."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from orbitmc.cli.questions.asking import Asking, Reply, question
+from orbitmc.cli.session import options
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.ask.questions.predict import Predictions
+    from orbitmc.graph.model import Model
+
+NOTHING = ("", "NA", "NaN", "nan", "None", "null")
+"""Cells that observe nothing, unless a value is called so."""
+
+BAD_ROWS = 2
+RowsFile = Annotated[Path, options.argument("ROWS", "A table as CSV: a column for each variable.")]
+
+
+@question(kinds=(".csv", ".json"), opens_query=True)
+def predict(asking: Asking, rows: RowsFile, query: options.Names = None) -> Reply:
+    """Say how probable values are, for each row of a table."""
+    from orbitmc.ask.query import names_in
+    from orbitmc.ask.questions.predict import model_in, predictions
+
+    source = asking.source
+    model = model_in(source)
+    found = predictions(
+        source,
+        read_table(rows, model, asking.settings.memory),
+        query=names_in(query, source) if query is not None and model is source else query,
+        progress=None if asking.quiet else _Progress(),
+        **asking.how,
+    )
+    return Reply(
+        found.about,
+        f"{found.answered:,} of {found.rows:,} rows have an answer",
+        found.converged,
+        table=lambda: csv_pieces(found),
+        json=lambda: json_pieces(found),
+        csv=lambda: csv_pieces(found),
+        code=BAD_ROWS if found.problems else 0,
+    )
+
+
+def read_table(path: Path, model: "Model", memory: int) -> list[dict[str, Any]]:
+    """Read a CSV file; a value is given by its name, or by its number if no value has that name."""
+    from orbitmc.machine.text import read_text
+
+    lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
+    if not lines:
+        raise InputError("the table is empty: its first line names the variables", source=str(path))
+    titles = [title.strip() for title in lines[0]]
+    if len(set(titles)) < len(titles):
+        raise InputError("two columns have the same name", source=str(path), line=1)
+    domains = model.domains()
+    found = []
+    for number, cells in enumerate(lines[1:], 2):
+        if not cells and len(titles) > 1:
+            continue  # a blank line at the end
+        if len(cells) > len(titles):
+            raise InputError(
+                f"{len(cells)} cells under {len(titles)} titles", source=str(path), line=number
+            )
+        row = zip(titles, cells, strict=False)
+        found.append({name: _cell(cell.strip(), domains.get(name, ())) for name, cell in row})
+    return found
+
+
+def _cell(text: str, values: tuple[str, ...]) -> str | int | None:
+    if text in values:
+        return text
+    if text in NOTHING:
+        return None
+    is_number = text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if is_number and int(text) < len(values) else text
+
+
+def csv_pieces(found: "Predictions") -> Iterator[str]:
+    """A line for each row, after titles `variable=value`; rows without an answer are empty.
+
+    If some were sampled, the verdict of each and the errors of all numbers come after that.
+    """
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    titles = [f"{name}={value}" for name, value in found.columns]
+    errors = ["verdict", *(f"{title} standard_error" for title in titles)] if found.sampled else []
+    writer.writerow(["row", *titles, *errors])
+    for row, numbers in enumerate(found.probability.T):
+        cells = ["" if p != p else f"{p:.9g}" for p in numbers.tolist()]
+        if errors:
+            cells.append(found.verdict(row))
+        if row in found.errors:
+            cells += [f"{error:.2g}" for error in found.errors[row].standard_error]
+        writer.writerow([row, *cells])
+        if text.tell() > 2**16:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
+
+
+def json_pieces(found: "Predictions") -> Iterator[str]:
+    """One object: a list of answers, one for each row, and what is wrong with rows without one."""
+    held = {
+        "rows": [
+            None if numbers[0] != numbers[0] else found.by_name(numbers)
+            for numbers in found.probability.T.tolist()
+        ],
+        "problems": {str(row): found.problems[row] for row in sorted(found.problems)},
+        "sampled": {
+            str(row): {
+                "verdict": found.sampled[row],
+                "standard_error": found.by_name(found.errors[row].standard_error.tolist()),
+            }
+            for row in sorted(found.sampled)
+        },
+        "interrupted": found.about.interrupted,
+    }
+    yield json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+class _Progress:
+    """Says how far it is, now and then."""
+
+    def __init__(self) -> None:
+        from orbitmc.cli.session.progress import Display
+
+        self.display, self.due = Display(), 0.0
+
+    def __call__(self, done: int, rows: int) -> None:
+        import time
+
+        now = time.perf_counter()
+        if not self.due:
+            self.due = now + self.display.seconds
+        if now >= self.due or done == rows:
+            if now >= self.due:
+                self.display.show(done / max(rows, 1), f"{done:,} of {rows:,} rows")
+            self.due = now + self.display.seconds
+        if done == rows:
+            self.display.close()

@@ -1,0 +1,156 @@
+"""Independent, exact states by elimination.
+
+Upward as for marginals. Downward, each bucket draws its variable given those it shares with its
+parent, which have been drawn already.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import ContradictionError
+from orbitmc.exact.bucket import Bucket, Term
+from orbitmc.exact.elimination import Passes
+from orbitmc.exact.orders.cutset import hold
+from orbitmc.exact.plan import Plan
+from orbitmc.exact.problem import Problem
+from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.interrupts import heed
+
+AT_ONCE = 2**14  # states that are drawn together: what a processor keeps close by
+BYTE = 256  # values that fit into one
+
+States = NDArray[Any]
+
+
+def independent_states(plan: Plan, count: int, *, seed: int) -> States:
+    """Draw so many states `[variable, state]` of the graph that was planned for.
+
+    They are bytes, unless a variable has more values than these hold.
+    """
+    rng = np.random.default_rng(seed)
+    problem = plan.problem
+    drawn = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
+    first = 0
+    for held, share in _shares(plan, count, rng):
+        _Drawing(hold(problem, held), plan, drawn[:, first : first + share], rng).fill(held)
+        first += share
+    if plan.cutset:
+        drawn = drawn[:, rng.permutation(count)]  # states with the same held values lie together
+    return _over_all_values(problem, drawn)
+
+
+def state_bytes(plan: Plan, count: int) -> int:
+    """How much memory the states of a plan take while they are drawn."""
+    sizes = plan.problem.sizes
+    each = dtype_for(sizes).itemsize * len(sizes)
+    whole = dtype_for(plan.problem.cardinality).itemsize * len(plan.problem.cardinality)
+    return count * (each * (2 if plan.cutset else 1) + whole)
+
+
+def dtype_for(sizes: Sequence[int]) -> np.dtype[Any]:
+    """The smallest numbers that count the values of all variables."""
+    return np.dtype(np.uint8 if max(sizes, default=1) <= BYTE else np.uint32)
+
+
+def _shares(plan: Plan, count: int, rng: np.random.Generator) -> list[tuple[dict[int, int], int]]:
+    """How many states each way to hold the cutset gets, by its share of the weight."""
+    if not plan.cutset:
+        return [({}, count)]
+    problem = replace(plan.problem, constant=0.0)
+    ways, log_weights = [], []
+    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
+        held = dict(zip(plan.cutset, values, strict=True))
+        try:
+            log_weights.append(Passes(hold(problem, held), plan.tree, plan.regions).up())
+        except ContradictionError:
+            continue
+        ways.append(held)
+    if not ways:
+        raise ContradictionError("no state is possible: every state has weight 0")
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    shares = rng.multinomial(count, weights / weights.sum()).tolist()
+    return [(held, share) for held, share in zip(ways, shares, strict=True) if share]
+
+
+class _Drawing(Passes):
+    """Passes that draw states on their way down, instead of adding beliefs up."""
+
+    def __init__(
+        self, problem: Problem, plan: Plan, drawn: States, rng: np.random.Generator
+    ) -> None:
+        super().__init__(problem, plan.tree, plan.regions)
+        self.rng, self.drawn = rng, drawn
+
+    def fill(self, held: Mapping[int, int]) -> None:
+        """Draw all variables; those that are held have their values."""
+        self.up()
+        self.down(range(len(self.tree.sizes)))
+        for variable, value in held.items():
+            self.drawn[variable] = value
+
+    def receive(self, variable: int) -> Floats:
+        """Draw the variable of a bucket given those that it is shared with."""
+        shared, sizes = self.tree.shared[variable], self.tree.sizes
+        bucket = Bucket(variable, shared, sizes)
+        terms = self.terms(bucket)
+        entries, count = self.tree.message_entries(variable), self.drawn.shape[1]
+        table = None
+        if entries <= count:
+            every = np.indices(bucket.shape).reshape(len(shared), entries)
+            table = _chances(bucket, terms, dict(zip(shared, every, strict=True)), sizes)
+        for first in range(0, count, AT_ONCE):
+            heed()
+            now = slice(first, first + AT_ONCE)
+            above = {member: self.drawn[member, now].astype(np.int64) for member in shared}
+            chances = (
+                _chances(bucket, terms, above, sizes)
+                if table is None
+                else table[:, _offsets(shared, above, sizes)]
+            )
+            level = self.rng.random(min(AT_ONCE, count - first))
+            self.drawn[variable, now] = (level >= chances[:-1]).sum(axis=0)
+        self.messages.pop(variable)
+        return np.zeros(bucket.values)
+
+
+def _chances(
+    bucket: Bucket, terms: Sequence[Term], above: Mapping[int, Numbers], sizes: Sequence[int]
+) -> Floats:
+    """Cumulative probabilities `[value, state]` of a bucket's variable, given those above it."""
+    states = len(next(iter(above.values()))) if above else 1
+    weights = np.zeros((bucket.values, states))
+    for scope, table, view in terms:
+        offsets = _offsets(scope, above, sizes)
+        for value in range(bucket.values):
+            weights[value] += table[offsets + value * view.step]
+    largest = weights.max(axis=0)
+    weights -= np.where(np.isneginf(largest), 0.0, largest)
+    np.exp(weights, out=weights)
+    np.cumsum(weights, axis=0, out=weights)
+    weights /= np.maximum(weights[-1], np.finfo(np.float64).tiny)  # impossible: nobody asks
+    return weights
+
+
+def _offsets(scope: Sequence[int], above: Mapping[int, Numbers], sizes: Sequence[int]) -> Numbers:
+    """Where a flat table has its entries for some states, its own variable at value 0."""
+    offsets = np.zeros(1, dtype=np.int64)
+    stride = 1
+    for member in reversed(scope):
+        if member in above:
+            offsets = offsets + stride * above[member]
+        stride *= sizes[member]
+    return offsets
+
+
+def _over_all_values(problem: Problem, drawn: States) -> States:
+    """Say states in terms of the graph's values; variables with one value left have that."""
+    found = np.empty((len(problem.place), drawn.shape[1]), dtype_for(problem.cardinality))
+    for variable, place in enumerate(problem.place):
+        possible = problem.possible[variable]
+        found[variable] = possible[drawn[place]] if place >= 0 else possible[0]
+    return found

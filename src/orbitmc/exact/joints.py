@@ -1,0 +1,120 @@
+"""Joint probabilities of a few variables by elimination.
+
+A factor that says nothing ties variables that are asked about together, so that they meet in one
+bucket; on the way down its beliefs are summed onto them.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.exact.bucket import Bucket, View, collect
+from orbitmc.exact.elimination import Passes
+from orbitmc.exact.orders.cutset import hold
+from orbitmc.exact.plan import Plan
+from orbitmc.exact.problem import Problem, Scope
+from orbitmc.graph.extension import extended
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Floats
+
+MOST_ENTRIES = 2**20  # of a joint table
+
+
+def tied(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
+    """Give the same distribution, with each of some sets of variables in one factor.
+
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(2, 2, 0.3).graph
+    >>> tied(graph, [(0, 3)]).factors - graph.factors
+    1
+    """
+    factors = []
+    for scope in scopes:
+        shape = [int(graph.cardinality[variable]) for variable in scope]
+        if math.prod(shape) > MOST_ENTRIES:
+            raise LimitError(
+                f"a joint table of {len(scope)} variables would have {math.prod(shape):.3g} "
+                f"entries, the limit is {MOST_ENTRIES}"
+            )
+        if len(scope) > 1:
+            factors.append((scope, np.zeros(shape)))
+    return extended(graph, factors) if factors else graph
+
+
+def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
+    """The joint probabilities of each set of variables of a graph that ties each of them.
+
+    An axis for each variable, in the order of the set.
+
+    >>> import orbitmc as om
+    >>> graph = tied(om.ising_grid(2, 2, 0.3).graph, [(0, 3)])
+    >>> joints(om.exact.predict(graph), [(0, 3)])[0].round(4).tolist()
+    [[0.2921, 0.2079], [0.2079, 0.2921]]
+    """
+    problem = plan.problem
+    asked = [tuple(problem.place[v] for v in scope if problem.place[v] >= 0) for scope in scopes]
+    whole = [np.zeros([problem.sizes[v] for v in own]) for own in asked]
+    parts = _parts(plan, asked)
+    top = max(log_z for _, log_z, _ in parts)
+    for held, log_z, found in parts:
+        for table, own, part in zip(whole, asked, found, strict=True):
+            table[tuple(held.get(variable, slice(None)) for variable in own)] += (
+                math.exp(log_z - top) * part
+            )
+    return [_over_all_values(problem, scope, t) for scope, t in zip(scopes, whole, strict=True)]
+
+
+def _parts(plan: Plan, asked: Sequence[Scope]) -> list[tuple[dict[int, int], float, list[Floats]]]:
+    """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
+    problem, parts = replace(plan.problem, constant=0.0), []
+    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
+        held = dict(zip(plan.cutset, values, strict=True))
+        open_ones = [tuple(v for v in own if v not in held) for own in asked]
+        passes = _JointPasses(hold(problem, held), plan, open_ones)
+        try:
+            log_z = passes.up()
+        except ContradictionError:
+            continue
+        passes.down(passes.homes)
+        parts.append((held, log_z, [passes.found[own] for own in open_ones]))
+    if not parts:
+        raise ContradictionError("no state is possible: every state has weight 0")
+    return parts
+
+
+class _JointPasses(Passes):
+    """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
+
+    def __init__(self, problem: Problem, plan: Plan, asked: Sequence[Scope]) -> None:
+        super().__init__(problem, plan.tree, plan.regions)
+        sizes = plan.tree.sizes
+        self.found = {own: np.full([sizes[v] for v in own], 0.0 if own else 1.0) for own in asked}
+        self.views: dict[Scope, View] = {}
+        self.homes: dict[int, list[Scope]] = {}
+        for own in self.found:
+            if own:
+                self.homes.setdefault(self._home(own), []).append(own)
+
+    def _home(self, asked: Scope) -> int:
+        """The bucket of the one that is eliminated first: it is shared with all others."""
+        return next(v for v in asked if set(asked) - {v} <= set(self.tree.shared[v]))
+
+    def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
+        for own in self.homes.get(bucket.variable, ()):
+            if own not in self.views:
+                self.views[own] = bucket.view(own, self.tree.sizes)
+            view, flat = self.views[own], self.found[own].reshape(-1)
+            collect(beliefs, flat, view.step, view.high[slab], view.low)
+
+
+def _over_all_values(problem: Problem, scope: Scope, table: Floats) -> Floats:
+    """Give impossible values probability 0; variables with one value left have that."""
+    whole = np.zeros([problem.cardinality[variable] for variable in scope])
+    possible = [problem.possible[variable] for variable in scope]
+    whole[np.ix_(*possible)] = table.reshape([len(values) for values in possible])
+    total: Floats = whole / whole.sum()
+    return total

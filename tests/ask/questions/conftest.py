@@ -1,0 +1,13 @@
+"""Exact answers are found in two ways, and both must be right."""
+
+import pytest
+
+from orbitmc.ask.questions.subject import Subject
+
+
+@pytest.fixture(params=["kept", "planned"])
+def way(request, monkeypatch):
+    """By an elimination that is kept for the next question, or by one that is planned anew."""
+    if request.param == "planned":
+        monkeypatch.setattr(Subject, "quick_row", lambda *question: None)
+    return request.param

@@ -1,0 +1,108 @@
+"""Log Z: exact where elimination affords it, elsewhere within its error or not believed."""
+
+import math
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.errors import InputError, LimitError
+from orbitmc.run.annealed import importance
+from tests.ask.questions.truth import hard_models, soft_models
+from tests.oracle.enumeration import log_weights_of_all
+
+
+def enumerated(model):
+    """Log Z as the sum over all states."""
+    return float(np.logaddexp.reduce(log_weights_of_all(model.graph)))
+
+
+def test_exact_values_are_sums_over_all_states(way):
+    for _, model, _ in hard_models(300):
+        found = om.log_z(model)
+        assert found.verdict == "exact"
+        assert found.value == pytest.approx(enumerated(model), abs=1e-9)
+
+
+def test_of_a_network_it_is_the_probability_of_the_evidence():
+    model = om.read("examples/sprinkler.bif")
+    wet = om.marginals(model, method="exact")["grass"].probability[1]
+    assert om.log_z(model, {"grass": "wet"}).value == pytest.approx(math.log(wet), abs=1e-9)
+
+
+def scores(models, samples=40):
+    """How many errors believed values are off, and how many intervals hold the truth."""
+    off, inside = [], []
+    for seed, model, _ in models:
+        found = om.log_z(model, method="gibbs", samples=samples, seed=seed)
+        truth = enumerated(model)
+        if found.converged:
+            off.append((found.value - truth) / found.standard_error)
+            inside.append(found.low <= truth <= found.high)
+    return np.array(off), np.array(inside)
+
+
+@pytest.mark.parametrize("make", [soft_models, hard_models])
+@pytest.mark.parametrize("count", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_sampled_values_lie_within_their_errors(make, count):
+    """Student's score with 15 degrees of freedom is beyond 10 in 5e-8 of cases, 600 of them.
+
+    Fewer than 0.7 of 25 intervals at 95 % hold the truth in 1e-5 of cases, and the seeds are fixed.
+    """
+    off, inside = scores(make(count))
+    assert len(off) > 0.8 * count
+    assert np.abs(off).max() < 10
+    assert inside.mean() >= 0.7
+
+
+def test_weights_taken_after_the_step_would_be_noticed(monkeypatch):
+    """A lane's weight must change before its state does; else nothing is believed, or it is off."""
+    assert len(scores(soft_models(10), samples=4)[0]) > 5
+    plain = importance._Cooling.cool
+
+    def too_late(self, *, gain, to):
+        plain(self, gain=0.0, to=to)
+        self.log_weight += gain * importance.log_weights(self.soft, self.values).reshape(8, 64)
+
+    monkeypatch.setattr(importance._Cooling, "cool", too_late)
+    off, _ = scores(soft_models(10), samples=4)
+    assert len(off) == 0 or np.abs(off).max() > 10
+
+
+def test_a_hidden_state_is_found_or_the_number_is_not_believed():
+    names = [f"v{k}" for k in range(14)]
+    table = np.zeros((2,) * 14)
+    table[(1,) * 14] = 16.0
+    heavy = om.model({name: ["0", "1"] for name in names}, [(names, np.exp(table))])
+    truth = math.log(2**14 - 1 + math.exp(16.0))
+    assert om.log_z(heavy, method="exact").value == pytest.approx(truth, abs=1e-9)
+    for seed in range(4):
+        found = om.log_z(heavy, method="gibbs", samples=60, seed=seed)
+        assert not found.converged or abs(found.value - truth) < 10 * found.standard_error
+
+
+def test_the_same_seed_gives_the_same_number_on_any_number_of_threads():
+    model = om.ising_grid(4, 4, 0.3, 0.1)
+    asked = {"method": "gibbs", "samples": 30, "seed": 5}
+    first, again = om.log_z(model, **asked, threads=1), om.log_z(model, **asked, threads=2)
+    assert first == again
+    assert om.log_z(model, **{**asked, "seed": 6}).value != first.value
+
+
+def test_an_error_that_was_asked_for_is_reached():
+    found = om.log_z(om.ising_grid(4, 4, 0.3, 0.1), method="gibbs", standard_error=0.01)
+    assert found.standard_error <= 0.01
+    assert found.converged
+
+
+def test_a_program_is_asked_with_its_databases():
+    program = om.read("examples/smokers.mln", "examples/smokers.db")
+    assert om.log_z(program).value == pytest.approx(enumerated(program.model), abs=1e-9)
+
+
+def test_what_cannot_answer_is_refused():
+    model = om.ising_grid(3, 3, 0.3)
+    with pytest.raises(InputError, match="log Z is found by auto, exact, gibbs, not by 'mcsat'"):
+        om.log_z(model, method="mcsat")
+    with pytest.raises(LimitError, match="limit"):
+        om.log_z(om.ising_grid(30, 30, 0.3), method="exact", memory=2**20)

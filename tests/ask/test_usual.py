@@ -1,0 +1,47 @@
+"""The usual questions reach the code that they are asked for."""
+
+import pytest
+
+from orbitmc.ask.method.methods import kernel_for
+from orbitmc.ask.settings import Settings
+from orbitmc.ask.usual import MOVES, QUESTIONS, at_most_one, labels, network, spins
+from orbitmc.graph.prepared import prepare
+from orbitmc.kernels.combine.alternation import Alternation
+from orbitmc.kernels.combine.tempering import Tempering
+from orbitmc.kernels.jumps.clusters import Clusters
+from orbitmc.kernels.jumps.exchange import Shuffle
+from orbitmc.kernels.jumps.flips import Flips
+from orbitmc.kernels.jumps.one_hot.one_hot import OneHot
+from orbitmc.kernels.jumps.orbital import Orbital
+from orbitmc.kernels.jumps.relabelling import Relabelling
+
+JUMPS = {
+    "flip": (spins, Flips),
+    "labels": (labels, Relabelling),
+    "reflections": (spins, Orbital),
+    "clusters": (spins, Clusters),
+    "shuffle": (spins, Shuffle),
+    "one-hot": (at_most_one, OneHot),
+}
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_each_family_compiles_its_own_kernel(name):
+    make, kind = JUMPS[name]
+    assert name in QUESTIONS
+    found = chosen(make(), method="lmh", moves=MOVES[name])
+    assert isinstance(found, Alternation)
+    assert isinstance(found.jump, kind)
+
+
+def test_tempering_is_compiled_alone():
+    assert isinstance(chosen(spins(), method="lmh", moves=MOVES["tempering"]), Tempering)
+
+
+def test_the_network_has_zeros_and_variables_to_exchange():
+    assert network().graph.has_zeros()
+    assert isinstance(chosen(network(), method="lifted").second, Shuffle)
+
+
+def chosen(model, **settings):
+    return kernel_for(model, prepare(model.graph), Settings(**settings)).kernel
