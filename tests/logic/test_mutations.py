@@ -27,6 +27,32 @@ EXIST y Friends(x,y) ^
 2. FORALL x, y !(Friends(x,y)) v x = Anna
 """,
     "pracmln": "X(p)\nCol(p,c?)\n#fixweight\nlog(4)/2 X(x) ^ Col(x,R) v EXIST y (X(y))\nX(x).\n",
+    "marked": """#fuzzy
+like(thing, kind)
+use(thing)
+thing = {cup, mug.n.01}
+#unique{+?k,+?l}
+logx(0.3) like(?t,+?k) ^ like(?t,+?l) => use|use(?t)
+-float('inf') EXIST ?u (use(?u) ^ ?u =/= cup)
+COUNT(?t | use(?t)) <= 1.
+1 count(use(?t)) = 1
+P(use(?t)) = 0.2
+R(use(cup) v use(mug.n.01)) = 0.7
+""",
+    "lomrf": """time = {1, ..., 4}
+fluent meet(id, id)
+Holds(fluent, time)
+Happens(id, time)
+Holds(f, t) => Holds(f, t++).
+1.5 Holds(meet(a,b), t) :- Happens(a, t--) ^ !Happens(b, t) ^ a != b
+Holds(meet(A,b), t) :- Happens(b, t).
+""",
+    "rockit": """*known(p, float_)
+good(p)
+w: !known(x, w) v good(x)
+|x| !known(x, y) v good(x) <= 2
+!good(x) v good([y]).
+""",
     "tuffy": '*w(p a, q b)\nc(q)\n@.5 w(x,y), [x + 1 < y AND x <> 3] => c(y)\n[Label] "l" 1 c(x)\n',
 }
 DATABASE = """Friends(Anna, Bob) // c
@@ -40,6 +66,7 @@ time = {1, ..., 9}
 PIECES = ["(", ")", "[", "]", "{", "}", ",", "!", "?", "*", "+", "-", "^", " v ", "=>", "<=>", "="]
 PIECES += ["<", '"', "\\", "\n", "\r", "\t", " ", ".", "...", ":", "@", "#", "//", "/*", "*/", "0"]
 PIECES += ["1e999", "9" * 30, "EXIST x ", "x", "X", "é", "\0", "(" * 2000, "!" * 2000, " v X" * 300]
+PIECES += ["++", "--", ":-", "?x", "|", "COUNT(", "P(", "$", "w:", "#fuzzy\n", "#unique{"]
 PIECES += ["#include ", "log(", "---", "\u2028", "²", "1", "X => " * 300, "+ 1" * 300, "ß", "Ⅷ"]
 
 
@@ -64,11 +91,13 @@ def mutations(draw, text):
 
 @pytest.mark.parametrize("dialect", PROGRAMS)
 def test_any_program_is_read_or_refused(dialect):
+    spoken = {"marked": "pracmln", "rockit": "tuffy"}.get(dialect, dialect)
+
     @settings(max_examples=300, derandomize=True, deadline=None)
     @given(text=mutations(PROGRAMS[dialect]) | st.text(max_size=40), learning=st.booleans())
     def check(text, learning):
         try:
-            program = parse(text, dialect=dialect, learning=learning, memory=MEMORY)
+            program = parse(text, dialect=spoken, learning=learning, memory=MEMORY)
         except OrbitError:
             return
         assert isinstance(program, Program)

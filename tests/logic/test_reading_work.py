@@ -42,7 +42,7 @@ PIECES = {
 }
 
 
-def calls(text):
+def calls(text, dialect="alchemy"):
     """How many functions are called to read a text, built-in ones included."""
     count = 0
 
@@ -53,7 +53,7 @@ def calls(text):
     before = sys.getprofile()
     sys.setprofile(count_one)
     try:
-        parse(text)
+        parse(text, dialect=dialect)
     except OrbitError:
         count += 1
     finally:
@@ -61,10 +61,10 @@ def calls(text):
     return count
 
 
-def doubled(make):
+def doubled(make, dialect="alchemy"):
     """How much more work the second half of twice as much is than the first."""
-    calls(make(400))  # words are remembered, so the first reading of any has more to do
-    nothing, once, twice = (calls(make(number)) for number in (0, 200, 400))
+    calls(make(400), dialect)  # words are remembered, so the first reading of any has more to do
+    nothing, once, twice = (calls(make(number), dialect) for number in (0, 200, 400))
     return (twice - once) / (once - nothing)
 
 
@@ -73,6 +73,39 @@ def test_lines(line):
     assert doubled(
         lambda count: DECLARED + "".join(line.format(n=n) + "\n" for n in range(count))
     ) == pytest.approx(1, abs=0.1)
+
+
+DIALECTS = {
+    "pracmln": (
+        "X(p)\nY(p,q)\n",
+        [
+            "logx(0.{n}1) X(?a{n}) ^ Y(?a{n},c{n}.n.01) => X|X(?b)",
+            "COUNT(?x | Y(?x,c{n})) <= {n}.",
+            "P(Y(?x,c{n})) = 0.3",
+            "#unique{{+?x,+?y}}\n1 X(?x) ^ X(?y)",
+            "1 COUNT(?x | Y(?x,c{n})",
+        ],
+    ),
+    "lomrf": (
+        "X(p)\nY(p,q)\n",
+        ["{n}.5 X(C{n}) :- Y(C{n},u) ^ !Y(v,D)", "X(a) :- Y(a++,B{n}).", "1 X(t++", "X(C{n}) :- "],
+    ),
+    "tuffy": (
+        "*X(p)\nY(p,q)\n",
+        ["w: !Y(x,w) v Y(C{n},w)", "|y| !X(x) v Y(x,y) v Y(C{n},y) <= {n}", "|y| Y(x,y)"],
+    ),
+}
+WRITTEN = [(name, line) for name, (_, lines) in DIALECTS.items() for line in lines]
+
+
+@pytest.mark.parametrize(("dialect", "line"), WRITTEN)
+def test_lines_of_other_dialects(dialect, line):
+    declared = DIALECTS[dialect][0]
+
+    def text(count):
+        return declared + "".join(line.format(n=n) + "\n" for n in range(count))
+
+    assert doubled(text, dialect) == pytest.approx(1, abs=0.1)
 
 
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)

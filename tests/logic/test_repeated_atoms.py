@@ -10,6 +10,8 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.logic.language.parser import parse
 from orbitmc.logic.learning.counts import TrueCounts
+from tests.logic.questions import question
+from tests.oracle.random_programs import possible_case
 
 PEOPLE = "p = {P1, P2}\nB(p)\nSmokes(p)\nCancer(p)\nFriends(p,p)\nCol(p,c!)\nc = {R, G}\n"
 ALL_FRIENDS = "\n".join(f"Friends(P{one},P{other})" for one in (1, 2) for other in (1, 2))
@@ -83,3 +85,13 @@ def test_learning_counts_true_groundings_with_repetitions(text, true_in_all, tru
     found = ground(program, parse_database("", program))
     counts = TrueCounts(found)(np.array([[1, 0], [1, 0]])) + found.decided[:, None]
     assert counts.tolist() == [[true_in_all, true_in_none]]
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_rows_compared_by_pairs_and_rows_that_are_sorted_settle_alike(number, monkeypatch):
+    case, _ = possible_case(number)
+    by_pairs = question(case, number).model.graph
+    monkeypatch.setattr("orbitmc.logic.grounding.patterns.FEW_COLUMNS", 0)
+    by_sorting = question(case, number).model.graph
+    for one, other in zip(by_pairs, by_sorting, strict=True):
+        assert np.array_equal(one, other)

@@ -62,3 +62,11 @@ def test_weights_are_not_ignored():
         program = parse(f"p = {{A}}\nX(p)\n{weight} X(x)")
         found = logic(program, parse_database("", program), query="X").marginals(method="exact")
         assert found["X(A)"].probability[0] == pytest.approx(1 / (1 + exp(-weight)), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["gibbs", "mcsat"])
+def test_a_program_whose_atoms_are_all_known_leaves_nothing_to_sample(method):
+    program = parse("p = {A}\nX(p)\nY(p)\n2 X(x) => Y(x)")
+    asked = logic(program, parse_database("X(A)\n!Y(A)", program), query="X,Y")
+    found = asked.marginals(method=method, samples=20)
+    assert [found[name].probability[0] for name in ("X(A)", "Y(A)")] == [1.0, 0.0]

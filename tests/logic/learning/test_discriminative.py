@@ -11,6 +11,8 @@ from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.counts import TrueCounts
 from orbitmc.logic.learning.learning import Settings, Task
+from orbitmc.logic.learning.objectives.ascent import first_step
+from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.discriminative import (
     ConditionalLikelihood,
     climb,
@@ -18,7 +20,6 @@ from orbitmc.logic.learning.objectives.discriminative import (
 )
 from orbitmc.logic.learning.objectives.optimisers import Adam, DiagonalNewton
 from orbitmc.logic.learning.objectives.prior import prior
-from orbitmc.logic.learning.objectives.pseudo_likelihood import PseudoLikelihood, first_step
 from tests.logic.learning.enumerated import Enumerated
 from tests.logic.learning.programs import CASES, PEOPLE, SMOKERS, worlds_of
 
@@ -29,7 +30,7 @@ SMALL = ["given friends", "blocks, + weights and two worlds", "a hard rule"]
 def exact_objective(worlds):
     expecting = [Enumerated(world.ground) for world in worlds]
     belief = prior(worlds[0].ground)
-    proxy = PseudoLikelihood(joined([changes(world) for world in worlds]), belief)
+    proxy = CompositeLikelihood(joined([changes(world) for world in worlds]), belief)
     return ConditionalLikelihood(observed_counts(worlds), expecting, belief, proxy)
 
 
@@ -93,7 +94,7 @@ def test_chains_estimate_the_expected_counts():
     (world,) = worlds_of(*CASES["given friends"])
     weights = WEIGHTS
     exact = Enumerated(world.ground).sample(weights, sweeps=0)
-    chains = Chains(world.ground, seed=1, number=0)
+    chains = Chains(world, seed=1, number=0)
     chains.sample(weights, sweeps=50)
     means = np.array([chains.sample(weights, sweeps=10).mean for _ in range(40)])
     error = np.sqrt(exact.variance / (40 * chains.lanes))

@@ -9,18 +9,15 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.language.parser import parse
 from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.learning import Settings, learn
+from orbitmc.logic.learning.objectives.ascent import first_step, maximise
+from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.prior import prior
-from orbitmc.logic.learning.objectives.pseudo_likelihood import (
-    PseudoLikelihood,
-    first_step,
-    maximise,
-)
 from tests.logic.learning.programs import CASES, FIRST_PAGES, HARD, HEALTH, PAGES, worlds_of
 from tests.oracle import brute_force
 
 
 def objective_of(worlds, deviation=2.0):
-    return PseudoLikelihood(
+    return CompositeLikelihood(
         joined([changes(world) for world in worlds]),
         prior(worlds[0].ground, deviation=deviation),
     )
@@ -122,7 +119,7 @@ def test_data_that_break_a_hard_formula_are_refused():
 
 
 def test_a_round_depends_on_the_step_before_it_and_nothing_else(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.learning.objectives.pseudo_likelihood.ROUND", 2)
+    monkeypatch.setattr("orbitmc.logic.learning.objectives.ascent.ROUND", 2)
     objective = objective_of(worlds_of(*CASES["blocks, + weights and two worlds"]))
     steps = list(maximise(objective))
     assert len(steps) > 2

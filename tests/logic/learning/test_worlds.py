@@ -50,9 +50,18 @@ def test_a_given_block_without_a_value_is_refused():
 
 
 def test_uncertain_data_and_unknown_names_are_refused():
-    with pytest.raises(InputError, match="Linkto unknown or uncertain"):
+    with pytest.raises(
+        InputError, match="atoms of Linkto unknown, which is given and not explained"
+    ):
         worlds_of(PAGES, [FIRST_PAGES + "?Linkto(P3,P1)\n"], {"Topic"})
+    with pytest.raises(InputError, match="atoms of Linkto uncertain"):
+        worlds_of(PAGES, [FIRST_PAGES + "0.7 Linkto(P3,P1)\n"], {"Topic"})
     with pytest.raises(InputError, match="did you mean 'Topic'"):
         worlds_of(PAGES, [FIRST_PAGES], {"Topics"})
     with pytest.raises(InputError, match="needs a database"):
         worlds_of(PAGES, [], {"Topic"})
+
+
+def test_a_block_of_a_single_atom_leaves_nothing_to_explain():
+    (world,) = worlds_of(PAGES, ["Topic(P1,A)\nHas(Foo,P2)\nTopic(P2,A)\n"], {"Topic"})
+    assert len(world.values) == 0

@@ -10,9 +10,10 @@ from orbitmc.logic.databases.database import FALSE, TRUE, Database
 from orbitmc.logic.databases.fact_tables import FactTable, Key, flat_words
 from orbitmc.logic.databases.lines import Known, read_line, soft_value
 from orbitmc.logic.language.declarations import complaint_about, constants
+from orbitmc.logic.language.projects import read_source
 from orbitmc.logic.language.scanner import Source, Statement, without_comments
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import MEMORY, Text, quoted, read_text, require_memory, suggestion
+from orbitmc.machine.text import MEMORY, Text, quoted, require_memory, suggestion
 
 # Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
 LINE = re.compile(
@@ -27,7 +28,7 @@ MOST_WARNINGS = 10
 
 def read_database(path: str | Path, program: Program, *, memory: int = MEMORY) -> Database:
     """Read the evidence of one file, packed or not."""
-    text = read_text(path, memory=memory)
+    text = read_source(path, memory=memory)
     return parse_database(text.content, program, source=str(path), memory=memory)
 
 
@@ -35,7 +36,7 @@ def read_databases(
     path: str | Path, program: Program, *, memory: int = MEMORY
 ) -> tuple[Database, ...]:
     """Read independent databases that lines of --- separate in one file."""
-    text = read_text(path, memory=memory)
+    text = read_source(path, memory=memory)
     return parse_databases(text.content, program, source=str(path), memory=memory)
 
 

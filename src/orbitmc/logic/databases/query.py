@@ -1,8 +1,10 @@
 """Which ground atoms a question is about."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +14,15 @@ from orbitmc.logic.databases.database import UNKNOWN
 from orbitmc.logic.databases.names import atom_names
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.logic.language.declarations import SMALL
+from orbitmc.logic.language.projects import read_source
+from orbitmc.logic.language.scanner import without_comments
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import MEMORY, suggestion
 
-PATTERN = re.compile(r"\s*([^\s(),;]+)\s*(?:\(((?:[^()\"]|\"[^\"]*\")*)\))?\s*")
+PATTERN = re.compile(r"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|\"[^\"]*\")*)\))?\s*")
 SEPARATOR = re.compile(r",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)")  # a comma outside quotes
+WITH_ARITY = re.compile(r"(.+)/(\d{1,4})")
 WORD = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s,\"]+))\s*")
 
 
@@ -43,24 +49,79 @@ class QueryAtoms:
 
 
 def read_query(text: str, program: Program) -> tuple[Pattern, ...]:
-    """Read atoms as in `Smokes,Cancer(x),Friends(Anna,x)`; commas or semicolons separate them."""
-    found, position = [], 0
+    """Read atoms as in `Smokes,Cancer(x),Friends(Anna,x)`; commas or semicolons separate them.
+
+    Of conjunctions `Smokes(x) ^ Cancer(x)` all atoms are given; `read_conjunctions` finds them.
+    """
+    return tuple(pattern for pattern, _ in _read(text, program))
+
+
+def read_conjunctions(text: str, program: Program) -> tuple[tuple[Pattern, ...], ...]:
+    """Read those parts of a query that join atoms by ^."""
+    found: list[list[Pattern]] = [[]]
+    for pattern, ends in _read(text, program):
+        found[-1].append(pattern)
+        if ends:
+            found.append([])
+    several = [tuple(one) for one in found if len(one) > 1]
+    for pattern in itertools.chain(*several):
+        if pattern.arguments is None and program.predicates[pattern.predicate].types:
+            raise InputError(f"write the arguments of {pattern.predicate} in a conjunction")
+    return tuple(several)
+
+
+def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
+    """Patterns, and whether what they belong to ends with them."""
+    found: list[tuple[Pattern, bool]] = []
+    position = 0
     while position < len(text):
         match = PATTERN.match(text, position)
         after = text[match.end() : match.end() + 1] if match else ""
-        if not match or after not in ("", ",", ";"):
+        if not match or after not in ("", ",", ";", "^"):
             raise InputError(
                 f"cannot read the query {text!r} from its character {position + 1} on; write for "
                 "example Smokes,Friends(Anna,x)"
             )
-        found.append(_pattern(match[1], match[2], program))
+        found.append((_pattern(match[1], match[2], program), after != "^"))
         position = match.end() + 1
     if not found:
         raise InputError("the query is empty; write for example Smokes,Friends(Anna,x)")
-    return tuple(found)
+    if not found[-1][1]:
+        raise InputError("the query ends with ^; write for example Smokes(x) ^ Cancer(x)")
+    return found
+
+
+def query_lines(path: str | Path, *, memory: int = MEMORY) -> list[str]:
+    """The atoms and predicates that a file asks about, one in each line."""
+    text = without_comments(read_source(path, memory=memory)).content
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if not found:
+        raise InputError("it asks about nothing: expected an atom in each line", source=str(path))
+    return found
+
+
+def named_predicates(names: Iterable[str], program: Program) -> frozenset[str]:
+    """Predicates by name, or by name and number of arguments as in `Friends/2`."""
+    return frozenset(_named(name, program) for name in names)
+
+
+def _named(name: str, program: Program) -> str:
+    """Leave out the number of arguments that may follow a name, once it is found right."""
+    found = WITH_ARITY.fullmatch(name)
+    if not found or name in program.predicates or found[1] not in program.predicates:
+        return name
+    arity = len(program.predicates[found[1]].types)
+    if int(found[2]) != arity:
+        raise InputError(f"{name}: {found[1]} takes {_counted(arity)}")
+    return found[1]
+
+
+def _counted(arity: int) -> str:
+    return "1 argument" if arity == 1 else f"{arity} arguments"
 
 
 def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
+    name = _named(name, program)
     if name not in program.predicates:
         raise InputError(
             f"the query names {name!r}, which is no predicate{suggestion(name, program.predicates)}"
@@ -70,12 +131,12 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     words = [WORD.fullmatch(part) for part in SEPARATOR.split(inside)]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
-        counted = "1 argument" if arity == 1 else f"{arity} arguments"
-        raise InputError(f"the query gives {name} {inside!r}, but it takes {counted}")
+        raise InputError(f"the query gives {name} {inside!r}, but it takes {_counted(arity)}")
+    notation = program.notation
     arguments = [
         (re.sub(r"\\(.)", r"\1", word[1]), True)
         if word[1] is not None
-        else (word[2], word[2][0].isupper() or word[2][0].isdigit())
+        else (word[2], not notation.is_variable(word[2]))
         for word in words
         if word
     ]
@@ -112,7 +173,9 @@ def _fitting(ground: Ground, pattern: Pattern) -> Ints:
     fits = np.ones(len(codes), dtype=bool)
     bound: dict[str, Ints] = {}
     kinds = atoms.predicate.types
-    for (word, is_constant), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
+    small = ground.program.dialect in SMALL
+    for (word, plain), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
+        is_constant = plain or (small and word in ground.universe.numbers[kind])
         if is_constant:
             numbers = ground.universe.numbers[kind]
             if word not in numbers:

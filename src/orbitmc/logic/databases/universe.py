@@ -1,5 +1,6 @@
 """All constants of a program and its databases, numbered type by type."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,17 @@ class Universe:
 
 def universe(program: Program, databases: Iterable[Database]) -> Universe:
     """Number the constants of a program and of what is known; a type without any is an error."""
+    found = _gathered(program, databases)
+    _require_constants(program, found)
+    return Universe({kind: tuple(names) for kind, names in found.items()})
+
+
+def empty_types(program: Program, databases: Iterable[Database]) -> frozenset[str]:
+    """Types of which no constant is known."""
+    return frozenset(kind for kind, own in _gathered(program, databases).items() if not own)
+
+
+def _gathered(program: Program, databases: Iterable[Database]) -> dict[str, dict[str, None]]:
     found: dict[str, dict[str, None]] = {kind: {} for kind in program.constants}
     for predicate in program.predicates.values():
         for kind in predicate.types:
@@ -60,8 +72,7 @@ def universe(program: Program, databases: Iterable[Database]) -> Universe:
         for name, facts in database.facts.items():
             for kind, column in zip(program.predicates[name].types, facts.columns, strict=True):
                 found[kind].update(dict.fromkeys(column))
-    _require_constants(program, found)
-    return Universe({kind: tuple(names) for kind, names in found.items()})
+    return found
 
 
 def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]) -> None:
@@ -72,6 +83,15 @@ def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]
                     f"type {kind!r} has no constant: name some, as in `{kind} = {{A, B}}`, or give "
                     "a database that does"
                 )
+
+
+def number_of(name: str) -> float | None:
+    """The finite number that a constant is, if any."""
+    try:
+        value = float(name)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and name.isascii() and "_" not in name else None
 
 
 def integer_of(name: str) -> int:

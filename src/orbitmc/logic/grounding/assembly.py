@@ -121,8 +121,10 @@ def _add_tables(builder: Builder, parts: list[TableFeatures], weights: Floats) -
 def _sorted_scopes(part: TableFeatures, weights: Floats) -> Iterable[tuple[tuple[int, ...], Stack]]:
     """Bring the variables of every feature into ascending order, tables along with them."""
     orders = np.argsort(part.scope, axis=1, kind="stable")
-    for order in np.unique(orders, axis=0):
-        rows = (orders == order).all(axis=1)
+    width = orders.shape[1]
+    codes = orders[:, :-1] @ width ** np.arange(width - 1)[::-1]  # all but the last tell it
+    for code, first in zip(*np.unique(codes, return_index=True), strict=True):
+        rows, order = codes == code, orders[first]
         truth = part.truth.transpose(order)
         numbers, entry_of = np.unique(part.weight[rows], return_inverse=True)
         scope = part.scope[rows][:, order]

@@ -46,6 +46,23 @@ def meanings_differ(rule: Rule) -> bool:
     return _has(formula, Forall) or not _is_simple(formula)
 
 
+def quantified_types(rule: Rule) -> set[str]:
+    """Types of the variables whose constants a split writes out."""
+    if rule.weight == np.inf:
+        return set()
+    return {rule.types[name] for name in _quantified(_dropped(negation_normal(rule.formula)))}
+
+
+def _quantified(formula: Formula) -> Iterator[str]:
+    match formula:
+        case Exist(variables, body) | Forall(variables, body):
+            yield from variables
+            yield from _quantified(body)
+            return
+    for part in parts(formula):
+        yield from _quantified(part)
+
+
 def _is_simple(formula: Formula) -> bool:
     """Whether it is a disjunction, perhaps under EXIST, or a conjunction of literals."""
     match formula:

@@ -13,6 +13,7 @@ from orbitmc.logic.language.syntax import (
     Atom,
     Comparison,
     Constant,
+    Count,
     Exist,
     Forall,
     Formula,
@@ -27,6 +28,7 @@ from orbitmc.logic.language.syntax import (
     with_parts,
 )
 
+OPPOSITE = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
 MOST_PARTS = 200_000  # atoms of one formula after its quantifiers are replaced
 
 
@@ -54,6 +56,9 @@ def _expanded_size(formula: Formula, types: Mapping[str, str], universe: Univers
         case Exist(variables, body) | Forall(variables, body):
             copies = math.prod(universe.size(types[name]) for name in variables)
             return copies * _expanded_size(body, types, universe)
+        case Count(variables, found, _, _):
+            copies = math.prod(universe.size(types[name]) for name in variables)
+            return copies * sum(_expanded_size(part, types, universe) for part in found)
         case Atom() | Comparison() | Truth():
             return 1.0
     return sum(_expanded_size(part, types, universe) for part in parts(formula))
@@ -67,6 +72,9 @@ def _expanded(
             return Or(tuple(_instances(variables, body, types, universe, bound)))
         case Forall(variables, body):
             return And(tuple(_instances(variables, body, types, universe, bound)))
+        case Count(variables, found, operator, number):
+            each = [_instances(variables, part, types, universe, bound) for part in found]
+            return Count((), tuple(itertools.chain(*each)), operator, number)
         case Atom():
             return replace(
                 formula, arguments=tuple(_bound(term, bound) for term in formula.arguments)
@@ -117,6 +125,9 @@ def negation_normal(formula: Formula, wanted: bool = True) -> Formula:
             return (Exist if some else Forall)(variables, negation_normal(body, wanted))
         case Truth(holds):
             return Truth(holds == wanted)
+        case Count(variables, found, operator, number):
+            inner = tuple(negation_normal(part) for part in found)
+            return Count(variables, inner, operator if wanted else OPPOSITE[operator], number)
         case Comparison("!=", first, second):
             return negation_normal(Comparison("=", first, second), not wanted)
     return formula if wanted else Not(formula)

@@ -45,7 +45,7 @@ def truth_in(part: Features, values: Ints) -> NDArray[np.bool_]:
     return np.asarray(part.truth[tuple(values[column] for column in part.scope.T)])
 
 
-def taken(features: Features, rows: slice | NDArray[np.bool_]) -> Features:
+def taken(features: Features, rows: slice | NDArray[np.bool_] | Ints) -> Features:
     """Some of the features."""
     scope, weight = features.scope[rows], features.weight[rows]
     if isinstance(features, ClauseFeatures):

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
 from orbitmc.logic.databases.database import Database
-from orbitmc.logic.databases.universe import Ints, Universe, universe
+from orbitmc.logic.databases.universe import Ints, Universe, number_of, universe
 from orbitmc.logic.grounding.atoms import Atoms, known_atoms
 from orbitmc.logic.grounding.bindings import Tables
 from orbitmc.logic.grounding.features import Features
@@ -20,6 +21,8 @@ from orbitmc.machine.text import MEMORY, in_words, suggestion
 
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
+
+CLOSING = ("alchemy", "lomrf")  # dialects in which evidence closes a predicate
 
 Watch = Callable[[Rule, int], None]
 
@@ -70,6 +73,13 @@ class Ground:
         return sum(len(features.weight) for features in self.features)
 
 
+class Spent(NamedTuple):
+    """How many groundings there are so far, and how many atoms they have together."""
+
+    groundings: int
+    literals: int
+
+
 def ground(
     program: Program,
     database: Database,
@@ -96,12 +106,12 @@ def ground(
     decided = np.zeros(first_weight[-1], dtype=np.int64)
     tables = Tables(atoms, everything)
     features: list[Features] = []
-    spent = 0
+    spent = Spent(0, 0)
     for template in templates(program.rules, first_weight, program.predicates, everything):
         rule, weight_of = template.rule, template.weight_of
         try:
             grounder = RuleGrounder(rule, everything, atoms, cardinality, tables)
-            spent += _within_limits(grounder, spent, max_groundings, memory)
+            spent = _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
                 watch(rule, grounder.bindings.count)
             found, true = grounder.ground()
@@ -109,7 +119,7 @@ def ground(
             raise _placed(error, rule) from None
         features += [renumbered(part, weight_of) for part in found]
         decided[weight_of[weight_of >= 0]] += true[weight_of >= 0]
-    written = [np.nan if rule.weight is None else rule.weight for rule in program.rules]
+    written = [written_weights(rule, everything) for rule in program.rules]
     return Ground(
         program=program,
         universe=everything,
@@ -117,10 +127,28 @@ def ground(
         cardinality=cardinality,
         features=tuple(features),
         soft=soft,
-        weights=np.repeat(np.array(written, dtype=np.float64), copies),
+        weights=np.concatenate([np.zeros(0), *written]),
         first_weight=first_weight,
         decided=decided,
     )
+
+
+def written_weights(rule: Rule, universe: Universe) -> Floats:
+    """The weights of a rule's copies, as its text gives them or its data; not a number if none."""
+    kinds = [rule.types[name] for name in rule.per_constant]
+    if not rule.weight_variable:
+        weight = np.nan if rule.weight is None else rule.weight
+        return np.full(math.prod(map(universe.size, kinds)), weight)
+    found = [number_of(name) for name in universe.constants[kinds[0]]]
+    wrong = [
+        n for n, value in zip(universe.constants[kinds[0]], found, strict=True) if value is None
+    ]
+    if wrong:
+        raise rule.place.error(
+            f"the weight {rule.weight_variable} is of type {kinds[0]}, which has the constant "
+            f"{wrong[0]!r}, which is no number"
+        )
+    return np.array(found, dtype=np.float64)
 
 
 def is_closed(name: str, program: Program, database: Database, world: World) -> bool:
@@ -132,7 +160,7 @@ def is_closed(name: str, program: Program, database: Database, world: World) -> 
     declared = program.predicates[name].closed
     if declared is not None:
         return declared
-    return program.dialect == "alchemy" and name in database.facts
+    return program.dialect in CLOSING and name in database.facts
 
 
 def _all_atoms(
@@ -171,21 +199,22 @@ def _require_room(name: str, variables: int, memory: int) -> None:
         )
 
 
-def _within_limits(grounder: RuleGrounder, spent: int, max_groundings: int, memory: int) -> int:
-    """How many bindings a rule adds; refused if that is too many."""
+def _within_limits(grounder: RuleGrounder, spent: Spent, max_groundings: int, memory: int) -> Spent:
+    """What groundings a rule adds; refused if that is too many."""
     count = grounder.bindings.count
-    if spent + count > max_groundings:
+    if spent.groundings + count > max_groundings:
         raise LimitError(
             f"this formula has {count:,} groundings that evidence does not rule out, and "
-            f"{spent:,} come from those before it: over the limit of {max_groundings:,}"
+            f"{spent.groundings:,} come from those before it: over the limit of {max_groundings:,}"
         )
-    needed = (spent + count) * grounder.width * BYTES_PER_LITERAL
+    total = Spent(spent.groundings + count, spent.literals + count * grounder.width)
+    needed = total.literals * BYTES_PER_LITERAL
     if needed > memory:
         raise LimitError(
             f"the {count:,} groundings of this formula take about {in_words(needed)}, over the "
             f"memory limit of {in_words(memory)}"
         )
-    return count
+    return total
 
 
 def _placed(error: OrbitError, rule: Rule) -> OrbitError:

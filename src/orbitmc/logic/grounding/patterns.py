@@ -4,6 +4,7 @@ The rows of a chunk are groundings, its columns the atoms of the formula. Every 
 true, or "variable v has value a"; formulas whose atoms look alike share one truth table.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from orbitmc.logic.language.syntax import (
     And,
     Atom,
     Comparison,
+    Count,
     Exist,
     Forall,
     Formula,
@@ -35,7 +37,16 @@ Bools = NDArray[np.bool_]
 TruthOf = Callable[[Sequence[Bools]], Bools]
 """The truth of groundings, from the truth of their columns."""
 
+COMPARED = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<=": np.less_equal,
+    ">=": np.greater_equal,
+    "<": np.less,
+    ">": np.greater,
+}
 MOST_ENTRIES = 2**16  # of a truth table
+FEW_COLUMNS = 8  # of a clause: pairs of them are compared faster than rows are sorted
 SHORT = 2  # clauses up to this length become tables, which add up when they meet
 
 
@@ -54,6 +65,11 @@ class Columns(NamedTuple):
 
     def take(self, rows: Bools) -> "Columns":
         return Columns._make(column[rows] for column in self)
+
+    def of(self, atoms: list[int]) -> "Columns":
+        """The same groundings with some of their atoms."""
+        parts = (self.status, self.variable, self.value, self.size)
+        return Columns._make([*(part[:, atoms] for part in parts), self.weight])
 
 
 @dataclass(frozen=True)
@@ -100,17 +116,22 @@ def clause_features(
     yield Decided(not holds, rest.weight[length == 0])
     for count in np.unique(length[length > 0]):
         some = rest.take(length == count)
-        order = np.argsort(some.status != UNKNOWN, axis=1, kind="stable")[:, :count]
-        scope = np.take_along_axis(some.variable, order, axis=1)
-        value = np.take_along_axis(some.value, order, axis=1)
-        sign = np.asarray(signs)[order]
-        odd = _needs_table(scope, sign, np.take_along_axis(some.size, order, axis=1)) | (
-            count <= SHORT
-        )
+        scope, value, size, sign = _unknown_literals(some, int(count), np.asarray(signs))
+        odd = _needs_table(scope, sign, size) | (count <= SHORT)
         yield from table_features(some.take(odd), clause_truth(signs, holds))
         satisfying = np.where(sign, value, 1 - value)
         if not odd.all():
             yield ClauseFeatures(scope[~odd], satisfying[~odd], holds, some.weight[~odd])
+
+
+def _unknown_literals(columns: Columns, count: int, signs: Bools) -> tuple[Ints, Ints, Ints, Bools]:
+    """Variable, value, size and sign of the literals that are unknown, so many in each row."""
+    shown = columns.variable, columns.value, columns.size
+    if count == len(signs):
+        return *shown, np.broadcast_to(signs, columns.variable.shape)
+    order = np.argsort(columns.status != UNKNOWN, axis=1, kind="stable")[:, :count]
+    variable, value, size = (np.take_along_axis(column, order, axis=1) for column in shown)
+    return variable, value, size, signs[order]
 
 
 def _without_repeats(columns: Columns, signs: Bools) -> Columns:
@@ -120,6 +141,21 @@ def _without_repeats(columns: Columns, signs: Bools) -> Columns:
     """
     if len(signs) < 2 or not len(columns.weight):
         return columns
+    if len(signs) > FEW_COLUMNS:
+        return _settled(columns, signs)
+    twice = np.zeros(len(columns.weight), dtype=bool)
+    for column, other in itertools.combinations(range(len(signs)), 2):
+        both = (columns.size[:, column] == 2) & (columns.size[:, other] == 2)
+        twice |= both & (columns.variable[:, column] == columns.variable[:, other])
+    if not twice.any():
+        return columns
+    status = columns.status.copy()
+    status[twice] = _settled(columns.take(twice), signs).status
+    return columns._replace(status=status)
+
+
+def _settled(columns: Columns, signs: Bools) -> Columns:
+    """Settle repeated literals in rows that may have some."""
     binary = columns.size == 2
     satisfying = np.where(signs, columns.value, 1 - columns.value)
     alone = -1 - np.arange(len(signs))  # differ from each other and from all variables
@@ -137,7 +173,12 @@ def _without_repeats(columns: Columns, signs: Bools) -> Columns:
 
 
 def _needs_table(scope: Ints, sign: Bools, size: Ints) -> Bools:
-    """Rows that read a variable twice, or want "not this value" of one with several."""
+    """Rows that read a variable twice, or want "not this value" of one with several.
+
+    Of binary variables, literals that were repeated are settled already.
+    """
+    if (size == 2).all():
+        return np.zeros(len(scope), dtype=bool)
     ordered = np.sort(scope, axis=1)
     repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     return np.asarray(repeated | ((size > 2) & ~sign).any(axis=1))
@@ -230,6 +271,9 @@ def evaluate(formula: Formula, truth: Mapping[Part, Bools]) -> Bools:
             return ~evaluate(left, truth) | evaluate(right, truth)
         case Iff(left, right):
             return np.asarray(evaluate(left, truth) == evaluate(right, truth))
+        case Count(_, parts, operator, number):
+            held = np.sum([evaluate(part, truth) for part in parts], axis=0)
+            return np.asarray(COMPARED[operator](held, number))
         case Exist() | Forall():
             raise AssertionError("quantifiers are replaced before")
 

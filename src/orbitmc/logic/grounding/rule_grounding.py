@@ -25,6 +25,7 @@ from orbitmc.logic.language.syntax import (
     parts_of,
     variables,
 )
+from orbitmc.logic.rewriting.counts import conjuncts
 
 CHUNK = 2**20  # atoms at a time
 
@@ -53,10 +54,12 @@ class RuleGrounder:
             for side in ((True,) if self.is_hard else (True, False))
         ]
         self.pruned_is, self.bindings = min(plans, key=lambda plan: plan[1].count)
-        self.clause = patterns.literals(negation_normal(self.formula))
+        whole = negation_normal(self.formula)
+        self.clause = patterns.literals(whole)
         self.parts: list[patterns.Part] = list(dict.fromkeys(parts_of(self.formula)))
         if self.clause is not None:
             self.parts = [part for part, _ in self.clause[0]]
+        self.conjuncts = conjuncts(whole) if self.is_hard and self.clause is None else []
         self.width = len(self.parts)  # how many atoms a grounding has
 
     def ground(self) -> tuple[list[Features], Ints]:
@@ -82,12 +85,29 @@ class RuleGrounder:
         return features, true
 
     def _features(self, columns: patterns.Columns) -> Iterator[Features | patterns.Decided]:
+        if len(self.conjuncts) > 1:
+            return self._each_conjunct(columns)
         if self.clause is None:
             return patterns.table_features(
                 columns, patterns.formula_truth(self.formula, self.parts)
             )
         signs = [sign for _, sign in self.clause[0]]
         return patterns.clause_features(columns, signs, self.clause[1])
+
+    def _each_conjunct(self, columns: patterns.Columns) -> Iterator[Features | patterns.Decided]:
+        """Features of a hard formula that is a conjunction: each part must hold by itself."""
+        place = {part: number for number, part in enumerate(self.parts)}
+        for formula in self.conjuncts:
+            clause = patterns.literals(formula)
+            used = list(dict.fromkeys(parts_of(formula)))
+            if clause is not None:
+                used = [part for part, _ in clause[0]]
+            own = columns.of([place[part] for part in used])
+            if clause is None:
+                yield from patterns.table_features(own, patterns.formula_truth(formula, used))
+            else:
+                signs = [sign for _, sign in clause[0]]
+                yield from patterns.clause_features(own, signs, clause[1])
 
     def _columns(self, bound: Mapping[str, Ints], rows: int) -> patterns.Columns:
         terms = BoundTerms(self.universe, self.rule.types, bound, rows)

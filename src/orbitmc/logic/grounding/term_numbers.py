@@ -67,6 +67,9 @@ class BoundTerms:
         left, right = comparison.left, comparison.right
         if comparison.operator in ("=", "!="):
             return np.asarray(self._equal(left, right) == (comparison.operator == "="))
+        if comparison.operator == "precedes":
+            first, second = (self.numbers(term, "") for term in (left, right))
+            return np.asarray(first < second)
         if comparison.operator == "substr":
             pairs = zip(self.names(left), self.names(right), strict=True)
             return np.array([inner in outer for inner, outer in pairs], dtype=bool)

@@ -8,21 +8,32 @@ from orbitmc.machine.text import quoted
 
 OPERAND = "an atom or a term"
 CONNECTIVE = "a connective (^, v, =>, <=>)"
-ENDS = {"(": "')'", "[": "']'", "call": "a comma or ')'", "": "the end of the formula"}
+ENDS = {
+    "(": "')'",
+    "[": "']'",
+    "call": "a comma or ')'",
+    "count": "')'",
+    "": "the end of the formula",
+}
 
 HINTS = {
     "&": "'and' is written ^",
     "->": "'implies' is written =>",
     "<->": "'if and only if' is written <=>",
     "~": "'not' is written !",
-    "?": "variables with a question mark belong to a grammar of pracmln that is not supported",
-    ":-": "rules that derive evidence are not supported",
-    ":=": "rules that restrict groundings are not supported",
+    "?": "variables that begin with ? are pracmln's; see dialect pracmln",
+    ":-": "that is a definite clause of LoMRF (see dialect lomrf), or a rule of Tuffy that derives "
+    "evidence, which is not supported",
+    ":=": "rules of Tuffy that restrict groundings, and predicates that RockIt calculates, are not "
+    "supported",
+    "++": "that is the next time step of LoMRF; see dialect lomrf, or write succ(t) or t + 1",
+    "--": "that is the time step before in LoMRF; see dialect lomrf, or write t - 1",
     "@": "@ is reserved",
-    "$": "$ is reserved",
+    "$": "templates and variables with $ (ProbCog) are not supported; write their values",
+    "\\": "quantifiers with a backslash belong to WFOMC tools; write EXIST y or FORALL y",
     '"': "a string ends on the line on which it begins",
 }
-FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
+FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|\+\+|--|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
 ARROW = re.compile(r"<?->")  # its parts could stand for themselves
 BLANKS = re.compile(r"\s*")
 
@@ -52,6 +63,8 @@ def _hint(offset: int, piece: re.Match[str] | None) -> str:
         return f"; a formula goes on in the next line only if {found} stands at the end of the line"
     if found in HINTS:
         return f"; {HINTS[found]}"
+    if re.fullmatch(r"-?\d+(\.\d+)?", found):
+        return "; weights stand before formulas (those of predicates are Forclift's, and not read)"
     if found == ".":
         return "; only a full stop at the very end makes a formula hard"
     return ""

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from orbitmc.errors import MOST_ERRORS, ManyInputError
+from orbitmc.logic.language.notation import Dialect, Place
 from orbitmc.logic.language.scanner import STRING, Statement, unquoted
-from orbitmc.logic.language.syntax import Dialect, Place, Predicate
+from orbitmc.logic.language.syntax import Predicate
 from orbitmc.machine.text import quoted, require_memory
 
 NAME = r"-?[^\W\d][\w'-]*"
@@ -24,6 +25,8 @@ PIECE = re.compile(rf"{STRING}|\"[^\n]*|\.\.\.|,|[^\s,{{}}\"]+|.", re.DOTALL)
 QUOTED = re.compile(STRING)
 WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 CONSTANT = re.compile(r"-?\d+|[^\W_][\w'-]*")
+SMALL = ("tuffy", "pracmln")  # dialects whose constants may begin with small letters
+ANY_CONSTANT = re.compile(r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|[\w:;~][\w'.:;$~\\/!-]*")
 BYTES_PER_CONSTANT = 500  # until its atoms are numbered
 
 
@@ -132,9 +135,9 @@ def constants(
 @lru_cache(maxsize=2**16)
 def complaint_about(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
-    if not CONSTANT.fullmatch(word):
+    if not (ANY_CONSTANT if dialect in SMALL else CONSTANT).fullmatch(word):
         return f"expected a constant, found {quoted(word)}; quote names with other characters"
-    if dialect != "tuffy" and not (word[0].isupper() or word[0].isdigit() or word[0] == "-"):
+    if dialect not in SMALL and not (word[0].isupper() or word[0].isdigit() or word[0] == "-"):
         return (
             f"the constant {quoted(word)} starts with a small letter, as only variables do; "
             f'write {word[0].upper() + word[1:]} or "{word}"'

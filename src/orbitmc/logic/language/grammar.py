@@ -5,82 +5,42 @@ however deep brackets are nested.
 """
 
 import re
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from orbitmc.logic.language.complaints import OPERAND, complaint, expected_after
+from orbitmc.logic.language.notation import Notation
 from orbitmc.logic.language.scanner import Statement
-from orbitmc.logic.language.syntax import Dialect
 from orbitmc.logic.language.tokens import (
-    ARGUMENT,
-    ATOM,
+    BAR,
     BRACKET,
     CALL,
+    CLOSE,
     COMMA,
+    COMPARED,
     KEYWORDS,
     NOT_POWER,
     OPEN,
     QUANTIFIER_POWER,
     TIGHTEST,
-    VARIABLE,
     words,
 )
+from orbitmc.logic.language.trees import Pending, Sentence, Tree
 
-IN_CALL = {"sum", "product", "comma", "close"}
+IN_CALL = {"sum", "product", "comma", "close", "step"}
 ENDS = {"end", "close"}
-CLOSING = {"(": ")", "[": "]", "call": ")", "": ""}
+CLOSING = {"(": ")", "[": "]", "call": ")", "count": ")", "": ""}
 
 
-class Tree(NamedTuple):
-    """A word of a formula, where its text begins, and the parts that it joins or is applied to.
-
-    `kind` is iff, implies, or, and, not, quantified (variables, then the body), comparison, sum,
-    product, number, string, name, application, per_constant or starred. `at` is where the
-    operator between parts stands.
-    """
-
-    kind: str
-    start: int
-    word: str = ""
-    parts: tuple["Tree", ...] = ()
-    at: int = 0
-
-
-@dataclass(slots=True)
-class Pending:
-    """What waits for its last operand: an operator, a prefix, or an open bracket.
-
-    `first` is the number of its first operand.
-    """
-
-    power: int
-    kind: str
-    start: int
-    first: int
-    word: str = ""
-    at: int = 0
-    variables: tuple[Tree, ...] = ()
-
-
-class Sentence(NamedTuple):
-    """A formula as a tree, the statement that it stands in, and remarks with their places."""
-
-    statement: Statement
-    tree: Tree
-    remarks: list[tuple[int, str]]
-
-
-def parse_sentence(statement: Statement, dialect: Dialect) -> Sentence:
+def parse_sentence(statement: Statement, notation: Notation) -> Sentence:
     """Read one formula without its weight, or say where it goes wrong."""
-    return _Parser(statement, dialect).sentence()
+    return _Parser(statement, notation).sentence()
 
 
 class _Parser:
     """A formula while it is read: `at` is how far, `operands` wait for what is `pending`."""
 
-    def __init__(self, statement: Statement, dialect: Dialect) -> None:
-        self.statement, self.text, self.dialect = statement, statement.text, dialect
-        self.words = words(dialect)
+    def __init__(self, statement: Statement, notation: Notation) -> None:
+        self.statement, self.text, self.notation = statement, statement.text, notation
+        self.dialect, self.words = notation.dialect, words(notation)
         self.at = 0
         self.operands: list[Tree] = []
         self.pending = [Pending(OPEN, "", 0, 0)]
@@ -102,7 +62,7 @@ class _Parser:
         if top.power > NOT_POWER or top.kind == "call":
             found = self.words.term.match(self.text, self.at)
         else:
-            plain = ATOM.match(self.text, self.at)
+            plain = self.words.atom.match(self.text, self.at)
             if plain and plain[1].lower() not in KEYWORDS:
                 return self._plain_atom(plain)
             found = self.words.operand.match(self.text, self.at)
@@ -114,14 +74,17 @@ class _Parser:
 
     def _plain_atom(self, found: re.Match[str]) -> bool:
         """Take an atom with nothing but names between its brackets."""
-        start, after = found.span(1)
         self.at = found.end()
+        self.operands.append(self._atom(found))
+        return True
+
+    def _atom(self, found: re.Match[str]) -> Tree:
+        start, after = found.span(1)
         arguments = [
             Tree("name", one.start(), one[0])
-            for one in ARGUMENT.finditer(self.text, after, self.at)
+            for one in self.words.argument.finditer(self.text, after, found.end())
         ]
-        self.operands.append(Tree("application", start, found[1], tuple(arguments)))
-        return True
+        return Tree("application", start, found[1], tuple(arguments))
 
     def _begin(self, kind: str, start: int, word: str) -> bool:
         match kind:
@@ -133,6 +96,11 @@ class _Parser:
                 self._wait(NOT_POWER, "not", start)
             case "quantifier":
                 self._quantify(start, word)
+            case "count":
+                return self._count(start)
+            case "group":
+                self._open("call", start, "".join(word.split()))
+                self.at = self.text.index("(", self.at) + 1
             case "plus":
                 self.operands.append(self._variable("per_constant"))
             case "star":
@@ -155,7 +123,7 @@ class _Parser:
         return not call or call[1] is not None
 
     def _variable(self, kind: str) -> Tree:
-        found = VARIABLE.match(self.text, self.at)
+        found = self.words.variable.match(self.text, self.at)
         if not found:
             raise complaint(self.statement, self.at, "a name")
         self.at = found.end()
@@ -163,24 +131,64 @@ class _Parser:
 
     def _quantify(self, start: int, word: str) -> None:
         """Begin a quantifier: it reaches as far as it can, or in pracmln over a bracket."""
-        named = [self._variable("name")]
-        while comma := COMMA.match(self.text, self.at):
-            self.at = comma.end()
-            named.append(self._variable("name"))
+        named = self._variables()
         if self.dialect != "pracmln":
-            self._wait(QUANTIFIER_POWER, "quantified", start, word, tuple(named))
+            self._wait(QUANTIFIER_POWER, "quantified", start, word, named)
             return
         if word.upper() == "FORALL":
             self.remarks.append((start, "FORALL is Alchemy's; see dialect alchemy"))
-        self._wait(TIGHTEST, "quantified", start, word, tuple(named))
+        self._wait(TIGHTEST, "quantified", start, word, named)
         bracket = BRACKET.match(self.text, self.at)
         if not bracket:
             raise complaint(self.statement, self.at, "'('")
         self._open("(", bracket.end() - 1)
         self.at = bracket.end()
 
-    def _open(self, kind: str, start: int, word: str = "") -> None:
-        self.pending.append(Pending(OPEN, kind, start, len(self.operands), word))
+    def _variables(self) -> tuple[Tree, ...]:
+        named = [self._variable("name")]
+        while comma := COMMA.match(self.text, self.at):
+            self.at = comma.end()
+            named.append(self._variable("name"))
+        return tuple(named)
+
+    def _count(self, start: int) -> bool:
+        """Read `COUNT(atom | variables that stay)`, or begin `COUNT(variables | formula)`."""
+        bracket = BRACKET.match(self.text, self.at)
+        assert bracket
+        self.at = bracket.end()
+        atom = self.words.atom.match(self.text, self.at)
+        if not atom:
+            self._open("count", start, named=self._variables())
+            self._expect(BAR, "'|' after the variables that are counted")
+            return False
+        self.at = atom.end()
+        counted = self._atom(atom)
+        kept = set[str]()
+        if bar := BAR.match(self.text, self.at):
+            self.at = bar.end()
+            kept = {one.word for one in self._variables()}
+        self._expect(CLOSE, "')' after what is counted")
+        names = {one.word: one for one in counted.parts if self.notation.is_variable(one.word)}
+        named = tuple(one for word, one in names.items() if word not in kept)
+        self.operands.append(self._compared(start, named, counted))
+        return True
+
+    def _compared(self, start: int, named: tuple[Tree, ...], body: Tree) -> Tree:
+        """Compare a count with the number that follows."""
+        found = self._expect(COMPARED, "=, <= or >= and a whole number after what is counted")
+        word = f"{found[1].replace('==', '=')} {found[2]}"
+        return Tree("count", start, word, (*named, body))
+
+    def _expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        found = pattern.match(self.text, self.at)
+        if not found:
+            raise complaint(self.statement, self.at, what)
+        self.at = found.end()
+        return found
+
+    def _open(self, kind: str, start: int, word: str = "", named: tuple[Tree, ...] = ()) -> None:
+        first = len(self.operands)
+        self.pending.append(Pending(OPEN, kind, start, first, word, variables=named))
         self.brackets.append(self.pending[-1])
 
     def _wait(
@@ -200,6 +208,9 @@ class _Parser:
         start, self.at = found.start(kind), found.end()
         if kind in ENDS:
             return self._end(start, found[kind])
+        if kind == "step":
+            self._step(start, found[kind])
+            return None
         if kind == "comma" and inside == "call":
             self._reduce_to(OPEN)
         else:
@@ -217,8 +228,18 @@ class _Parser:
         self.pending.pop()
         self.brackets.pop()
         if bracket.kind == "call":
-            self._put("application", bracket)
+            self._put("group" if "|" in bracket.word else "application", bracket)
+        elif bracket.kind == "count":
+            self.operands[-1] = self._compared(bracket.start, bracket.variables, self.operands[-1])
         return None
+
+    def _step(self, start: int, word: str) -> None:
+        """Move the term before ++ or -- by one."""
+        if self.dialect != "lomrf":
+            raise complaint(self.statement, start, expected_after(self.brackets[-1].kind, "step"))
+        term = self.operands[-1]
+        one = Tree("number", start, "1")
+        self.operands[-1] = Tree("sum", term.start, word[0], (term, one), start)
 
     def _join(self, kind: str, start: int, word: str) -> None:
         """Let an operator wait for its right operand, once tighter ones have theirs."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from orbitmc.errors import InputError
-from orbitmc.logic.language.syntax import Place
+from orbitmc.logic.language.notation import Place
 from orbitmc.machine.text import Text
 
 BEGUN = r'"(?:[^"\\\n]|\\[^\n])*+'  # a string that may lack its end

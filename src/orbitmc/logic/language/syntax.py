@@ -2,28 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
 
-from orbitmc.errors import InputError
-
-Dialect = Literal["alchemy", "pracmln", "tuffy"]
-
-
-class Place(NamedTuple):
-    """Where something stands in a file, counted from 1."""
-
-    source: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.line}:{self.column}"
-
-    def error(self, message: str) -> InputError:
-        return InputError(message, source=self.source or None, line=self.line, column=self.column)
-
-
-NOWHERE = Place("", 0, 0)
+from orbitmc.logic.language.notation import NOWHERE, Dialect, Notation, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +45,10 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A relation of terms that grounding decides: = != < <= > >= or substr."""
+    """A relation of terms that grounding decides: = != < <= > >= substr, or precedes.
+
+    A constant precedes another one of its type that was named later.
+    """
 
     operator: str
     left: Term
@@ -132,7 +115,17 @@ class Forall:
     body: "Formula"
 
 
-Formula = Atom | Comparison | Truth | Not | And | Or | Implies | Iff | Exist | Forall
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of the parts hold, over all bindings of the variables, compared with a number."""
+
+    variables: tuple[str, ...]
+    parts: tuple["Formula", ...]
+    operator: str
+    number: int
+
+
+Formula = Atom | Comparison | Truth | Not | And | Or | Implies | Iff | Exist | Forall | Count
 
 
 @dataclass(frozen=True)
@@ -162,7 +155,8 @@ class Rule:
     `types` gives the type of every variable, bound ones included; bound variables are renamed
     so that no name is bound twice. For every combination of constants of the variables in
     `per_constant` the rule is a copy of its own, with its own weight in learning. A `fixed`
-    weight is not learned.
+    weight is not learned. If there is a `weight_variable`, it is the one in `per_constant`, its
+    constants are numbers, and they are the weights.
     """
 
     formula: Formula
@@ -172,6 +166,17 @@ class Rule:
     fixed: bool = False
     place: Place = field(default=NOWHERE, compare=False)
     text: str = field(default="", compare=False)
+    weight_variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A probability that groundings of a rule must have, with the evidence or without it."""
+
+    rule: int
+    probability: float
+    posterior: bool
+    text: str
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,8 @@ class Program:
     """A Markov logic program: constants by type, predicates by name, rules in order.
 
     User functions have become closed predicates named after them (`functions` says which); the
-    first argument of such a predicate is the function's value.
+    first argument of such a predicate is the function's value. Atoms of `fuzzy` predicates have
+    degrees of truth, which evidence gives. `constraints` determine weights.
     """
 
     constants: Mapping[str, tuple[str, ...]]
@@ -188,12 +194,19 @@ class Program:
     functions: Mapping[str, str] = field(default_factory=dict)
     dialect: Dialect = "alchemy"
     warnings: tuple[str, ...] = ()
+    marked: bool = False
+    fuzzy: frozenset[str] = frozenset()
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def notation(self) -> Notation:
+        return Notation(self.dialect, self.marked)
 
 
 def parts(formula: Formula) -> tuple[Formula, ...]:
     """The formulas that a formula is directly made of."""
     match formula:
-        case And(found) | Or(found):
+        case And(found) | Or(found) | Count(_, found):
             return found
         case Implies(left, right) | Iff(left, right):
             return left, right
@@ -213,6 +226,8 @@ def with_parts(formula: Formula, change: Callable[[Formula], Formula]) -> Formul
             return type(formula)(variables, change(body))
         case Not(body):
             return Not(change(body))
+        case Count(variables, found, operator, number):
+            return Count(variables, tuple(map(change, found)), operator, number)
     return formula
 
 
@@ -241,8 +256,9 @@ def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
         case Comparison(_, left, right):
             named = (*variables(left), *variables(right))
             yield from (name for name in named if name not in bound)
-        case Exist(names, body) | Forall(names, body):
-            yield from _free(body, bound | set(names))
+        case Exist(names, _) | Forall(names, _) | Count(names, _, _, _):
+            for part in parts(formula):
+                yield from _free(part, bound | set(names))
         case _:
             for part in parts(formula):
                 yield from _free(part, bound)

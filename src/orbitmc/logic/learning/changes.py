@@ -18,15 +18,17 @@ Entries = tuple[Ints, Ints, Ints]
 
 @dataclass(frozen=True)
 class Changes:
-    """The other values that variables of the data could have.
+    """The other values that variables of the data, or blocks of them, could have.
 
     Row `first[v] + a` is about value `a` of variable `v`: by how many the true groundings of each
-    weight grow (a column each), and whether hard formulas leave it possible.
+    weight grow (a column each), and whether hard formulas leave it possible. With hidden atoms,
+    `shown` are the rows that agree with the data; otherwise only those that change nothing do.
     """
 
     growth: csr_array
     possible: NDArray[np.bool_]
     first: Ints
+    shown: NDArray[np.bool_] | None = None
 
 
 def changes(world: TrainingWorld) -> Changes:
@@ -46,10 +48,12 @@ def changes(world: TrainingWorld) -> Changes:
 def joined(parts: Sequence[Changes]) -> Changes:
     """The changes of independent worlds, one after the other."""
     rows = np.cumsum([0] + [part.growth.shape[0] for part in parts])
+    shown = [part.shown for part in parts if part.shown is not None]
     return Changes(
         csr_array(vstack([part.growth for part in parts], format="csr")),
         np.concatenate([part.possible for part in parts]),
         np.concatenate([part.first + row for part, row in zip(parts, rows[:-1], strict=True)]),
+        np.concatenate(shown) if shown else None,
     )
 
 

@@ -45,7 +45,8 @@ UNREADABLE = (
 def question(program: Program, databases: Sequence[Database], settings: Settings) -> str:
     """A hash of all that decides how learning goes on: a step belongs to one question."""
     digest = hashlib.sha256()
-    same = (settings.objective, sorted(settings.query), settings.deviation)
+    names = sorted(settings.query), sorted(settings.hidden)
+    same = (settings.objective, names, settings.deviation, settings.meaning)
     noise = (settings.seed, settings.optimiser) if same[0] == "discriminative" else ()
     digest.update(repr((same, noise, program.predicates, program.constants)).encode())
     for rule in program.rules:

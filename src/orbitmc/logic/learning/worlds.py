@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database
@@ -17,10 +18,14 @@ from orbitmc.machine.text import MEMORY, suggestion
 
 @dataclass(frozen=True)
 class TrainingWorld:
-    """A program on the constants of one database, and the value of each variable in the data."""
+    """A program on the constants of one database, and the value of each variable in the data.
+
+    The data do not show the values of `hidden` variables; those in `values` mean nothing.
+    """
 
     ground: Ground
     values: Ints
+    hidden: NDArray[np.bool_]
 
 
 def explained_predicates(program: Program) -> frozenset[str]:
@@ -35,13 +40,15 @@ def training_worlds(
     databases: Sequence[Database],
     explained: Iterable[str] | None = None,
     *,
+    hidden: Iterable[str] = (),
     max_groundings: int = MOST_GROUNDINGS,
     memory: int = MEMORY,
 ) -> tuple[TrainingWorld, ...]:
     r"""Ground a program on each database; the worlds are independent of each other.
 
     Atoms of the `explained` predicates (all, unless named) become variables, all others are
-    evidence. What a database does not list is false. Weights have the same numbers in all worlds.
+    evidence. What a database does not list is false; of `hidden` predicates it is not known, nor is
+    an explained atom that the database marks as unknown. All worlds number weights alike.
 
     >>> from orbitmc.logic.databases.evidence import parse_database
     >>> from orbitmc.logic.language.parser import parse
@@ -50,8 +57,11 @@ def training_worlds(
     >>> [world.values.tolist() for world in training_worlds(program, [database])]
     [[1, 0]]
     """
-    names = explained_predicates(program) if explained is None else frozenset(explained)
-    _require_predicates(program, names)
+    unseen = frozenset(hidden)
+    names = explained_predicates(program) if explained is None else frozenset(explained) | unseen
+    _require_predicates(program, names | unseen)
+    if not unseen <= names:
+        raise InputError(f"no formula has the hidden predicate {min(unseen - names)}")
     if not databases:
         raise InputError("learning needs a database at least")
     kinds = {rule.types[name] for rule in program.rules for name in rule.per_constant}
@@ -59,14 +69,14 @@ def training_worlds(
     shared = {kind: everything[kind] for kind in sorted(kinds)}
     worlds = []
     for database in databases:
-        _require_certain(database)
+        _require_certain(database, names)
         filled = replace(database, constants={**database.constants, **shared})
         facts = {name: facts for name, facts in database.facts.items() if name not in names}
         given = Database(facts, universe(program, [filled]).constants)
         world = World(query=names, closed=frozenset(program.predicates) - names)
         found = ground(program, given, world, max_groundings=max_groundings, memory=memory)
         _require_decided(found, names)
-        worlds.append(TrainingWorld(found, _data_values(found, database, names)))
+        worlds.append(TrainingWorld(found, *_data_values(found, database, names, unseen)))
     return tuple(worlds)
 
 
@@ -81,12 +91,17 @@ def _require_predicates(program: Program, names: frozenset[str]) -> None:
             raise InputError(f"{name} is a function; its values are given, never learned from")
 
 
-def _require_certain(database: Database) -> None:
+def _require_certain(database: Database, explained: frozenset[str]) -> None:
     for name, facts in database.facts.items():
-        if (facts.truth == UNKNOWN).any() or facts.log_odds.any():
+        if facts.log_odds.any():
             raise InputError(
-                f"the database leaves atoms of {name} unknown or uncertain; to learn from it, say "
-                "of each whether it is true"
+                f"the database leaves atoms of {name} uncertain; to learn from it, say of each "
+                "whether it is true, or that it is unknown"
+            )
+        if name not in explained and (facts.truth == UNKNOWN).any():
+            raise InputError(
+                f"the database leaves atoms of {name} unknown, which is given and not explained; "
+                "name it in the query too"
             )
 
 
@@ -98,25 +113,53 @@ def _require_decided(found: Ground, explained: frozenset[str]) -> None:
             raise ContradictionError(f"the database makes no atom true in the block {which}")
 
 
-def _data_values(found: Ground, database: Database, explained: frozenset[str]) -> Ints:
+def _data_values(
+    found: Ground, database: Database, explained: frozenset[str], unseen: frozenset[str]
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """The value of each variable, and whether it is hidden."""
     values = np.zeros(len(found.cardinality), dtype=np.int64)
+    hidden = np.zeros(len(values), dtype=bool)
     for name in sorted(explained):
         atoms, facts = found.atoms[name], database.facts.get(name)
-        codes = np.zeros(0, dtype=np.int64)
+        codes, truth = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8)
         if facts is not None:
-            every = fact_codes(atoms.predicate, atoms.radix, facts, found.universe)
-            codes = every[facts.truth == TRUE]
-        variable, value = atoms.literals(codes)
+            codes = fact_codes(atoms.predicate, atoms.radix, facts, found.universe)
+            open_ = atoms.status(codes) == UNKNOWN  # a block of a single atom is decided
+            codes, truth = codes[open_], facts.truth[open_]
+        own = slice(atoms.first, atoms.first + atoms.variables)
+        listed, unknown = codes[truth != UNKNOWN], codes[truth == UNKNOWN]
+        variable, value = atoms.literals(codes[truth == TRUE])
+        hidden[own] = name in unseen
+        hidden[atoms.literals(unknown)[0]] = True
         if atoms.in_blocks:
-            _require_one_each(atoms, variable, found.universe)
+            hidden[variable] = False
+            _require_one_each(atoms, variable, hidden[own], found.universe)
+            _require_untouched(atoms, hidden, atoms.literals(listed)[0], found.universe)
+        else:
+            hidden[atoms.literals(listed)[0]] = False
         values[variable] = value
-    return values
+    return values, hidden
 
 
-def _require_one_each(atoms: Atoms, variable: Ints, everything: Universe) -> None:
-    """Refuse data that do not choose exactly one atom of every block."""
+def _require_untouched(
+    atoms: Atoms, hidden: NDArray[np.bool_], listed: Ints, everything: Universe
+) -> None:
+    """Refuse hidden blocks of which the data rule some atoms out."""
+    wrong = listed[hidden[listed]]
+    if len(wrong):
+        which = variable_names(atoms, everything)[wrong[0] - atoms.first]
+        raise InputError(
+            f"the block {which} is hidden, but the database lists some of its atoms as false; "
+            "leave them out, or say which atom is true"
+        )
+
+
+def _require_one_each(
+    atoms: Atoms, variable: Ints, hidden: NDArray[np.bool_], everything: Universe
+) -> None:
+    """Refuse data that do not choose exactly one atom of every block, unless it is hidden."""
     count = np.bincount(variable - atoms.first, minlength=atoms.variables)
-    wrong = np.flatnonzero(count != 1)
+    wrong = np.flatnonzero((count != 1) & ~hidden)
     if len(wrong):
         which = variable_names(atoms, everything)[wrong[0]]
         found = "none" if count[wrong[0]] == 0 else str(count[wrong[0]])

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc.errors import InputError
 from orbitmc.logic.databases.names import constant_text
+from orbitmc.logic.databases.universe import Universe
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.syntax import (
     And,
@@ -14,6 +16,7 @@ from orbitmc.logic.language.syntax import (
     Atom,
     Comparison,
     Constant,
+    Count,
     Exist,
     Forall,
     Formula,
@@ -33,13 +36,19 @@ from orbitmc.logic.language.syntax import (
 from orbitmc.machine.arrays import Floats
 
 
-def program_text(ground: Ground, weights: Floats, *, remarks: str = "") -> str:
-    """A program with these weights; rules with `+` are written out, one for each copy."""
+def program_text(
+    ground: Ground, weights: Floats, *, remarks: str = "", errors: Floats | None = None
+) -> str:
+    """A program with these weights; rules with `+` are written out, one for each copy.
+
+    Standard errors follow as comments.
+    """
+    given = np.zeros(len(weights)) if errors is None else errors
     lines = [f"// {line}" for line in remarks.splitlines()]
     lines += [*_declarations(ground.program), ""]
     for number, rule in enumerate(ground.program.rules):
         first, last = ground.first_weight[number : number + 2]
-        lines += _rule_lines(ground, rule, weights[first:last])
+        lines += _rule_lines(ground, rule, weights[first:last], given[first:last])
     return "\n".join(lines) + "\n"
 
 
@@ -65,17 +74,38 @@ def _declaration(predicate: Predicate) -> str:
     return f"{star}{predicate.name}({', '.join(kinds)})" if kinds else f"{star}{predicate.name}"
 
 
-def _rule_lines(ground: Ground, rule: Rule, weights: Floats) -> Iterator[str]:
+def _rule_lines(ground: Ground, rule: Rule, weights: Floats, errors: Floats) -> Iterator[str]:
     if rule.per_constant:
         yield f"// {rule.text or _rule_text(rule, ground.program, {})}"
     constants = [ground.universe.constants[rule.types[name]] for name in rule.per_constant]
-    for weight, chosen in zip(weights.tolist(), itertools.product(*constants), strict=True):
+    pairs = zip(weights.tolist(), errors.tolist(), strict=True)
+    for (weight, error), chosen in zip(pairs, itertools.product(*constants), strict=True):
         binding = dict(zip(rule.per_constant, chosen, strict=True))
+        if not _in_order(rule, binding, ground.universe):
+            continue
         text = _rule_text(rule, ground.program, binding)
         if weight == np.inf:
             yield f"{text}."
         else:
-            yield f"{weight!r}{'.' if rule.fixed else ''} {text}"
+            after = f"  // ± {error:.2g}" if error else ""
+            yield f"{weight!r}{'.' if rule.fixed else ''} {text}{after}"
+
+
+def _orders(rule: Rule) -> list[Comparison]:
+    """What says in which order constants of variables were named."""
+    found = rule.formula.parts if isinstance(rule.formula, And) else ()
+    return [one for one in found if isinstance(one, Comparison) and one.operator == "precedes"]
+
+
+def _in_order(rule: Rule, binding: Mapping[str, str], universe: Universe) -> bool:
+    """Whether a copy of a rule is one that counts."""
+    for order in _orders(rule):
+        assert isinstance(order.left, Variable)
+        assert isinstance(order.right, Variable)
+        numbers = universe.numbers[rule.types[order.left.name]]
+        if numbers[binding[order.left.name]] >= numbers[binding[order.right.name]]:
+            return False
+    return True
 
 
 def _rule_text(rule: Rule, program: Program, constants: Mapping[str, str]) -> str:
@@ -87,7 +117,11 @@ def _rule_text(rule: Rule, program: Program, constants: Mapping[str, str]) -> st
     links = [atom for atom in atoms_of(rule.formula) if atom.predicate in functions]
     values = {one.arguments[0].name: one for one in links if isinstance(one.arguments[0], Variable)}
     wording = _Wording(words, values, functions)
-    return wording.sentence(_without_links(rule.formula, functions, values))
+    formula = rule.formula
+    if orders := _orders(rule):
+        assert isinstance(formula, And)
+        formula = And(tuple(part for part in formula.parts if part not in orders))
+    return wording.sentence(_without_links(formula, functions, values))
 
 
 @dataclass(frozen=True)
@@ -123,6 +157,10 @@ class _Wording:
                 return f"EXIST {self.names(variables)} ({self.sentence(body)})"
             case Forall(variables, body):
                 return f"FORALL {self.names(variables)} ({self.sentence(body)})"
+            case Count(variables, (body,), operator, number):
+                return f"COUNT({self.names(variables)} | {self.sentence(body)}) {operator} {number}"
+            case Count():
+                raise InputError("a cardinality of several predicates cannot be written")
 
     def part(self, formula: Formula) -> str:
         """A formula as a part of any other."""
@@ -153,11 +191,17 @@ def _free_names(names: Mapping[str, str], taken: set[str]) -> Iterator[str]:
     """The names of variables, changed where they mean something else in the program."""
     used = {*taken, *names}
     for name in names:
-        fresh = name
+        fresh = _unmarked(name)
         while fresh in taken or (fresh != name and fresh in used):
             fresh += "_"
         used.add(fresh)
         yield fresh
+
+
+def _unmarked(name: str) -> str:
+    """The name of a variable as all dialects can read it."""
+    bare = name.lstrip("?@")
+    return bare if bare and not (bare[0].isupper() or bare[0].isdigit()) else f"x{bare}"
 
 
 def _without_links(

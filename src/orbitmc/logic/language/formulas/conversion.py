@@ -1,15 +1,17 @@
 """From the tree of a formula's tokens to the formula that it means, every name looked up."""
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orbitmc.logic.language.formulas.scopes import Scope
 from orbitmc.logic.language.formulas.terms import TermReader, Vocabulary
-from orbitmc.logic.language.grammar import Sentence, Tree
 from orbitmc.logic.language.syntax import (
     And,
     Atom,
     Comparison,
+    Count,
     Formula,
     Iff,
     Implies,
@@ -17,8 +19,10 @@ from orbitmc.logic.language.syntax import (
     Or,
     Rule,
     Truth,
+    Variable,
     variables,
 )
+from orbitmc.logic.language.trees import Sentence, Tree
 from orbitmc.logic.language.weights import Weighing
 from orbitmc.machine.text import quoted, suggestion
 
@@ -29,19 +33,23 @@ COMPARISONS = {
     "greaterThanEq": ">=",
     "substr": "substr",
 }
-OPERATORS = {"=/=": "!=", "<>": "!="}
+OPERATORS = {"=/=": "!=", "<>": "!=", "==": "="}
 MOST_NESTED = 100
-MOST_STARS = 12
+MOST_COPIES = 2**12  # of one formula
 
 
 class Conversion:
-    """A formula while it is read: `signs` says which starred atoms are affirmed."""
+    """A formula while it is read.
+
+    Where it has alternatives, as an atom with * that is affirmed or denied, `options` says how
+    many, and `chosen` which of them are taken.
+    """
 
     def __init__(
-        self, sentence: Sentence, vocabulary: Vocabulary, signs: Sequence[bool] = ()
+        self, sentence: Sentence, vocabulary: Vocabulary, chosen: Sequence[int] = ()
     ) -> None:
         _require_shallow(sentence)
-        self.vocabulary, self.signs, self.stars = vocabulary, signs, 0
+        self.vocabulary, self.chosen, self.options = vocabulary, chosen, list[int]()
         self.terms = TermReader(sentence, vocabulary)
         root = Scope()
         self.formula = root.close(self._formula(sentence.tree, root), "FORALL")
@@ -68,6 +76,11 @@ class Conversion:
                 return self._comparison(OPERATORS.get(tree.word, tree.word), parts, scope)
             case "starred":
                 return self._starred(parts[0], scope)
+            case "count":
+                return self._count(tree, scope)
+            case "group":
+                names = tree.word.split("|")
+                return self._atom(tree._replace(word=names[self._choice(len(names))]), scope)
             case "product" if parts[0].kind in ("name", "application"):
                 self.terms.complain(
                     tree.at, "formulas multiplied with numbers (hybrid features) are not supported"
@@ -84,11 +97,29 @@ class Conversion:
             inner.names[name.word] = self.terms.fresh(name.word)
         return inner.close(self._formula(body, inner), tree.word.upper())
 
+    def _count(self, tree: Tree, scope: Scope) -> Formula:
+        *named, body = tree.parts
+        inner = Scope(scope.depth + 1, scope)
+        for name in named:
+            self.terms.check_variable(name)
+            inner.names[name.word] = self.terms.fresh(name.word)
+        counted = self._formula(body, inner)
+        for name in named:
+            if inner.names[name.word] not in inner.used:
+                self.terms.complain(name.start, f"{name.word} does not occur in what is counted")
+        operator, number = tree.word.split()
+        return Count(tuple(inner.used), (counted,), operator, int(number))
+
     def _starred(self, tree: Tree, scope: Scope) -> Formula:
-        affirmed = self.signs[self.stars] if self.stars < len(self.signs) else True
-        self.stars += 1
+        denied = self._choice(2)
         atom = self._atom(tree, scope)
-        return atom if affirmed else Not(atom)
+        return Not(atom) if denied else atom
+
+    def _choice(self, options: int) -> int:
+        """Which of so many alternatives is taken."""
+        self.options.append(options)
+        place = len(self.options) - 1
+        return self.chosen[place] if place < len(self.chosen) else 0
 
     def _atom(self, tree: Tree, scope: Scope) -> Formula:
         name, arguments = tree.word, tree.parts
@@ -132,29 +163,43 @@ def _require_shallow(sentence: Sentence) -> None:
 
 
 def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
-    """Read a formula once for every way to negate its starred atoms."""
+    """Read a formula once for every combination of its alternatives, as those of atoms with *."""
     first = Conversion(sentence, vocabulary)
-    if first.stars > MOST_STARS:
+    copies = math.prod(first.options)
+    if copies > MOST_COPIES:
         raise sentence.statement.error(
-            0, f"{first.stars} atoms with * make 2^{first.stars} formulas; the most is {MOST_STARS}"
+            0,
+            f"{len(first.options)} atoms with alternatives (*) make {copies:.3g} formulas; the "
+            f"most is {MOST_COPIES}",
         )
-    if first.terms.errors or not first.stars:
+    if first.terms.errors or copies == 1:
         return [first]
     return [
-        Conversion(sentence, vocabulary, signs)
-        for signs in itertools.product((True, False), repeat=first.stars)
+        Conversion(sentence, vocabulary, chosen)
+        for chosen in itertools.product(*map(range, first.options))
     ]
 
 
-def rule(conversion: Conversion, weighing: Weighing) -> Rule:
-    """Put a formula and its weight together."""
-    formula = weighing.formula
-    return Rule(
-        conversion.formula,
+def rule(conversion: Conversion, weighing: Weighing, unique: Sequence[str] = ()) -> Rule:
+    """Put a formula and its weight together; the `unique` variables differ and have one order."""
+    formula, marked = weighing.formula, tuple(conversion.terms.per_constant)
+    found = Rule(
+        Not(conversion.formula) if weighing.denied else conversion.formula,
         weighing.weight,
         conversion.types,
-        tuple(conversion.terms.per_constant),
+        (weighing.variable,) if weighing.variable else marked,
         weighing.fixed,
         formula.place(0),
         " ".join(formula.text.split()),
+        weighing.variable,
     )
+    before: dict[str, str] = {}
+    pairs = []
+    for name in unique:
+        kind = found.types[name]
+        if kind in before:
+            pairs.append(Comparison("precedes", Variable(before[kind]), Variable(name)))
+        before[kind] = name
+    if not pairs or found.weight == math.inf:
+        return found  # repetitions of what must hold add nothing
+    return replace(found, formula=And((*pairs, found.formula)))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from orbitmc.logic.language.grammar import Tree
 from orbitmc.logic.language.syntax import And, Atom, Exist, Forall, Formula, Not, Or, Term
+from orbitmc.logic.language.trees import Tree
 
 NAMES = ("name", "application", "per_constant")
 

@@ -7,22 +7,23 @@ from typing import NamedTuple
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.logic.language.formulas.checking import Typing
 from orbitmc.logic.language.formulas.scopes import Scope, free_names
-from orbitmc.logic.language.grammar import Sentence, Tree
+from orbitmc.logic.language.notation import Notation
 from orbitmc.logic.language.scanner import unquoted
 from orbitmc.logic.language.syntax import (
     Arithmetic,
     Atom,
     Constant,
-    Dialect,
     Predicate,
     Term,
     Variable,
     variables,
 )
+from orbitmc.logic.language.trees import Sentence, Tree
 from orbitmc.machine.text import quoted, suggestion
 
 FUNCTIONS = {"succ": 1, "plus": 2, "minus": 2, "times": 2, "dividedBy": 2, "mod": 2, "concat": 2}
 INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}
+BACKWARDS = "{} is the name of a variable; to go back by one, see dialect lomrf or write i - 1"
 
 
 class Vocabulary(NamedTuple):
@@ -32,12 +33,13 @@ class Vocabulary(NamedTuple):
     functions: Mapping[str, str]
     meanings: Mapping[str, tuple[str, int]]
     order: int
-    dialect: Dialect
+    notation: Notation
 
     def reserved(self, name: str) -> str:
         """Say what a name means that no variable of the formula can have, or nothing."""
         meaning, since = self.meanings.get(name, ("", 0))
-        return meaning if since < self.order and self.dialect != "tuffy" else ""
+        strict = self.notation.dialect == "alchemy"
+        return meaning if since < self.order and strict else ""
 
 
 class TermReader:
@@ -71,9 +73,9 @@ class TermReader:
         """Read a term; `kind` is the type of the place where it stands, if known."""
         match tree.kind:
             case "name":
-                if tree.word[0].isupper() or tree.word[0].isdigit():
-                    return self._constant(tree, kind)
-                return self._variable(tree, scope, kind)
+                if self.vocabulary.notation.is_variable(tree.word):
+                    return self._variable(tree, scope, kind)
+                return self._constant(tree, kind)
             case "number" | "string":
                 return self._constant(tree, kind)
             case "per_constant":
@@ -87,7 +89,8 @@ class TermReader:
         return Constant("")
 
     def _constant(self, tree: Tree, kind: str) -> Constant:
-        if tree.kind == "number" and not tree.word.lstrip("-").isdigit():
+        real = self.vocabulary.notation.dialect in ("tuffy", "pracmln")
+        if tree.kind == "number" and not real and not tree.word.lstrip("-").isdigit():
             self.complain(tree.start, f"the constant {tree.word} is not a whole number")
         name = unquoted(tree.word)
         if kind:
@@ -120,8 +123,10 @@ class TermReader:
 
     def check_variable(self, tree: Tree) -> None:
         word = tree.word
-        if word[0].isupper() or word[0].isdigit():
+        if not self.vocabulary.notation.is_variable(word):
             self.complain(tree.start, f"expected a variable, found the constant {word}")
+        if word.endswith("--") and self.vocabulary.notation.dialect != "lomrf":
+            self.sentence.remarks.append((tree.start, BACKWARDS.format(word)))
         meaning = self.vocabulary.reserved(word)
         if meaning:
             self.complain(

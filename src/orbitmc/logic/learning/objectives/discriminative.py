@@ -11,9 +11,9 @@ import numpy as np
 
 from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.counts import States, TrueCounts
+from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.optimisers import Optimiser
 from orbitmc.logic.learning.objectives.prior import Prior
-from orbitmc.logic.learning.objectives.pseudo_likelihood import PseudoLikelihood
 from orbitmc.logic.learning.step import Arrays, Step, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
 from orbitmc.machine.arrays import Floats
@@ -28,26 +28,47 @@ LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang
 class ConditionalLikelihood:
     """The conditional likelihood of data, of which only the slopes are known, with a prior.
 
-    `proxy` is the pseudo-likelihood: what is shown of the objective, because it can be computed.
+    `proxy` is the pseudo-likelihood: what is shown of the objective, because it can be computed;
+    with hidden atoms there is none. `completing` are the chains that are given the data of worlds
+    with hidden atoms, and count there instead of `observed`.
     """
 
     observed: Floats
     expecting: Sequence[Chains]
     prior: Prior
-    proxy: PseudoLikelihood
+    proxy: CompositeLikelihood | None
+    completing: Sequence[Chains] = ()
 
     def slope(self, weights: Floats, *, sweeps: int = SWEEPS) -> tuple[Floats, list[States]]:
         """The gradient, 0 for weights that are not learned, and the states that it came from."""
         worlds = [chains.sample(weights, sweeps=sweeps) for chains in self.expecting]
-        expected = np.sum([states.mean for states in worlds], axis=0)
-        surplus = np.where(self.prior.learned, self.observed - expected, 0.0)
+        surplus = self.observed - np.sum([states.mean for states in worlds], axis=0)
+        for chains in self.completing:
+            surplus = surplus + chains.sample(weights, sweeps=sweeps).mean
+        surplus = np.where(self.prior.learned, surplus, 0.0)
         return surplus + self.prior.slope(weights), worlds
+
+    def shown(self, weights: Floats) -> float:
+        """What can be shown of the objective; not a number if nothing can."""
+        return np.nan if self.proxy is None else self.proxy.value_and_slope(weights)[0]
+
+    @property
+    def chains(self) -> Sequence[Chains]:
+        """All chains, those that are given data last."""
+        return (*self.expecting, *self.completing)
 
 
 def observed_counts(worlds: Sequence[TrainingWorld]) -> Floats:
-    """True groundings of each weight in the data, but for those that evidence decides."""
-    counts = [TrueCounts(world.ground)(world.values[:, None])[:, 0] for world in worlds]
-    return np.asarray(np.sum(counts, axis=0))
+    """True groundings of each weight in the data, but for those that evidence decides.
+
+    Worlds with hidden atoms are left out.
+    """
+    counts = [
+        TrueCounts(world.ground)(world.values[:, None])[:, 0]
+        for world in worlds
+        if not world.hidden.any()
+    ]
+    return np.asarray(np.sum(counts, axis=0)) if counts else np.zeros(len(worlds[0].ground.weights))
 
 
 def climb(
@@ -72,7 +93,7 @@ def climb(
         step = Step(
             number,
             average,
-            objective.proxy.value_and_slope(average)[0],
+            objective.shown(average),
             float(np.abs(slope).max(initial=0.0)),
             finished=number == iterations,
             kept={"weights": weights, **_kept(objective, optimiser)},
@@ -82,7 +103,7 @@ def climb(
 
 def _kept(objective: ConditionalLikelihood, optimiser: Optimiser) -> Arrays:
     found = {f"optimiser/{name}": array for name, array in optimiser.kept.items()}
-    for number, chains in enumerate(objective.expecting):
+    for number, chains in enumerate(objective.chains):
         found |= {f"chains/{number}/{name}": array for name, array in chains.kept.items()}
     return found
 
@@ -92,7 +113,7 @@ def _restored(objective: ConditionalLikelihood, optimiser: Optimiser, step: Step
     kept = _below("optimiser/", step.kept)
     require_like(kept, optimiser.kept)
     optimiser.kept = kept
-    for number, chains in enumerate(objective.expecting):
+    for number, chains in enumerate(objective.chains):
         chains.restore(_below(f"chains/{number}/", step.kept))
     own = {name: array for name, array in step.kept.items() if name == "weights"}
     require_like(own, {"weights": objective.prior.mean})

@@ -1,0 +1,1 @@
+"""Statements that only some dialects have, and the numbers that weights are."""
