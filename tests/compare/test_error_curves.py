@@ -58,8 +58,8 @@ def test_counting_values_is_noisier_than_averaging_chances(grid):
 
 def test_two_samplers_that_agree_give_their_mean_and_a_floor():
     start = np.array([0, 2])
-    one = Estimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]))
-    two = Estimate(np.array([0.42, 0.58]), np.array([0.01, 0.01]))
+    one = Estimate(np.array([0.4, 0.6]), *2 * [np.array([0.01, 0.01])])
+    two = Estimate(np.array([0.42, 0.58]), *2 * [np.array([0.01, 0.01])])
     truth = agreed([one, two], start, ["a", "b"])
     assert truth.probability == pytest.approx([0.41, 0.59])
     variance = 0.01**2 / 2
@@ -68,8 +68,8 @@ def test_two_samplers_that_agree_give_their_mean_and_a_floor():
 
 def test_two_samplers_that_disagree_are_not_believed():
     start = np.array([0, 2])
-    one = Estimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]))
-    two = Estimate(np.array([0.5, 0.5]), np.array([0.01, 0.01]))
+    one = Estimate(np.array([0.4, 0.6]), *2 * [np.array([0.01, 0.01])])
+    two = Estimate(np.array([0.5, 0.5]), *2 * [np.array([0.01, 0.01])])
     with pytest.raises(LimitError, match="nobody knows the truth"):
         agreed([one, two], start, ["a", "b"])
 
@@ -82,7 +82,7 @@ def test_samplers_that_agree_are_hardly_ever_refused(variables):
         columns = rng.normal(0.5, 0.1, (variables, DEGREES + 1))
         error = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
         up = columns.mean(axis=1)
-        return Estimate(np.column_stack([1 - up, up]).ravel(), np.repeat(error, 2))
+        return Estimate(np.column_stack([1 - up, up]).ravel(), *2 * [np.repeat(error, 2)])
 
     for _ in range(200):
         agreed([estimate(), estimate()], start, ["a", "b"])
@@ -94,7 +94,7 @@ def test_regions_that_move_together_are_seldom_refused():
 
     def estimate():
         up = 0.5 + 0.01 * np.repeat(rng.standard_t(DEGREES, 30), 100)
-        return Estimate(np.column_stack([1 - up, up]).ravel(), error)
+        return Estimate(np.column_stack([1 - up, up]).ravel(), error, error)
 
     for _ in range(300):
         try:
@@ -109,7 +109,8 @@ def test_a_small_shift_of_many_variables_is_not_believed():
     one, other = (0.5 + 0.01 * rng.standard_normal(1000) for _ in range(2))
     other[:100] += 0.05
     runs = [
-        Estimate(np.column_stack([1 - up, up]).ravel(), np.full(2000, 0.01)) for up in (one, other)
+        Estimate(np.column_stack([1 - up, up]).ravel(), *2 * [np.full(2000, 0.01)])
+        for up in (one, other)
     ]
     with pytest.raises(LimitError, match="nobody knows the truth"):
         agreed(runs, start, ["a", "b"])

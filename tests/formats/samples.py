@@ -75,10 +75,55 @@ JSON = """{"format": "orbitmc-model", "version": 1,
 "order": ["c", "a", "b"]}
 """
 
+NET = """% the weather
+net { node_size = (80 40); name = "weather \\"today\\""; }
+node rain { states = ("yes" "no"); label = "will it (rain)?"; position = (1 2); }
+discrete node grass { states = ("<5" "5-12" "12 or more"); }
+node warm air { states = (yes no); }
+potential (rain) { data = (0.2 0.8); }
+potential (warm air |) { data = (0.375 0.625); }
+potential (grass | rain warm air) {
+  data = (((0.5 0.25 0.25) % rain and warm
+    (1.0 0.0 0.0))((0.125 0.125 0.75)(0.1 0.2 0.7)));
+}
+"""
+
+XDSL = """<?xml version="1.0" encoding="UTF-8"?>
+<smile version="1.0" id="weather" numsamples="10000">
+<nodes>
+<cpt id="rain"><state id="yes" /><state id="no" />
+  <probabilities>0.2 0.8</probabilities></cpt>
+<cpt id="warm"><state id="yes" /><state id="no" /><property id="x">1</property>
+  <probabilities>0.375 0.625</probabilities></cpt>
+<cpt id="grass"><state id="dry" /><state id="wet" /><state id="flooded" />
+  <parents>rain warm</parents>
+  <probabilities>0.5 0.25 0.25 1 0 0 0.125 0.125 0.75 0.1 0.2 0.7</probabilities></cpt>
+<deterministic id="boots"><state id="on" /><state id="off" />
+  <parents>grass</parents><resultingstates>off on on</resultingstates></deterministic>
+</nodes>
+<extensions><genie version="1.0"><node id="rain"><name>Rain</name></node></genie></extensions>
+</smile>
+"""
+
+COO = """# vartype=BINARY
+0 0 0.500000
+3 0 -1.250000
+1 3 0.75
+1 1 -2.0
+"""
+
+ISING = """4 3  # spins, couplings
+1 2 1.5
+2 3 -0.5
+1 1 0.25
+3 1 1e-1
+"""
+
 EVIDENCE_JSON = '{"rain": "yes", "grass": {"<5": 0.2, "5-12": 0.7}, "sprinkler(1)": [1, 0.5]}'
 EVIDENCE_UAI = "1\n2 0 1 2 2\n"
 
 TEXTS = {".uai": UAI, ".bif": BIF, ".xmlbif": XMLBIF, ".json": JSON}
+ONLY_READ = {".net": NET, ".xdsl": XDSL, ".coo": COO, ".ising": ISING}
 
 NAMES = st.text(max_size=8).filter(lambda name: name.encode(errors="ignore").decode() == name)
 LOGS = st.one_of(st.floats(-600, 600), st.just(-np.inf), st.sampled_from([0.0, -0.0, 1e-300]))

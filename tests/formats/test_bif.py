@@ -162,3 +162,24 @@ def test_a_default_cannot_blow_up_a_table(bif):
     path = bif(f"{declared} probability ( v0 | {', '.join(names[1:])} ) {{ default 0.5 0.5; }}")
     with pytest.raises(LimitError, match=r"TiB, over the memory limit of 4\.0 GiB"):
         read(path)
+
+
+def test_names_with_spaces_and_without_quotes_are_understood(bif):
+    """As pgmpy writes them."""
+    content = (
+        "network unknown {\n}\n"
+        "variable A b {\n    type discrete [ 2 ] { low risk, high-risk };\n}\n"
+        "variable C {\n    type discrete [ 2 ] { True, False };\n}\n"
+        "probability ( A b ) {\n    table 0.2, 0.8 ;\n}\n"
+        "probability ( C | A b ) {\n    ( low risk ) 0.1, 0.9;\n    ( high-risk ) 0.3, 0.7;\n\n}\n"
+    )
+    model = read(bif(content))
+    assert model.domains() == {"A b": ("low risk", "high-risk"), "C": ("True", "False")}
+    np.testing.assert_allclose(np.exp(model.graph.table_values(1)), [[0.1, 0.9], [0.3, 0.7]])
+
+
+def test_commas_that_do_not_help_leave_the_count_wrong(bif):
+    with pytest.raises(InputError, match="'3' values are announced, found 4"):
+        read(bif("variable a { type discrete [ 3 ] { <5, 5,10, >10 }; }"))
+    with pytest.raises(InputError, match="'2' values are announced, found 3"):
+        read(bif("variable a { type discrete [ 2 ] { x y z }; }"))

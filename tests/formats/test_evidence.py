@@ -175,3 +175,41 @@ def test_evidence_on_an_observed_variable_uses_its_names(weather):
     assert read_evidence("rain=no", seen) == {"rain": "no"}
     with pytest.raises(ContradictionError, match="already observed to be 'yes'"):
         seen.given(read_evidence("rain=no", seen))
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ("rain={yes, no}", {"rain": {"yes", "no"}}),
+        ('rain={"yes"}', {"rain": {"yes"}}),
+        ("grass = { '12 or more' , dry }", {"grass": {"12 or more", "dry"}}),
+        ('rain={"yes": .8, "no": .2}', {"rain": {"yes": 0.8, "no": 0.2}}),
+        ("grass={12 or more: 1e-3}", {"grass": {"12 or more": 0.001}}),
+    ],
+)
+def test_sets_and_weights_are_typed_in_braces(weather, typed, seen):
+    assert read_evidence(typed, weather) == seen
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("rain={}", "neither a set of values"),
+        ("rain={", "neither a set of values"),
+        ("rain={yes", "neither a set of values"),
+        ("rain={yes,}", "neither a set of values"),
+        ("rain={yes} no", "neither a set of values"),
+        ("rain={yes: .8, no}", "neither a set of values"),
+        ("rain={yes: .8: .1}", "neither a set of values"),
+        ("rain={yes: much}", "'much' in .* is not a weight"),
+        ("rain={yes, yes}", "names the value 'yes' twice"),
+    ],
+)
+def test_broken_braces_are_refused(weather, typed, message):
+    with pytest.raises(InputError, match=message):
+        read_evidence(typed, weather)
+
+
+def test_unknown_values_in_braces_get_a_suggestion(weather):
+    with pytest.raises(InputError, match="did you mean 'yes'"):
+        merged_evidence([read_evidence("rain={yess, no}", weather)], weather)

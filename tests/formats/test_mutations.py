@@ -17,7 +17,7 @@ from orbitmc.errors import OrbitError
 from orbitmc.formats import read, read_evidence, read_mar, read_pr
 from orbitmc.graph.model import Model
 from tests.answers import MEMORY, answered, ends_well
-from tests.formats.samples import BIF, EVIDENCE_JSON, EVIDENCE_UAI, TEXTS
+from tests.formats.samples import BIF, EVIDENCE_JSON, EVIDENCE_UAI, ONLY_READ, TEXTS
 
 NAMES = """{"format": "orbitmc-names", "version": 1, "variables": [
 {"name": "a", "values": ["x", "y"]}, {"name": "b", "values": ["x", "y"]},
@@ -99,10 +99,13 @@ def outcome(act, *arguments):
         return error
 
 
-@pytest.mark.parametrize("suffix", TEXTS)
+EVERY = TEXTS | ONLY_READ
+
+
+@pytest.mark.parametrize("suffix", EVERY)
 def test_any_model_file_gives_a_model_or_our_error(suffix):
     @settings(max_examples=400, derandomize=True, deadline=None)
-    @given(data=mutations([TEXTS[suffix]]) | st.binary(max_size=60))
+    @given(data=mutations([EVERY[suffix]]) | st.binary(max_size=60))
     def check(data):
         path.write_bytes(data)
         found = outcome(read, path)
@@ -181,8 +184,11 @@ def test_any_evidence_file_gives_evidence_or_our_error(data):
             answered(model, found)
 
 
+RESULTS = ["MAR\n2 2 0.5 0.5 1 1.0", "PR\n-17.2155", "PR\n1\n-17.5\n-BEGIN-\n1\n-17.2"]
+
+
 @settings(max_examples=300, derandomize=True, deadline=None)
-@given(data=mutations(["MAR\n2 2 0.5 0.5 1 1.0", "PR\n-17.2155", "MAR 1 1 1 1.0"]))
+@given(data=mutations([*RESULTS, "MAR 1 1 1 1.0"]))
 def test_any_result_file_gives_numbers_or_our_error(data):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "r"

@@ -30,13 +30,22 @@ def test_a_file_without_a_known_suffix_is_told_by_its_first_word(suffix, tmp_pat
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path):
     (tmp_path / "m.txt").write_text("something else")
     expected = (
-        "unknown suffix '.txt'; known are .uai, .bif, .xmlbif, .xml, .json, each also with .gz"
+        "unknown suffix '.txt'; known are .uai, .bif, .xmlbif, .xml, .json, .net, .xdsl, .coo, "
+        ".ising, .bqm, each also with .gz"
     )
     for act in (read, lambda path: write(None, path)):
         with pytest.raises(InputError) as caught:
             act(tmp_path / "m.txt")
         assert str(caught.value) == f"{tmp_path}/m.txt: {expected}"
-    assert suffixes() == (".uai", ".bif", ".xmlbif", ".xml", ".json")
+    written = (".uai", ".bif", ".xmlbif", ".xml", ".json")
+    assert suffixes() == (*written, ".net", ".xdsl", ".coo", ".ising", ".bqm")
+
+
+@pytest.mark.parametrize("suffix", [".net", ".xdsl", ".coo", ".ising", ".bqm"])
+def test_what_is_only_read_is_not_written(tmp_path, suffix):
+    with pytest.raises(InputError, match=r"are read, not written; write \.uai, \.bif"):
+        write(None, tmp_path / f"m{suffix}")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_missing_file_gets_the_nearest_name_in_its_folder(tmp_path):

@@ -178,6 +178,42 @@ def test_the_partition_function_comes_back(uai, tmp_path):
     assert (tmp_path / "x.PR").read_text() == "PR\n-17.2155\n"
     assert read_pr(tmp_path / "x.PR") == -17.2155
     assert read_pr(uai("PR -inf")) == -np.inf
-    for content in ("PR", "PR nan", "PR 1_0", "PR x", "PR 1 2", "MAR 1"):
+    for content in ("PR", "PR nan", "PR 1_0", "PR x", "PR 2 3", "PR 1 2 3", "MAR 1"):
         with pytest.raises(InputError, match="expected"):
             read_pr(uai(content))
+
+
+def test_comments_are_skipped_and_places_stay_true(tmp_path):
+    path = tmp_path / "m.uai"
+    path.write_text("MARKOV # by pyAgrum\n1\n2\n1\n1 0 # a\n\n2\n 0.25 x\n")
+    with pytest.raises(InputError, match=r"m\.uai:8:7: expected a weight"):
+        read(path)
+    path.write_text(path.read_text().replace("x", "0.75 # end"))
+    np.testing.assert_allclose(np.exp(read(path).graph.table_values(0)), [0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "MAR\n1 2 0.25 0.75",
+        "MAR\n1\n1 2 0.25 0.75",
+        "MAR\n1 2 0.5 0.5\n-BEGIN-\n1 2 0.25 0.75",
+        "MAR\n1\n1 2 0.5 0.5\n-BEGIN-\n1\n1 2 0.25 0.75\n",
+        "MAR\n-BEGIN-\nMAR\n1 2 0.25 0.75",
+    ],
+)
+def test_marginals_of_other_solvers_are_read(tmp_path, content):
+    (tmp_path / "m.MAR").write_text(content)
+    assert [own.tolist() for own in read_mar(tmp_path / "m.MAR")] == [[0.25, 0.75]]
+
+
+@pytest.mark.parametrize("content", ["PR\n-17.5", "PR\n1\n-17.5", "PR\n1\n-9\n-BEGIN-\n1\n-17.5\n"])
+def test_partition_functions_of_other_solvers_are_read(tmp_path, content):
+    (tmp_path / "m.PR").write_text(content)
+    assert read_pr(tmp_path / "m.PR") == -17.5
+
+
+def test_an_answer_that_never_begins_is_refused(tmp_path):
+    (tmp_path / "m.MAR").write_text("MAR\n1 2 0.25 0.75\n-BEGIN-\n")
+    with pytest.raises(InputError, match="expected the number of variables, found the end"):
+        read_mar(tmp_path / "m.MAR")

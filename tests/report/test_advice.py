@@ -21,14 +21,14 @@ def advice(found, method, ruled_out):
 @pytest.mark.parametrize(
     ("found", "method", "ruled_out", "words"),
     [
-        (FROZEN, "gibbs", (), "try --method exact or mcsat"),
+        (FROZEN, "gibbs", (), "try --method auto or mcsat"),
         (FROZEN, "lmh", ("exact",), "try --method mcsat"),
-        (FROZEN, "mcsat", (), "try --method exact"),
+        (FROZEN, "mcsat", (), "try --method auto"),
         (FROZEN, "mcsat", ("exact",), "no other method here can do better"),
-        (UNMIXED, "gibbs", (), "run longer, or try --method exact"),
+        (UNMIXED, "gibbs", (), "run longer, or try --method auto"),
         (UNMIXED, "lmh", ("exact",), "run longer"),
-        (MISSED, "gibbs", (), "run longer, or try --method exact or lmh"),
-        (MISSED, "lmh", (), "run longer, or try --method exact"),
+        (MISSED, "gibbs", (), "run longer, or try --method auto or lmh"),
+        (MISSED, "lmh", (), "run longer, or try --method auto"),
         (MISSED, "lmh", ("exact",), "run longer"),
     ],
 )

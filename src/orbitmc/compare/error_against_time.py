@@ -6,12 +6,15 @@ iterations, and are charged for all they do (see `orbitmc.compare.samplers`).
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from orbitmc.ask.answers import TALLIES
 from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergences import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
+from orbitmc.machine.arrays import brief
+from orbitmc.machine.lazy import drawing
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule
@@ -41,21 +44,33 @@ class ErrorCurve:
     outcomes: dict[str, int]
     interrupted: bool = False
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the error against seconds; needs the extra `plots`.
+
+        Gives matplotlib's axes, those of `ax` if they are given.
+        """
+        return drawing("plots.curves").plot_curve(self, ax)
+
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 def error_curve(
     one: PreparedSampler,
     truth: Reference,
     *,
-    seconds: float,
+    seconds: float | None = None,
+    samples: int | None = None,
     seed: int,
     estimator: str = "rao-blackwell",
     lanes: int = LANES,
-    sweeps: int = SWEEPS_PER_SAMPLE,
+    sweeps: float = SWEEPS_PER_SAMPLE,
 ) -> ErrorCurve:
     """Run one sampler once, and compare its growing sample with the truth.
 
-    It samples for so many seconds; what went into getting it ready comes before, on its clock. A
-    sample is taken after so many `sweeps`; few show how soon a chain forgets, and cost more.
+    It samples for so many seconds, or takes so many samples; what went into getting it ready comes
+    before, on its clock. A sample is taken after so many `sweeps`, or after a part of one; few show
+    how soon a chain forgets, and cost more.
 
     >>> import orbitmc as om
     >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
@@ -65,11 +80,18 @@ def error_curve(
     >>> found.points[-1].error.of_estimate < 0.01
     True
     """
-    spacing = sweeps * one.model.graph.variables or None
+    variables = one.model.graph.variables
+    spacing = max(1, round(sweeps * variables)) if variables else None
     run = sample(
         one.prepared,
         one.kernel,
-        Schedule(seconds=seconds, warm_up=WARM_UP // sweeps, spacing=spacing, snapshots=True),
+        Schedule(
+            samples=samples,
+            seconds=seconds,
+            warm_up=round(WARM_UP / sweeps),
+            spacing=spacing,
+            snapshots=True,
+        ),
         seed=seed,
         packs=1,
         lanes=lanes,

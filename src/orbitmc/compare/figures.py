@@ -1,5 +1,6 @@
 """Keep what contests measured: curves and jumps as CSV, a manifest, and figures."""
 
+import csv
 import json
 import platform
 import subprocess
@@ -11,9 +12,9 @@ import numba
 import numpy as np
 import scipy
 
-from orbitmc.compare.curve_files import Row, csv_text, curves_text
+from orbitmc.compare.curve_files import Row, csv_text, curves_text, read_curves
 from orbitmc.compare.error_against_time import ErrorCurve
-from orbitmc.compare.plots import can_draw, draw
+from orbitmc.compare.plots import can_draw, draw, picture
 from orbitmc.compare.reference import Reference
 from orbitmc.formats.writing import write_text
 from orbitmc.version import __version__
@@ -21,6 +22,7 @@ from orbitmc.version import __version__
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")
 JUMP_COLUMNS = ("panel", "method", "estimator", "seed", *JUMPS)
 FORMATS = ("svg", "png")
+FREE = ("command", "seeds")  # settings in which a session may differ from the one it goes on with
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -53,18 +55,49 @@ class FigureFiles:
         proposals, null, accepted, _ = (sum(column) for column in zip(*seen, strict=True))
         return accepted / (proposals - null) if proposals > null else None
 
+    def plot(self, title: str = "", **drawing: Any) -> Any:
+        """Draw all curves; needs the extra `plots`. Gives matplotlib's figure."""
+        return picture(self.rows, title=title, **drawing)
+
+    def has(self, panel: str, method: str, estimator: str, seed: int) -> bool:
+        """Whether a run was added before."""
+        return any(row[:4] == [panel, method, estimator, seed] for row in self.jumps)
+
+    def resume(self, *, like: Mapping[str, Any]) -> bool:
+        """Go on with the runs of an earlier session, if there are any with such settings."""
+        try:
+            about = json.loads(self.path(".json").read_text())
+        except FileNotFoundError:
+            return False
+        told = {**about["settings"], **{name: like[name] for name in FREE if name in like}}
+        if any(told.get(name) != value for name, value in json.loads(json.dumps(like)).items()):
+            return False
+        self.rows, self.panels = read_curves(self.path(".csv")), about["panels"]
+        with self.path("-jumps.csv").open(newline="") as lines:
+            _, *jumps = csv.reader(lines)
+        self.jumps = [[*words[:3], *map(int, words[3:])] for words in jumps]
+        return bool(self.jumps)
+
     def keep(self, title: str, *, settings: Mapping[str, Any], **drawing: Any) -> list[Path]:
         """Write all files; gives those that were written. Figures need matplotlib."""
-        write_text(self.path(".csv"), curves_text(self.rows))
-        write_text(self.path("-jumps.csv"), csv_text(JUMP_COLUMNS, self.jumps))
-        about = {"title": title, "settings": dict(settings), "panels": self.panels}
-        write_text(self.path(".json"), manifest_text(**about))
-        written = [self.path(ending) for ending in (".csv", "-jumps.csv", ".json")]
+        written = self.keep_numbers(title, settings=settings)
         if can_draw() and self.rows:
             pictures = [self.path(f".{suffix}") for suffix in FORMATS]
             draw(self.path(".csv"), pictures, title=title, **drawing)
             written += pictures
         return written
+
+    def keep_numbers(self, title: str, *, settings: Mapping[str, Any]) -> list[Path]:
+        """Write all files but figures."""
+        about = {"title": title, "settings": dict(settings), "panels": self.panels}
+        texts = {
+            ".csv": curves_text(self.rows),
+            "-jumps.csv": csv_text(JUMP_COLUMNS, self.jumps),
+            ".json": manifest_text(**about),
+        }
+        for ending, text in texts.items():
+            write_text(self.path(ending), text)
+        return [self.path(ending) for ending in texts]
 
 
 def rows_of(panel: str, found: ErrorCurve, truth: Reference) -> list[Row]:

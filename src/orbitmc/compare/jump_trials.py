@@ -11,7 +11,7 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS
 from orbitmc.machine.arrays import Bytes
-from orbitmc.run.pack import start_pack, warm_up
+from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
 
 SWEEPS, JUMPS, LANES = 50, 400, 64
@@ -29,7 +29,7 @@ class Trials(NamedTuple):
         """Share of jumps that the model accepts, null ones aside; None if all are null."""
         pack = start_pack(self.prepared, jump, seed=0, number=0, lanes=LANES)
         np.copyto(pack.values, self.states)
-        warm_up(self.prepared, jump, pack, samples=1, spacing=JUMPS)
+        walk(self.prepared, jump, pack, JUMPS)
         tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
         return int(pack.outcomes[ACCEPTED]) / tried if tried else None
 
@@ -39,5 +39,5 @@ def trials(model: Model) -> Trials:
     firm = hardened(model).model
     base, prepared = SystematicScan(), prepare(firm.graph)
     pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)
-    warm_up(prepared, base, pack, samples=SWEEPS, spacing=firm.graph.variables)
+    walk(prepared, base, pack, SWEEPS * firm.graph.variables)
     return Trials(firm, prepared, pack.values, links(firm.graph))

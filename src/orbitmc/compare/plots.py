@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from orbitmc.compare.curve_files import Row, curves, panels, read_curves
+from orbitmc.estimate.answers.extras import extra
+from orbitmc.report.plots.canvas import COLOURS, label_logarithms
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
 ERRORS = {
@@ -13,7 +15,6 @@ ERRORS = {
     "kl_of_truth": "mean KL(truth || estimate)",
     "hellinger": "mean Hellinger distance",
 }
-COLOURS = ("#1b6ca8", "#d1495b", "#2e933c", "#8e5aa8", "#e08e0b", "#17a3a3", "#4a4a4a", "#8b5e3c")
 LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
 INCHES = (4.6, 3.4)
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
@@ -37,11 +38,25 @@ def draw(
 
     Several axes of a panel stand in a row; with one axis, two panels do.
     """
-    from matplotlib.figure import Figure
-
     rows = read_curves(source)
     if estimators is not None:
         rows = [row for row in rows if row.estimator in estimators]
+    figure = picture(rows, title=title, axes=axes, error=error)
+    for target in targets:
+        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+
+
+def picture(
+    rows: Sequence[Row],
+    *,
+    title: str = "",
+    axes: Sequence[str] = ("iterations", "seconds"),
+    error: str = "kl",
+) -> Any:
+    """The figure of curves that are read already."""
+    extra("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
     shown = panels(rows)
     columns = max(len(axes), 2)
     lines = -(-len(shown) * len(axes) // columns)
@@ -56,13 +71,10 @@ def draw(
         place.remove()
     _legend(figure, rows, colour)
     figure.suptitle(title, fontsize=10)
-    for target in targets:
-        figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+    return figure
 
 
 def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[str, str]) -> None:
-    from matplotlib.ticker import NullFormatter
-
     for (method, estimator), curve in curves(rows, axis, error).items():
         style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
         style["marker"] = "o" if len(curve.axis) == 1 else ""
@@ -76,8 +88,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
         bottom = min(floor / 2, place.get_ylim()[0])
         place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
         place.set_ylim(bottom=bottom)
-    place.xaxis.set_minor_formatter(NullFormatter())
-    place.yaxis.set_minor_formatter(NullFormatter())
+    label_logarithms(place)
     place.set_xlabel(AXES[axis], fontsize=8)
     place.set_ylabel(ERRORS[error], fontsize=8)
     place.tick_params(labelsize=7)

@@ -21,7 +21,7 @@ from orbitmc.exact.plan import predict
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.arrays import Floats, Indices, lengths
+from orbitmc.machine.arrays import Floats, Indices, brief, lengths
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.machine.text import MEMORY
 from orbitmc.run.sampler import sample
@@ -43,6 +43,9 @@ class Reference:
     probability: Floats
     floor: Divergence
     how: str
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def reference_of(
@@ -96,10 +99,14 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number per value, and its error."""
+    """One number per value, its error, and the part of it that columns of chains show.
+
+    The rest of the error is for what no chain may have seen.
+    """
 
     probability: Floats
     standard_error: Floats
+    spread: Floats
 
 
 def _long_run(one: PreparedSampler, seconds: float, seed: int, threads: int | None) -> Estimate:
@@ -109,7 +116,9 @@ def _long_run(one: PreparedSampler, seconds: float, seed: int, threads: int | No
         raise KeyboardInterrupt("before the truth was known")
     places, found = values_of(one.model.graph.cardinality), run.statistics()
     return Estimate(
-        places.probabilities(found.probability), places.spread(found.standard_error, 0.0)
+        places.probabilities(found.probability),
+        places.spread(found.standard_error, 0.0),
+        places.spread(found.spread, 0.0),
     )
 
 
@@ -136,7 +145,7 @@ def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Re
             f"than {farthest:.1f}, so nobody knows the truth; give it more seconds"
         )
     middle = (one.probability + two.probability) / 2
-    floor = expected_divergence(middle, error / 2, start)
+    floor = expected_divergence(middle, np.hypot(one.spread, two.spread) / 2, start)
     return Reference(middle, floor, f"long runs of {names[0]} and {names[1]}; {share}")
 
 

@@ -14,6 +14,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.arrays import brief
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.text import MEMORY
 
@@ -29,6 +30,9 @@ class Sampler:
     model: Model
     make: Callable[[Model, PreparedGraph], ChosenKernel]
 
+    def __repr__(self) -> str:
+        return brief(self)
+
 
 @dataclass(frozen=True)
 class PreparedSampler:
@@ -40,6 +44,9 @@ class PreparedSampler:
     kernel: Kernel
     seconds: float
     about: str
+
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:

@@ -16,12 +16,14 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.membership import group_order
+from orbitmc.groups.chains.order import digits, order_in_words
 from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.permutation_groups import PermutationGroup, orbits
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.lazy import Displayed
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.approximation.equalize import one_coupling, without_fields
@@ -96,8 +98,8 @@ class Approximation:
         return {"name": self.name, **self.usual.as_dict(), "cuts": cuts, "remark": self.remark}
 
 
-@dataclass(frozen=True)
-class SymmetryOverview:
+@dataclass(frozen=True, repr=False)
+class SymmetryOverview(Displayed):
     """The symmetry group of a model in the names of its variables, and the approximations.
 
     Those that are `relational` swap constants of the program that the model means.
@@ -112,6 +114,13 @@ class SymmetryOverview:
     approximations: tuple[Approximation, ...] = ()
     relational: tuple[RelationalApproximation, ...] = ()
 
+    def __str__(self) -> str:
+        return (
+            f"SymmetryOverview({order_in_words(self.order)} symmetries, "
+            f"{len(orbits(self.group))} orbits, "
+            f"{len(self.approximations)} approximations, {self.how})"
+        )
+
     @property
     def cycle_texts(self) -> list[str]:
         return [cycle_text(element, self.model.names) for element in self.group.generators()]
@@ -120,7 +129,7 @@ class SymmetryOverview:
         """All of it, ready for JSON."""
         names = self.model.names
         return {
-            "order": None if self.order is None else str(self.order),
+            "order": None if self.order is None else digits(self.order),
             "generators": [cycle_words(element, names) for element in self.group.generators()],
             "orbits": [[names[point] for point in orbit] for orbit in orbits(self.group)],
             "seconds": self.seconds,

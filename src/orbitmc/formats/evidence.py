@@ -5,10 +5,12 @@
 - JSON: `{"HRBP": "HIGH", "CO": {"LOW": 0.2, "NORMAL": 0.8}}`. A value (by name, by number from 0,
   or `true` and `false` where values are called true and false, yes and no, or 1 and 0) is hard
   evidence, weights of the values (by name, or a list of all) are soft.
-- Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name.
+- Typed: `HRBP=HIGH`, with a value by name, or by number from 0 when no value has that name;
+  `HRBP={"HIGH", "LOW"}` for one of several; `HRBP={"HIGH": .8, "LOW": .2}` for weights.
 """
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,7 +84,44 @@ def _splits(typed: str, domains: Domains) -> list[Evidence]:
             found.append({variable: value})
         elif variable in domains and _numbers(value, domains[variable]):
             found.append({variable: int(value)})
+        elif variable in domains and value[:1] == "{":
+            found.append({variable: _braced(value, typed)})
     return found
+
+
+ITEM = re.compile(
+    r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s,:{}"'][^,:{}"']*))\s*"""
+    r"""(?::\s*(?P<weight>[^\s,:{}]+)\s*)?(?P<end>[,}])"""
+)
+"""A value, its weight if it has one, and what ends it."""
+
+
+def _braced(text: str, typed: str) -> set[str] | dict[str, float]:
+    """Read a set of values, or weights of values."""
+    place, pairs = 1, dict[str, float | None]()
+    while place < len(text):
+        item = ITEM.match(text, place)
+        if item is None or (item["end"] == "}") != (item.end() == len(text)):
+            break
+        value = next(one for one in item.group("double", "single", "bare") if one is not None)
+        if value.strip() in pairs:
+            raise InputError(f"{quoted(typed)} names the value {quoted(value.strip())} twice")
+        pairs[value.strip()] = None if item["weight"] is None else _weight(item["weight"], typed)
+        place = item.end()
+    weights = {value: weight for value, weight in pairs.items() if weight is not None}
+    if place < len(text) or not pairs or len(weights) not in (0, len(pairs)):
+        raise InputError(
+            f"{quoted(typed)} is neither a set of values, such as A={{x, y}}, "
+            "nor weights of values, such as A={x: .8, y: .2}"
+        )
+    return weights or set(pairs)
+
+
+def _weight(text: str, typed: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{quoted(text)} in {quoted(typed)} is not a weight") from None
 
 
 def _numbers(value: str, values: Sequence[str]) -> bool:

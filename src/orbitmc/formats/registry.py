@@ -11,7 +11,7 @@ from orbitmc.machine.text import MEMORY, read_bytes
 
 
 class Format(NamedTuple):
-    """Who reads and who writes one kind of file, and how its text begins.
+    """Who reads and who writes one kind of file, and how its text begins; some are only read.
 
     Functions are named as `module:function`, and loaded when a file asks for them.
     """
@@ -31,7 +31,24 @@ BIF = Format("bif.bif:read_bif", "bif.bif:write_bif", ("network", "variable", "/
 XMLBIF = Format("bif.xmlbif:read_xmlbif", "bif.xmlbif:write_xmlbif", ("<",))
 JSON = Format("json.json_model:read_json_model", "json.json_model:write_json_model", ("{",))
 
-FORMATS = {".uai": UAI, ".bif": BIF, ".xmlbif": XMLBIF, ".xml": XMLBIF, ".json": JSON}
+NET = Format("networks.net:read_net", "", ("net\n", "net{", "net "))
+XDSL = Format("networks.xdsl:read_xdsl", "", ())
+COO = Format("energies.couplings:read_coo", "", ("# vartype",))
+COUPLINGS = Format("energies.couplings:read_ising", "", ())
+BQM = Format("energies.bqm:read_bqm", "", ("dimodbqm",))
+
+FORMATS = {
+    ".uai": UAI,
+    ".bif": BIF,
+    ".xmlbif": XMLBIF,
+    ".xml": XMLBIF,
+    ".json": JSON,
+    ".net": NET,
+    ".xdsl": XDSL,
+    ".coo": COO,
+    ".ising": COUPLINGS,
+    ".bqm": BQM,
+}
 
 
 def suffixes() -> tuple[str, ...]:
@@ -67,6 +84,11 @@ def write(model: Model, path: str | Path) -> None:
     chosen = FORMATS.get(suffix(path))
     if chosen is None:
         raise _unknown(path)
+    if not chosen.writer:
+        written = ", ".join(name for name, one in FORMATS.items() if one.writer)
+        raise InputError(
+            f"files {suffix(path)} are read, not written; write {written}", source=str(path)
+        )
     if math.isnan(model.graph.constant):
         raise InputError(
             "what evidence adds to the log-weights is beyond the largest double: no file holds it",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.ask.method.fitting import fitted
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
@@ -57,6 +58,8 @@ class Overview:
     components: int
     largest_component: int
     exact: ExactCost
+    packs: int
+    lanes: int
     sampling_bytes: int
     remarks: tuple[str, ...]
 
@@ -79,6 +82,7 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
     parts = np.bincount(components(graph))
     sizes, counts = np.unique(graph.cardinality, return_counts=True)
     used = _entries(graph)
+    sampling = fitted(graph, Settings(memory=memory))
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),
@@ -95,7 +99,9 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
         components=len(parts),
         largest_component=int(parts.max(initial=0)),
         exact=_exact_cost(model, memory),
-        sampling_bytes=sampling_bytes(graph, Settings()),
+        packs=sampling.pack_count,
+        lanes=sampling.lane_count,
+        sampling_bytes=sampling_bytes(graph, sampling),
         remarks=tuple(_remarks(model, domains, degrees)),
     )
 

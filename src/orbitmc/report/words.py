@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from orbitmc.estimate.marginals import GOOD_ESS, GOOD_R_HAT, Marginals
+from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import (
     FAIR,
     FEW,
     FROZEN,
     GOOD,
+    GOOD_ESS,
+    GOOD_R_HAT,
     MISSED,
     RARE,
     SUSPECT,
@@ -28,14 +30,22 @@ def doing(answer: Marginals) -> str:
     """Say what was done and why."""
     about = answer.about
     if about.method == "exact":
-        log_z = "" if about.log_z is None else f"; log Z = {about.log_z:.10g}"
-        return f"exact ({about.reason}), found in {about.seconds:.2g} s{log_z}"
+        return f"exact ({about.reason}), found in {about.seconds:.2g} s{_log_z(about)}"
     rate = about.updates_per_second / 1e6
     return (
         f"{about.method} ({about.reason}): {about.samples:,} samples in each of {about.chains} "
         f"chains, {about.seconds:.1f} s, {rate:,.0f} million updates/s, seed {about.seed}"
         + _jumps(about.outcomes)
+        + _log_z(about)
     )
+
+
+def _log_z(about: About) -> str:
+    if about.log_z is None:
+        return ""
+    if about.log_z_error == 0.0:
+        return f"; log Z = {about.log_z:.10g}"
+    return f"; log Z = {about.log_z:.6g} ± {about.log_z_error:.2g}"
 
 
 def _jumps(outcomes: Mapping[str, int]) -> str:
@@ -100,10 +110,14 @@ def _longer_or(answer: Marginals, *methods: str) -> str:
 
 
 def _try(answer: Marginals, *methods: str) -> str:
-    """Advise methods, but neither the one that was used nor those that were ruled out."""
+    """Advise methods, but neither the one that was used nor those that were ruled out.
+
+    Whether elimination is affordable is for `auto` to find out.
+    """
     about = answer.about
     left = [one for one in methods if one != about.method and one not in about.ruled_out]
-    return f"try --method {' or '.join(left)}" if left else ""
+    named = " or ".join("auto" if one == "exact" else one for one in left)
+    return f"try --method {named}" if left else ""
 
 
 def _variables(count: int) -> str:

@@ -2,7 +2,8 @@
 
 Comments (`//` and `/* */`) and `property` lines are skipped. Commas between names and numbers are
 optional. A name may contain any character except white space and `{}()[]|,;"`, may end in something
-in parentheses, or may be quoted and then contain anything but a quote or a line end.
+in parentheses, or may be quoted and then contain anything but a quote or a line end. Names with
+spaces and without quotes, as pgmpy writes them, are understood where commas show where they end.
 
 Probabilities of a child with parents come in rows `(parent values) p, p, ...;` in any order;
 `default` fills the rows that are left out. `table` lists all, the child slowest and the last parent
@@ -68,7 +69,7 @@ def _skip_network(scanner: Scanner) -> None:
 
 def _read_variable(scanner: Scanner, network: Network) -> None:
     at = scanner.at
-    name = scanner.name("the name of a variable")
+    name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
         raise scanner.error(at, f"variable {name!r} is declared twice")
     scanner.take("{")
@@ -93,7 +94,7 @@ def _read_values(scanner: Scanner) -> list[str]:
     count = scanner.name("the number of values")
     scanner.take("]")
     scanner.take("{")
-    values = scanner.names("}", "a value")
+    values = scanner.names("}", "a value", int(count) if count.isdigit() else 0)
     scanner.take(";")
     if str(len(values)) != count.lstrip("0"):
         raise scanner.error(at, f"{quoted(count)} values are announced, found {len(values)}")
@@ -122,7 +123,7 @@ def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
     scope: list[str] = []
     while not scanner.took(")"):
         at = scanner.at
-        name = scanner.name("a variable")
+        name = scanner.known("a variable", known)
         if name not in known:
             near = suggestion(name, known)
             raise scanner.error(at, f"unknown variable {name!r}{near} (declare it before)")

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Collection
 
 from orbitmc.errors import InputError
 from orbitmc.machine.text import Text, quoted
@@ -44,13 +45,35 @@ class Scanner:
         self.offset = match.end()
         return str(match["quoted"] if match["quoted"] is not None else match[match.lastgroup or 0])
 
-    def names(self, closing: str, what: str) -> list[str]:
-        """Take names up to a closing mark; commas between them may be left out."""
-        names: list[str] = []
+    def names(self, closing: str, what: str, count: int) -> list[str]:
+        """Take so many names up to a closing mark; commas between them may be left out.
+
+        If that makes too many, they are what stands between commas: some programs write names
+        with spaces and without quotes.
+        """
+        words: list[str] = []
+        phrases: list[list[str]] = [[]]
         while not self.took(closing):
-            names.append(self.name(what))
-            self.took(",")
-        return names
+            words.append(self.name(what))
+            phrases[-1].append(words[-1])
+            if self.took(","):
+                phrases.append([])
+        joined = [" ".join(phrase) for phrase in phrases]
+        return joined if len(words) > count == len(joined) else words
+
+    def phrase(self, ends: str, what: str) -> str:
+        """Take a name up to a mark, which stays; one without quotes may have spaces."""
+        words = [self.name(what)]
+        while not self.content.startswith(ends, self.at):
+            words.append(self.name(repr(ends)))
+        return " ".join(words)
+
+    def known(self, what: str, known: Collection[str]) -> str:
+        """Take a name that should be known, and more of its words while one is that begins so."""
+        name = self.name(what)
+        while name not in known and any(one.startswith(f"{name} ") for one in known):
+            name = f"{name} {self.name(what)}"
+        return name
 
     def took(self, mark: str) -> bool:
         at = self.at

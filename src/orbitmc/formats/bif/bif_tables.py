@@ -70,7 +70,7 @@ def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> int:
     row = 0
     for own in numbers:
         at = scanner.at
-        value = scanner.name("a value of each parent")
+        value = scanner.known("a value of each parent", own)
         if value not in own:
             raise scanner.error(
                 at,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orbitmc.errors import ContradictionError
 from orbitmc.formats.assembly import Assembly
-from orbitmc.formats.json.names import read_names
+from orbitmc.formats.uai.uai_names import read_names
 from orbitmc.formats.uai.words import Words
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory

@@ -14,6 +14,7 @@ from orbitmc.formats.writing import write_pieces, write_text
 from orbitmc.machine.arrays import Floats, floats
 from orbitmc.machine.text import MEMORY, number_in, quoted, read_text
 
+BEGIN = "-BEGIN-"
 ROWS = 4096  # variables that are turned into words at a time
 
 
@@ -21,6 +22,7 @@ def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:
     r"""Read marginals: for each variable, in order, the probabilities of its values.
 
     Some programs write how many answers follow before the number of variables; one is accepted.
+    Of a program that improves its answer (-BEGIN-), the last one counts.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "coin.MAR"
@@ -28,8 +30,7 @@ def read_mar(path: str | Path, *, memory: int = MEMORY) -> list[Floats]:
     >>> [probability.tolist() for probability in read_mar(path)]
     [[0.25, 0.75]]
     """
-    words = Words(read_text(path, memory=memory), memory=memory)
-    _require_kind(words, "MAR")
+    words = _last_answer(path, "MAR", memory)
     if _starts_with_answer_count(words):
         words.taken += 1
     count = words.integer("the number of variables")
@@ -54,7 +55,9 @@ def _probabilities(words: Words, variable: int) -> Floats:
 
 def _starts_with_answer_count(words: Words) -> bool:
     """Whether the words only fit together when the first one counts answers, not variables."""
-    return words.words[1:2] == ["1"] and not _fits(words.words, 1) and _fits(words.words, 2)
+    first = words.taken
+    counted = words.words[first : first + 1] == ["1"]
+    return counted and not _fits(words.words, first) and _fits(words.words, first + 1)
 
 
 def _fits(words: Sequence[str], place: int) -> bool:
@@ -97,12 +100,15 @@ def _words(probabilities: Floats, start: NDArray[np.int64]) -> Iterator[str]:
 
 def read_pr(path: str | Path, *, memory: int = MEMORY) -> float:
     """Read the logarithm (base 10) of the partition function."""
-    words = Words(read_text(path, memory=memory), memory=memory)
-    _require_kind(words, "PR")
+    words = _last_answer(path, "PR", memory)
+    if words.left == 2 and words.words[words.taken] == "1":
+        words.taken += 1  # how many answers follow
     word = words.word("log10 of the partition function")
     number = number_in(word)
     if math.isnan(number) or number == math.inf:
-        raise words.error(1, f"expected log10 of the partition function, found {quoted(word)}")
+        raise words.error(
+            words.taken - 1, f"expected log10 of the partition function, found {quoted(word)}"
+        )
     words.end()
     return number
 
@@ -112,7 +118,18 @@ def write_pr(path: str | Path, log10_z: float) -> None:
     write_text(path, f"PR\n{float(log10_z)!r}\n")
 
 
-def _require_kind(words: Words, kind: str) -> None:
+def _last_answer(path: str | Path, kind: str, memory: int) -> Words:
+    """The words of an answer of some kind; of a solver that improves it, those of the last one.
+
+    Such solvers write -BEGIN- before each of their answers.
+    """
+    words = Words(read_text(path, memory=memory), memory=memory)
     found = words.word(kind)
     if found.upper() != kind:
         raise words.error(0, f"expected {kind}, found {quoted(found)}")
+    begins = [place for place, word in enumerate(words.words) if word.upper() == BEGIN]
+    words.taken = begins[-1] + 1 if begins else words.taken
+    again = words.words[words.taken : words.taken + 1]
+    if begins and again and again[0].upper() == kind:
+        words.taken += 1
+    return words

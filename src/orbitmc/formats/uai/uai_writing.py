@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.formats.json.names import write_names
+from orbitmc.formats.uai.uai_names import write_names
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.factor_graph import FactorGraph

@@ -23,7 +23,7 @@ class Words:
     """
 
     def __init__(self, text: Text, *, memory: int) -> None:
-        self.text = text
+        self.text = text = _without_comments(text)
         _require_ascii(text)
         require_memory(text.source, BYTES_PER_WORD * _count(text.content), memory)
         self.words = text.content.split()
@@ -85,6 +85,13 @@ class Words:
         matches = itertools.islice(re.finditer(r"\S+", self.text.content), place, None)
         match = next(matches, None)
         return self.text.error(match.start() if match else len(self.text.content), message)
+
+
+def _without_comments(text: Text) -> Text:
+    """Blank what follows a `#`, as pyAgrum writes it; places stay true."""
+    if "#" not in text.content:
+        return text
+    return Text(text.source, re.sub(r"#[^\n]*", lambda found: " " * len(found[0]), text.content))
 
 
 def _require_ascii(text: Text) -> None:

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orbitmc.errors import InputError
-from orbitmc.formats.json.fields import require_header, variables
-from orbitmc.formats.json.strict_json import read_json
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY
 
@@ -41,6 +39,8 @@ def read_names(path: str | Path, sizes: Sequence[int], *, memory: int = MEMORY) 
     held = _held(names_path(path), memory)
     if held is None:
         return default_names(sizes)
+    from orbitmc.formats.json.fields import require_header, variables
+
     held = require_header(held, FORMAT, source)
     names, values = variables(held.get("variables"), source)
     if [len(own) for own in values] != list(sizes):
@@ -73,7 +73,11 @@ def write_names(model: Model, path: str | Path) -> None:
 
 def _held(beside: Path, memory: int) -> object:
     """What a file of names holds; nothing if there is none, or if it is of another kind."""
-    held = read_json(beside, memory=memory) if beside.is_file() else None
+    if not beside.is_file():
+        return None
+    from orbitmc.formats.json.strict_json import read_json
+
+    held = read_json(beside, memory=memory)
     return held if isinstance(held, dict) and held.get("format") == FORMAT else None
 
 

@@ -1,0 +1,1 @@
+"""Files of energies: couplings as text, and binary quadratic models of dimod."""

@@ -1,0 +1,147 @@
+"""Binary quadratic models as dimod saves them (`bqm.to_file()`, version 2).
+
+A magic word, the version, a line of JSON, then arrays: the offset, for each variable where its
+neighbours begin and its bias, for each neighbour its place and its bias; then labels as JSON. Every
+coupling stands there twice.
+"""
+
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.errors import InputError
+from orbitmc.graph.model import Model
+from orbitmc.machine.labels import names_of
+from orbitmc.machine.text import MEMORY, read_bytes, require_memory
+from orbitmc.models.quadratic import NUMBERS, Quadratic, quadratic_model
+
+MAGIC, LABELS = b"DIMODBQM", b"VARS"
+FLOATS, INTEGERS = ("float32", "float64"), ("int8", "int16", "int32", "int64")
+KEYS = ("dtype", "itype", "ntype", "shape", "vartype", "variables")
+BYTES_PER_BYTE = 40
+
+
+class Header(NamedTuple):
+    """What a file says of itself: types of its arrays, how large they are, and whose they are."""
+
+    vartype: str
+    variables: int
+    couplings: int
+    linear: np.dtype[Any]
+    neighbour: np.dtype[Any]
+    bias: np.dtype[Any]
+    labelled: bool
+
+
+def read_bqm(path: str | Path, *, memory: int = MEMORY) -> Model:
+    """Read a binary quadratic model; a state weighs exp(-E)."""
+    data, source = read_bytes(path, memory=memory), str(path)
+    require_memory(source, BYTES_PER_BYTE * len(data), memory)
+    try:
+        return quadratic_model(_energy(data))
+    except InputError as error:
+        raise InputError(error.message, source=source) from None
+
+
+def _energy(data: bytes) -> Quadratic:
+    header, start = _header(data)
+    sizes = (
+        header.bias.itemsize,
+        header.variables * header.linear.itemsize,
+        2 * header.couplings * header.neighbour.itemsize,
+    )
+    if start + sum(sizes) > len(data):
+        raise InputError("the file ends before its last coupling")
+    offset = np.frombuffer(data, header.bias, 1, start)[0]
+    linear = np.frombuffer(data, header.linear, header.variables, start + sizes[0])
+    neighbour = np.frombuffer(data, header.neighbour, 2 * header.couplings, start + sum(sizes[:2]))
+    pairs, strengths = _couplings(header, linear["start"], neighbour)
+    biases = np.asarray(linear["bias"], dtype=np.float64)
+    if not all(np.isfinite(one).all() for one in (offset, biases, strengths)):
+        raise InputError("a bias is not a finite number")
+    names = _names(header, data[start + sum(sizes) :])
+    return Quadratic(header.vartype, names, biases, pairs, strengths, float(offset))
+
+
+def _header(data: bytes) -> tuple[Header, int]:
+    if not data.startswith(MAGIC):
+        raise InputError("this is not a binary quadratic model that dimod has saved")
+    if len(data) < 14 or data[8] != 2:
+        raise InputError("expected version 2 of the format: save it again with a newer dimod")
+    length = struct.unpack_from("<I", data, 10)[0]
+    said = _json(data[14 : 14 + length], "the header")
+    if not isinstance(said, dict) or any(key not in said for key in KEYS):
+        raise InputError(f"the header needs {', '.join(KEYS)}")
+    for key, known in (("dtype", FLOATS), ("itype", INTEGERS), ("ntype", INTEGERS)):
+        if said[key] not in known:
+            raise InputError(f"{key} is one of {', '.join(known)} in the header")
+    if said["vartype"] not in NUMBERS:
+        raise InputError("vartype is SPIN or BINARY in the header")
+    shape = said["shape"]
+    if not isinstance(shape, list) or len(shape) != 2 or not all(map(_is_count, shape)):
+        raise InputError("shape is two whole numbers in the header: variables and couplings")
+    bias = np.dtype(said["dtype"]).newbyteorder("<")
+    return Header(
+        vartype=said["vartype"],
+        variables=shape[0],
+        couplings=shape[1],
+        linear=np.dtype([("start", np.dtype(said["ntype"]).newbyteorder("<")), ("bias", bias)]),
+        neighbour=np.dtype([("place", np.dtype(said["itype"]).newbyteorder("<")), ("bias", bias)]),
+        bias=bias,
+        labelled=bool(said["variables"]),
+    ), 14 + length
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**48
+
+
+def _couplings(
+    header: Header, start: NDArray[Any], neighbour: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Each coupling once: from the variable that comes later."""
+    ends = np.concatenate([start.astype(np.int64), [len(neighbour)]])
+    if (len(start) and start[0] != 0) or (np.diff(ends) < 0).any() or (ends < 0).any():
+        raise InputError("the neighbours of variables overlap")
+    owner = np.repeat(np.arange(header.variables), np.diff(ends))
+    place = neighbour["place"].astype(np.int64)
+    if len(owner) != len(place) or ((place < 0) | (place >= header.variables)).any():
+        raise InputError("a neighbour is no variable")
+    later = owner > place
+    if (owner == place).any() or later.sum() != header.couplings:
+        raise InputError("couplings do not stand there twice, once for each of two variables")
+    strengths = neighbour["bias"][later].astype(np.float64)
+    return np.stack([place[later], owner[later]], axis=1), strengths
+
+
+def _names(header: Header, rest: bytes) -> tuple[str, ...]:
+    if not header.labelled:
+        return tuple(map(str, range(header.variables)))
+    if not rest.startswith(LABELS) or len(rest) < 8:
+        raise InputError("the labels of the variables are missing")
+    length = struct.unpack_from("<I", rest, 4)[0]
+    labels = _json(rest[8 : 8 + length], "the list of labels")
+    if not isinstance(labels, list) or len(labels) != header.variables:
+        raise InputError(f"expected {header.variables} labels of variables")
+    return names_of(_plain(label) for label in labels)
+
+
+def _plain(label: Any) -> Any:
+    """A label as dimod has it: what JSON has as a list was a tuple."""
+    if isinstance(label, list):
+        return tuple(_plain(part) for part in label)
+    if isinstance(label, float) and not math.isfinite(label):
+        raise InputError("a label is not a finite number")
+    return label
+
+
+def _json(data: bytes, what: str) -> Any:
+    try:
+        return json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise InputError(f"{what} is not JSON") from None

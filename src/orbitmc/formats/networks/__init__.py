@@ -1,0 +1,1 @@
+"""Bayesian networks of other programs: Hugin and GeNIe."""

@@ -1,0 +1,255 @@
+"""Hugin's .net: Bayesian networks with named states.
+
+`node NAME { states = ("a" "b"); }` declares a variable, `potential (C | P Q) { data = (...); }` its
+probabilities: the child changes fastest, then the last parent. Parentheses within data only group.
+Other attributes are skipped; `%` begins a comment. A potential without data is uniform.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.formats.bif import bayes
+from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
+from orbitmc.graph.model import Model
+from orbitmc.machine.text import (
+    MEMORY,
+    Text,
+    number_in,
+    quoted,
+    read_text,
+    require_memory,
+    suggestion,
+)
+
+PIECE = re.compile(
+    r'\s+|%[^\n]*|(?P<text>"(?:[^"\\]|\\.)*")|(?P<mark>[{}()|;=])|(?P<word>[^\s{}()|;="%]+)'
+)
+BYTES_PER_CHARACTER = 60
+KINDS = ("node", "discrete")
+REFUSED = ("decision", "utility", "continuous", "function", "class")
+"""What a network may hold that is no table of probabilities of values."""
+
+
+@dataclass
+class Network:
+    """What has been read so far."""
+
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: dict[str, bayes.Block] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    entries: int = 0
+
+
+class Pieces:
+    """Words, texts and marks of a file, one after the other."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.pieces: list[tuple[int, str, str]] = []
+        at = 0
+        while at < len(text.content):
+            match = PIECE.match(text.content, at)
+            if match is None:
+                raise text.error(at, "the text that begins here never ends")
+            if match.lastgroup is not None:
+                self.pieces.append((at, match.lastgroup, match.group()))
+            at = match.end()
+        self.next = 0
+
+    @property
+    def at(self) -> int:
+        """Where the next piece stands."""
+        return self.pieces[self.next][0] if self.next < len(self.pieces) else len(self.text.content)
+
+    def ended(self) -> bool:
+        return self.next == len(self.pieces)
+
+    def took(self, mark: str) -> bool:
+        found = not self.ended() and self.pieces[self.next][1:] == ("mark", mark)
+        self.next += found
+        return found
+
+    def take(self, mark: str) -> None:
+        if not self.took(mark):
+            raise self.unexpected(repr(mark))
+
+    def word(self, what: str) -> str:
+        """Take a word, or a text in quotes without them."""
+        if self.ended() or self.pieces[self.next][1] == "mark":
+            raise self.unexpected(what)
+        _, kind, found = self.pieces[self.next]
+        self.next += 1
+        return re.sub(r"\\(.)", r"\1", found[1:-1]) if kind == "text" else found
+
+    def phrase(self, ends: Callable[[], bool], what: str) -> str:
+        """Take words up to an end: some programs write names with spaces and without quotes."""
+        words = [self.word(what)]
+        while not ends():
+            words.append(self.word(what))
+        return " ".join(words)
+
+    def sees(self, *marks: str) -> bool:
+        """Whether one of some marks comes next."""
+        return not self.ended() and self.pieces[self.next][1:] in [("mark", one) for one in marks]
+
+    def unexpected(self, what: str) -> InputError:
+        found = "the end of the file" if self.ended() else quoted(self.pieces[self.next][2])
+        return self.text.error(self.at, f"expected {what}, found {found}")
+
+
+def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
+    """Read a Bayesian network: one factor per potential, in the order of the file."""
+    text = read_text(path, memory=memory)
+    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    pieces, network = Pieces(text), Network()
+    while not pieces.ended() or not network.domains:
+        at = pieces.at
+        kind = pieces.word("net, node or potential")
+        if kind == "net":
+            _skip_attributes(pieces)
+        elif kind in KINDS:
+            _read_node(pieces, network, kind)
+        elif kind == "potential":
+            _read_potential(pieces, network, memory)
+        elif kind in REFUSED:
+            raise text.error(at, f"a {kind} is no table of probabilities of discrete nodes")
+        else:
+            raise text.error(at, f"expected net, node or potential, found {quoted(kind)}")
+    _require_complete(text, network)
+    return bayes.network_model(network.domains, network.blocks, text.source)
+
+
+def _read_node(pieces: Pieces, network: Network, kind: str) -> None:
+    if kind == "discrete" and pieces.word("node") != "node":
+        raise pieces.unexpected("node after discrete")
+    at = pieces.at
+    name = pieces.phrase(lambda: pieces.sees("{"), "the name of a node")
+    if name in network.domains:
+        raise pieces.text.error(at, f"node {quoted(name)} is declared twice")
+    states: list[str] = []
+    pieces.take("{")
+    while not pieces.took("}"):
+        if pieces.word("an attribute or '}'") == "states":
+            states = _read_states(pieces)
+        else:
+            _skip_value(pieces)
+    if not states or len(set(states)) != len(states):
+        raise pieces.text.error(at, f"node {quoted(name)} needs states = (...), all different")
+    network.domains[name] = tuple(states)
+
+
+def _read_states(pieces: Pieces) -> list[str]:
+    pieces.take("=")
+    pieces.take("(")
+    states = []
+    while not pieces.took(")"):
+        states.append(pieces.word("a state or ')'"))
+    pieces.take(";")
+    return states
+
+
+def _read_potential(pieces: Pieces, network: Network, memory: int) -> None:
+    pieces.take("(")
+    at = pieces.at
+    child = _known(pieces, network)
+    parents = []
+    if pieces.took("|"):
+        while not pieces.sees(")"):
+            parents.append(_known(pieces, network))
+    if not pieces.took(")"):
+        raise pieces.unexpected("'|' or ')': a potential has one child")
+    if child in network.blocks:
+        raise pieces.text.error(at, f"a second potential of {quoted(child)}")
+    if len({child, *parents}) <= len(parents):
+        raise pieces.text.error(at, f"a node stands twice in the potential of {quoted(child)}")
+    sizes = [len(network.domains[name]) for name in [*parents, child]]
+    network.entries += math.prod(sizes)
+    require_memory(pieces.text.source, BYTES_PER_ENTRY * network.entries, memory)
+    weights = _read_body(pieces)
+    if not weights:
+        weights = [1.0 / sizes[-1]] * math.prod(sizes)
+    if len(weights) != math.prod(sizes):
+        wanted, found = math.prod(sizes), len(weights)
+        raise pieces.text.error(at, f"{quoted(child)} needs {wanted} numbers, found {found}")
+    network.places[child] = at
+    network.blocks[child] = bayes.Block(parents, np.array(weights))
+
+
+def _known(pieces: Pieces, network: Network) -> str:
+    """Take the name of a node; one with spaces is longer than a word."""
+    at, name = pieces.at, pieces.word("the name of a node")
+    while name not in network.domains and any(
+        known.startswith(f"{name} ") for known in network.domains
+    ):
+        name = f"{name} {pieces.word('the rest of the name of a node')}"
+    if name not in network.domains:
+        near = suggestion(name, network.domains)
+        raise pieces.text.error(at, f"unknown node {quoted(name)}{near} (declare it before)")
+    return name
+
+
+def _read_body(pieces: Pieces) -> list[float]:
+    weights: list[float] = []
+    pieces.take("{")
+    while not pieces.took("}"):
+        at, word = pieces.at, pieces.word("data or '}'")
+        if word == "data":
+            weights = _read_data(pieces)
+        elif word in ("model_data", "model_nodes", "samples_per_interval"):
+            raise pieces.text.error(at, "a potential given by a formula: save it as a table")
+        else:
+            _skip_value(pieces)
+    return weights
+
+
+def _read_data(pieces: Pieces) -> list[float]:
+    pieces.take("=")
+    weights, depth = [], 0
+    while not pieces.took(";"):
+        if pieces.took("("):
+            depth += 1
+        elif pieces.took(")"):
+            depth -= 1
+        else:
+            at, word = pieces.at, pieces.word("a number")
+            weight = number_in(word)
+            if not 0 <= weight < math.inf:
+                raise pieces.text.error(
+                    at, f"expected a number (finite, not negative), found {quoted(word)}"
+                )
+            weights.append(weight)
+        if depth < 0:
+            raise pieces.unexpected("no more ')'")
+    if depth:
+        raise pieces.unexpected("as many ')' as '('")
+    return weights
+
+
+def _skip_attributes(pieces: Pieces) -> None:
+    pieces.take("{")
+    while not pieces.took("}"):
+        pieces.word("an attribute or '}'")
+        _skip_value(pieces)
+
+
+def _skip_value(pieces: Pieces) -> None:
+    pieces.take("=")
+    while not pieces.took(";"):
+        if not (pieces.took("(") or pieces.took(")")):
+            pieces.word("the value of an attribute and ';'")
+
+
+def _require_complete(text: Text, network: Network) -> None:
+    for name in network.domains:
+        if name not in network.blocks:
+            raise text.error(len(text.content), f"node {quoted(name)} has no potential")
+    cycle = bayes.find_cycle({child: block.parents for child, block in network.blocks.items()})
+    if cycle:
+        shown = " <- ".join(map(quoted, cycle))
+        raise text.error(network.places[cycle[0]], f"the parents form a cycle: {shown}")

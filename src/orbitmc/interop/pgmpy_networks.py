@@ -1,0 +1,115 @@
+"""Discrete networks and factor graphs of pgmpy."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orbitmc.errors import InputError
+from orbitmc.graph.model import Model, model
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.labels import names_of
+
+KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A model, what its variables are called elsewhere, and what their values are, in order."""
+
+    model: Model
+    names: Mapping[Hashable, str]
+    states: Mapping[Hashable, tuple[Any, ...]]
+
+    def number(self, variable: Hashable, state: Any) -> int:
+        """The place of a state among those of its variable."""
+        self.require(variable)
+        for place, own in enumerate(self.states[variable]):
+            if own == state and isinstance(own, bool) == isinstance(state, bool):
+                return place
+        shown = ", ".join(map(repr, self.states[variable]))
+        raise InputError(f"unknown state {state!r} of variable {variable!r}; it has {shown}")
+
+    def require(self, variable: Hashable) -> None:
+        if variable not in self.names:
+            known = ", ".join(map(repr, self.names))
+            raise InputError(f"unknown variable {variable!r}; there are {known}")
+
+
+def from_pgmpy(network: Any) -> Model:
+    """The model of a discrete Bayesian network, Markov network or factor graph of pgmpy.
+
+    Names and states that are no text become text. Tables are read by the names of their states,
+    so that factors may list them in any order.
+
+    >>> from pgmpy.factors.discrete import TabularCPD
+    >>> from pgmpy.models import DiscreteBayesianNetwork
+    >>> import orbitmc as om
+    >>> network = DiscreteBayesianNetwork()
+    >>> network.add_node("coin")
+    >>> network.add_cpds(TabularCPD("coin", 2, [[0.75], [0.25]]))
+    >>> om.marginals(om.from_pgmpy(network))["coin"].probability.round(3).tolist()
+    [0.75, 0.25]
+    """
+    return labelled(network).model
+
+
+def labelled(network: Any) -> Labelled:
+    """The model, with what pgmpy calls its variables and states."""
+    factors = list(_factors(network))
+    states: dict[Hashable, tuple[Any, ...]] = {}
+    for factor in factors:
+        for variable, size in zip(factor.variables, factor.cardinality, strict=True):
+            states.setdefault(variable, _states(factor, variable, int(size)))
+    _require_tables(network, states)
+    names = dict(zip(states, names_of(states), strict=True))
+    domains = {names[variable]: names_of(own) for variable, own in states.items()}
+    tables = [([names[v] for v in one.variables], _table(one, states)) for one in factors]
+    return Labelled(model(domains, tables), names, states)
+
+
+def _factors(network: Any) -> Iterator[Any]:
+    """Tables of a network, as factors."""
+    if hasattr(network, "get_cpds"):
+        every = network.get_cpds()
+        if any(not hasattr(one, "to_factor") for one in every):
+            raise InputError("expected discrete conditional probabilities (TabularCPD) only")
+        return (one.to_factor() for one in every)
+    if hasattr(network, "get_factors"):
+        return iter(network.get_factors())
+    raise InputError(f"expected a {KINDS} of pgmpy, not a {type(network).__name__}")
+
+
+def _states(factor: Any, variable: Hashable, size: int) -> tuple[Any, ...]:
+    """What a factor calls the states of a variable: numbers from 0, unless it says otherwise."""
+    own = (getattr(factor, "state_names", None) or {}).get(variable)
+    found = tuple(range(size)) if own is None else tuple(own)
+    if len(found) != size or len(set(map(repr, found))) != size:
+        raise InputError(f"variable {variable!r} needs {size} different states, has {found!r}")
+    return found
+
+
+def _require_tables(network: Any, states: Mapping[Hashable, Any]) -> None:
+    """Refuse variables that no table tells about: nobody knows how many values they have."""
+    known = getattr(network, "get_variable_nodes", network.nodes)
+    for variable in known():
+        if variable not in states:
+            raise InputError(f"variable {variable!r} has no table; add its factor or CPD first")
+    if hasattr(network, "get_cpds") and len(network.get_cpds()) != len(network.nodes()):
+        raise InputError("a Bayesian network has one CPD for each variable")
+
+
+def _table(factor: Any, states: Mapping[Hashable, Sequence[Any]]) -> Floats:
+    """The table of a factor, with the states of each variable in the order of the model."""
+    table = np.asarray(factor.values, dtype=np.float64)
+    for axis, (variable, size) in enumerate(zip(factor.variables, table.shape, strict=True)):
+        own, wanted = list(_states(factor, variable, size)), list(states[variable])
+        if own == wanted:
+            continue
+        if sorted(map(repr, own)) != sorted(map(repr, wanted)):
+            raise InputError(
+                f"factors disagree about the states of {variable!r}: {wanted!r} and {own!r}"
+            )
+        table = table.take([own.index(state) for state in wanted], axis=axis)
+    return table

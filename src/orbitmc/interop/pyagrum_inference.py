@@ -1,0 +1,113 @@
+"""Inference with the words of pyAgrum, answered here."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from orbitmc.ask.marginals import marginals
+from orbitmc.ask.questions.joint import joint
+from orbitmc.errors import InputError
+from orbitmc.estimate.answers.extras import extra
+from orbitmc.estimate.marginals import Marginals
+from orbitmc.graph.evidence import Seen
+from orbitmc.interop.pyagrum_networks import from_pyagrum
+
+
+class PyAgrumInference:
+    """Takes the place of `pyagrum.LazyPropagation` for evidence, posteriors and joint posteriors.
+
+    Settings, as of `om.marginals`, hold for all questions: `PyAgrumInference(network, seconds=5)`.
+    Evidence is a label, the number of a label from 0, or a weight for each label. `about` says how
+    the last question was answered, and `converged` whether to believe it.
+
+    >>> import pyagrum
+    >>> network = pyagrum.BayesNet()
+    >>> _ = network.add("coin", 2)
+    >>> _ = network.cpt("coin").fillWith([0.75, 0.25])
+    >>> PyAgrumInference(network).posterior("coin").toarray().round(3).tolist()
+    [0.75, 0.25]
+    """
+
+    def __init__(self, network: Any, **settings: Any) -> None:
+        self.network, self.settings = network, settings
+        self.model = from_pyagrum(network)
+        self.evidence: dict[str, Seen] = {}
+        self.answer: Marginals | None = None
+        self.about: Any = None
+        self.converged = True
+
+    def setEvidence(self, evidence: Mapping[Any, Any]) -> None:  # noqa: N802
+        """Let this be all that is observed."""
+        self.evidence = {self._name(one): self._seen(one, seen) for one, seen in evidence.items()}
+        self.answer = None
+
+    def addEvidence(self, variable: Any, seen: Any) -> None:  # noqa: N802
+        """Observe one variable more."""
+        if self._name(variable) in self.evidence:
+            raise InputError(
+                f"{self._name(variable)!r} is observed already: chgEvidence changes it"
+            )
+        self.chgEvidence(variable, seen, new=True)
+
+    def chgEvidence(self, variable: Any, seen: Any, *, new: bool = False) -> None:  # noqa: N802
+        """Change what was observed of a variable."""
+        if self._name(variable) not in self.evidence and not new:
+            raise InputError(f"{self._name(variable)!r} is not observed: addEvidence observes it")
+        self.evidence[self._name(variable)] = self._seen(variable, seen)
+        self.answer = None
+
+    def eraseEvidence(self, variable: Any) -> None:  # noqa: N802
+        """Forget what was observed of a variable."""
+        self.evidence.pop(self._name(variable), None)
+        self.answer = None
+
+    def eraseAllEvidence(self) -> None:  # noqa: N802
+        """Forget all that was observed."""
+        self.setEvidence({})
+
+    def makeInference(self) -> None:  # noqa: N802
+        """Ask for all posteriors; `posterior` does so by itself where it is needed."""
+        found = marginals(self.model, self.evidence, **self.settings)
+        self.answer, self.about, self.converged = found, found.about, found.converged
+
+    def posterior(self, variable: Any) -> Any:
+        """The probabilities of the values of a variable, as a Tensor."""
+        if self.answer is None:
+            self.makeInference()
+        assert self.answer is not None
+        name = self._name(variable)
+        return self._tensor([name], self.answer[name].probability)
+
+    def jointPosterior(self, variables: Iterable[Any]) -> Any:  # noqa: N802
+        """The probabilities of the joint values of some variables, as a Tensor."""
+        names = [self._name(one) for one in variables]
+        found = joint(self.model, names, self.evidence, **self.settings)
+        self.about, self.converged = found.about, found.converged
+        return self._tensor(names, found.probability)
+
+    def _tensor(self, names: list[str], probability: Any) -> Any:
+        """A tensor whose array has the axes of `names`: the last one is added first."""
+        made = extra("pyagrum", "pyagrum").Tensor()
+        for name in reversed(names):
+            made.add(self.network.variableFromName(name))
+        made.fillWith(np.asarray(probability).reshape(-1).tolist())
+        return made
+
+    def _name(self, variable: Any) -> str:
+        """The name of a variable, given by its name or its number."""
+        name = variable if isinstance(variable, str) else self.network.variable(variable).name()
+        if name not in self.model.index:
+            raise InputError(f"unknown variable {variable!r}")
+        return str(name)
+
+    def _seen(self, variable: Any, seen: Any) -> Seen:
+        """What was observed; a whole number is the place of a label, whatever labels are called."""
+        labels = self.model.domains()[self._name(variable)]
+        if isinstance(seen, bool) or not isinstance(seen, int | np.integer):
+            return seen
+        if not 0 <= seen < len(labels):
+            raise InputError(
+                f"{self._name(variable)!r} has labels 0 to {len(labels) - 1}, not {seen}"
+            )
+        return labels[int(seen)]

@@ -1,0 +1,1 @@
+"""Answers as HTML with hand-written SVG: for notebooks and for pages."""

@@ -1,0 +1,1 @@
+"""One HTML page for an answer: a single file that needs no network."""
