@@ -6,18 +6,23 @@ BIN = $(VENV)/bin
 DEMO_READY = $(VENV)/.demo-ready
 READY = $(VENV)/.ready
 DOCS_READY = $(VENV)/.docs-ready
+INTEROP = .venv-interop
+INTEROP_READY = $(INTEROP)/.ready
 WORKERS ?= 2
 
-.PHONY: help demo test check check-slow format docs picture benchmarks figures wheel clean
+.PHONY: help demo test test-interop check check-slow format docs picture benchmarks figures wheel clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: $(DEMO_READY)   ## marginals of a built-in model, with the exact answer beside them
+demo: $(DEMO_READY)   ## a model on which Gibbs fails and LMH does not, beside the exact answer
 	$(BIN)/orbitmc demo
 
 test: $(READY)   ## all tests that are not slow
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-interop: $(INTEROP_READY)  ## tests beside dimod, pgmpy, pyAgrum, networkx, xarray, ArviZ and dask
+	$(INTEROP)/bin/python -m pytest tests/interop
 
 check: $(READY)  ## all a change must pass: format, lint, types, layers, tests
 	$(BIN)/ruff format --check .
@@ -58,7 +63,7 @@ wheel: $(DEMO_READY)  ## a wheel with machine code for x86-64-v3, in dist
 	ORBITMC_MACHINE_CODE=x86-64-v3 $(BIN)/python -m build --wheel
 
 clean:           ## remove the environment and all that was made from sources
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) $(INTEROP) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 # only what the package itself needs
 $(DEMO_READY): pyproject.toml
@@ -76,6 +81,14 @@ $(READY): $(DEMO_READY)
 	    echo "pgmpy could not be installed: its networks will not be tested"
 	$(BIN)/python -m pip install --quiet --only-binary :all: "python-sat>=1.8.dev17" || \
 	    echo "python-sat could not be installed: its use will not be tested"
+	@touch $@
+
+# an environment of its own: these libraries are large, and the package must work without them
+$(INTEROP_READY): pyproject.toml
+	$(PYTHON) -m venv $(INTEROP)
+	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(INTEROP)/bin/python -m pip install --quiet --prefer-binary --editable .
+	$(INTEROP)/bin/python -m pip install --quiet --only-binary :all: --group interop
 	@touch $@
 
 $(DOCS_READY): $(READY)

@@ -37,6 +37,7 @@ GOLD = Path(__file__).parent / "gold"
 RAREST = 1e-12  # an estimate of zero counts as this
 YARDSTICK = "C yardstick"
 OURS = "orbitmc"
+TUNED = "orbitmc, tuned"
 
 Marginals = list[list[float]]
 NamedSampler = Callable[[float, int], Marginals]
@@ -90,7 +91,11 @@ def measure(
     `turns` says how many seeds each number of seconds gets.
     """
     workers = peers.start(PEERS, workload.for_peers()) if with_peers else {}
-    contestants: dict[str, NamedSampler] = {OURS: _ours(workload), **_in_c(workload)}
+    contestants: dict[str, NamedSampler] = {
+        OURS: _ours(workload, "gibbs"),
+        TUNED: _ours(workload, "lmh"),
+        **_in_c(workload),
+    }
     contestants |= {name: _peer(worker, workload) for name, worker in workers.items()}
     for contestant in contestants.values():
         contestant(min(turns) / 10, 0)  # compiles
@@ -118,10 +123,10 @@ def divergence(truth: Marginals, estimate: Marginals) -> float:
     return max(total, 0.0) / len(truth)
 
 
-def _ours(workload: Workload) -> NamedSampler:
+def _ours(workload: Workload, method: Any) -> NamedSampler:
     def run(seconds: float, seed: int) -> Marginals:
         found = orbitmc.marginals(
-            workload.model, method="gibbs", seconds=seconds, seed=seed, threads=1
+            workload.model, method=method, seconds=seconds, seed=seed, threads=1
         )
         return [found[name].probability.tolist() for name in workload.model.names]
 
@@ -167,8 +172,8 @@ def _in_our_order(found: dict[str, Any], workload: Workload) -> Marginals:
 
 
 def show(results: dict[str, Any]) -> None:
-    """Print a row for every model and time; above 1, the last column says we are best."""
-    names = [OURS, YARDSTICK, *(peer.name for peer in PEERS)]
+    """Print a row for every model and time; above 1, the last columns say that we are best."""
+    names = [OURS, TUNED, YARDSTICK, *(peer.name for peer in PEERS)]
     rows = []
     for model, found in results.items():
         for at in found[OURS]:
@@ -178,8 +183,9 @@ def show(results: dict[str, Any]) -> None:
             )
             ours = errors[OURS]
             row = [model, at, *(errors.get(name) for name in names)]
-            rows.append([*row, ratio(errors.get(YARDSTICK), ours), ratio(best_peer, ours)])
-    columns = ["model", "after", *names, "C ÷ ours", "best peer ÷ ours"]
+            beside = [ratio(best_peer, one) for one in (ours, errors[TUNED])]
+            rows.append([*row, ratio(errors.get(YARDSTICK), ours), *beside])
+    columns = ["model", "after", *names, "C ÷ ours", "best peer ÷ ours", "best peer ÷ tuned"]
     print_table("Mean KL(exact || estimate)", columns, rows)
 
 

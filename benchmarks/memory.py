@@ -47,7 +47,7 @@ def main() -> None:
 def child(side: int) -> None:
     """Go through the stages; prints the name, the peak and what is left of each."""
     for name in _stages(side):
-        print(name, _status("VmHWM"), _status("VmRSS"), sep="\t", flush=True)
+        print(name, status("VmHWM"), status("VmRSS"), sep="\t", flush=True)
         _forget_peak()
 
 
@@ -85,7 +85,7 @@ def _sample(sample: Any, prepared: Any, kernel: Any, schedule: Any) -> Any:
     )
 
 
-def _status(key: str) -> int:
+def status(key: str) -> int:
     """A figure of this process in bytes; the peak so far where the system tells no more."""
     status = Path("/proc/self/status")
     if not status.exists():

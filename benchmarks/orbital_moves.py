@@ -22,7 +22,7 @@ from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
-from orbitmc.run.pack import Pack, start_pack, warm_up
+from orbitmc.run.pack import Pack, start_pack, walk
 from orbitmc.symmetry.blocks.blocks import blocks
 
 LANES = 64
@@ -41,7 +41,7 @@ def started(prepared: PreparedGraph, kernel: Kernel) -> Pack:
     pack = start_pack(prepared, kernel, seed=1, number=0, lanes=LANES)
     calm = SystematicScan()
     memory = start_pack(prepared, calm, seed=1, number=0, lanes=LANES)
-    warm_up(prepared, calm, memory, samples=20, spacing=prepared.graph.variables)
+    walk(prepared, calm, memory, 20 * prepared.graph.variables)
     np.copyto(pack.values, memory.values)
     return pack
 
@@ -52,7 +52,7 @@ def seconds_per_step(
     pack = started(prepared, kernel)
 
     def work() -> float:
-        warm_up(prepared, kernel, pack, samples=1, spacing=steps)
+        walk(prepared, kernel, pack, steps)
         return float(steps)
 
     _, best = measuring.first_and_best(work, turns)

@@ -14,10 +14,10 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 ENVIRONMENT = FOLDER / ".peers-venv"
-PACKAGES = ("dwave-samplers", "thrml", "openjij", "pyagrum", "numba", "numbskull")
+PACKAGES = ("dwave-samplers", "thrml", "openjij", "pyagrum", "numba", "numbskull", "pgmpy")
 # numbskull needs numba and does not say so.
-# pgmpy is left out: its Gibbs sampler tabulates the joint distribution of all other variables,
-# so none of these models fits into memory
+# pgmpy only answers exactly, in `questions.py`: its Gibbs sampler tabulates the joint distribution
+# of all other variables, so none of these models fits into memory
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Worker:
     """A running peer with a model in it; compiled and warm after its first turn."""
 
     def __init__(self, peer: Peer, model: dict[str, Any]) -> None:
-        command = [str(_python()), str(FOLDER / "workers" / peer.script)]
+        command = [str(python()), str(FOLDER / "workers" / peer.script)]
         self.peer = peer
         self.process = subprocess.Popen(
             [*command, *([peer.argument] if peer.argument else [])],
@@ -85,7 +85,7 @@ def start(peers: tuple[Peer, ...], model: dict[str, Any] | None) -> dict[str, Wo
     """Start those peers that take this kind of model; says which are missing."""
     found: dict[str, Worker] = {}
     for peer in peers:
-        if model is None or model["kind"] != peer.kind or not _python().exists():
+        if model is None or model["kind"] != peer.kind or not python().exists():
             continue
         try:
             found[peer.name] = Worker(peer, model)
@@ -98,12 +98,13 @@ def install() -> None:
     """Make the environment; packages that cannot be had are left out."""
     venv.create(ENVIRONMENT, with_pip=True)
     for package in PACKAGES:
-        command = [str(_python()), "-m", "pip", "install", "--quiet", package]
+        command = [str(python()), "-m", "pip", "install", "--quiet", package]
         if subprocess.run(command, check=False).returncode:
             print(f"missing: {package}", file=sys.stderr)
 
 
-def _python() -> Path:
+def python() -> Path:
+    """The interpreter of that environment."""
     return ENVIRONMENT / "bin" / "python"
 
 

@@ -1,8 +1,9 @@
 """How long until the first answer, on a fresh install and later?
 
 A fresh install has no machine code yet; it is made anew in an empty folder, by commands one after
-the other, each a new process. `--before COMMIT` measures that commit in the same run, from a work
-tree of its own. The last table says which compiled functions the first answer waits for.
+the other, each a new process. An earlier release is measured in the same run, from a work tree of
+its own, if git has it here. The last table says which compiled functions the first answer waits
+for.
 """
 
 import json
@@ -49,12 +50,15 @@ FIRST = {
 }
 """Commands from an empty folder, in this order."""
 
+EARLIER = "855ad9b"  # the last release that kept machine code as Numba does
 ANSWERS = (0, 3)  # exit codes: an answer, or one that has not converged
 
 
 def main() -> None:
     parser = argument_parser(__doc__.splitlines()[0])
-    parser.add_argument("--before", metavar="COMMIT", help="measure this commit beside ours")
+    parser.add_argument(
+        "--before", metavar="COMMIT", default=EARLIER, help=f"beside ours, default {EARLIER}"
+    )
     settings = parser.parse_args()
     use_one_core()
     turns = 1 if settings.quick else 5
@@ -71,7 +75,7 @@ def main() -> None:
         ["command", "CPU", "wall"],
         [[name, found["cpu"], found["wall"]] for name, found in results.items()],
     )
-    before = compare_with(settings.before, results) if whole and settings.before else {}
+    before = compare_with(settings.before, results) if whole and is_here(settings.before) else {}
     functions = compilations(Path(ALARM)) if whole else {}
     show_functions(functions)
     write_results(
@@ -95,6 +99,12 @@ def from_nothing(root: Path) -> dict[str, dict[str, float]]:
         return {
             name: once([sys.executable, *words], **environment) for name, words in FIRST.items()
         }
+
+
+def is_here(commit: str) -> bool:
+    """Whether git can give the files of a commit; a copy of the sources may have no history."""
+    asked = ["git", "-C", str(ROOT), "cat-file", "-e", f"{commit}^{{commit}}"]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
 def compare_with(commit: str, ours: dict[str, Any]) -> dict[str, dict[str, float]]:

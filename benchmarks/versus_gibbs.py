@@ -25,8 +25,10 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS
-from orbitmc.run.pack import Pack, advance, start_pack, warm_up
-from orbitmc.tuning.race import Choice, race
+from orbitmc.run.pack import Pack, advance, start_pack
+from orbitmc.run.starts.warming import warm_up
+from orbitmc.tuning.choice import Choice
+from orbitmc.tuning.race import race
 from orbitmc.tuning.recipe import Recipe
 
 LANES = 64
@@ -84,7 +86,7 @@ class NamedSampler:
         pack = start_pack(self.prepared, self.kernel, seed=seed, number=0, lanes=LANES)
         spacing = SWEEPS * self.prepared.graph.variables
         todo = (self.prepared, self.kernel, pack)
-        warm_up(*todo, samples=int(WARM_UP * samples), spacing=spacing)
+        warm_up(*todo, steps=int(WARM_UP * samples) * spacing)
         advance(*todo, recorded=0, samples=samples, spacing=spacing)
         return pack
 

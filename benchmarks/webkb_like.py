@@ -10,12 +10,13 @@ page also exclude each other. How strong couplings are decides how often a jump 
 go from weak to strong, including where jumps do not pay.
 
 Contestants are Gibbs (random scan) and Lifted Metropolis-Hastings in the paper's settings: weight
-4/5 for Gibbs, six clusters of weights, links of Boolean rank 5, and shuffles of blocks of about
-twenty atoms by the subgroup heuristic. Shuffles of the labels of a page, blocks given by hand,
-stand beside them. A step of a chain, Gibbs or jump, is one iteration. Every lane is a repetition:
-a single chain that counts values, as in the paper, from a warmed-up start. At equal time Gibbs
-takes as many more iterations as it can. The truth comes from long runs of two samplers; half of
-what they disagree by is the noise.
+4/5 for Gibbs, and shuffles of blocks: of thirty atoms that a pilot run finds about equally
+probable, or those of the paper (six clusters of weights, links of Boolean rank 5, about twenty
+atoms by the subgroup heuristic). Shuffles of the labels of a page, blocks given by hand, stand
+beside them. A step of a chain, Gibbs or jump, is one iteration. Every lane is a repetition: a
+single chain that counts values, as in the paper, from a warmed-up start. At equal time Gibbs takes
+as many more iterations as it can. The truth comes from long runs of two samplers; half of what they
+disagree by is the noise.
 """
 
 import time
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.ask.method.lifting import cheap_blocks, over_symmetric
+from orbitmc.ask.method.pilot import pilot_blocks
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
@@ -39,9 +41,10 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import OUTCOMES
 from orbitmc.machine.arrays import Floats
 from orbitmc.models.ising_models import add_scaled
-from orbitmc.run.pack import start_pack, warm_up
+from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
+from orbitmc.run.starts.warming import warm_up
 
 LABELS = 7
 NEIGHBOURS = 45
@@ -130,14 +133,14 @@ class Trial:
 def trial(prepared: PreparedGraph, kernel: Kernel, truth: Floats, iterations: int) -> Trial:
     """Let every lane take so many iterations and count its values; time is the steps' alone."""
     pack = start_pack(prepared, kernel, seed=1, number=0, lanes=LANES)
-    warm_up(prepared, kernel, pack, samples=0, spacing=0)  # compiles
-    warm_up(prepared, kernel, pack, samples=1, spacing=max(iterations // 4, 1))
+    walk(prepared, kernel, pack, 0)  # compiles
+    warm_up(prepared, kernel, pack, steps=max(iterations // 4, 1))
     pack.outcomes[:] = 0
     counts = np.zeros(pack.values.shape)
     seconds = 0.0
     for _ in range(RECORDS):
         begun = time.thread_time()
-        warm_up(prepared, kernel, pack, samples=1, spacing=max(iterations // RECORDS, 1))
+        walk(prepared, kernel, pack, max(iterations // RECORDS, 1))
         seconds += time.thread_time() - begun
         counts += pack.values
     errors = [divergence(truth, lane) for lane in counts.T / RECORDS]
@@ -169,7 +172,7 @@ def measure(name: str, pages: int, iterations: int, seconds: float) -> list[list
     prepared = prepare(model.graph)
     base = RandomScan()
     paper = cheap_blocks(model, over_symmetric(model).graph, None, None)
-    kinds = {"the paper's": paper, "pages": pages_of(model)}
+    kinds = {"pilot": pilot_blocks(prepared), "the paper's": paper, "pages": pages_of(model)}
     kernels = {
         kind: lifted(base, [shuffle(prepared, exchanged)]) for kind, exchanged in kinds.items()
     }

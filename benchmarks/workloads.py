@@ -102,6 +102,7 @@ def accuracy_workloads(*, quick: bool) -> dict[str, Callable[[], Workload | None
         f"Ising {side}x{side} J=0.3": lambda: ising_grid("warm", side, 0.3),
         f"Ising {side}x{side} J=0.44": lambda: ising_grid("critical", side, 0.44),
         f"Chimera C{cells}": lambda: chimera("Chimera", cells),
+        "win95pts": lambda: network("win95pts", bif / "win95pts.bif"),
         "alarm": lambda: network("alarm", bif / "alarm.bif"),
         "insurance": lambda: network("insurance", bif / "insurance.bif", INSURANCE_EVIDENCE),
         f"Ising {large}x{large} J=0.44": lambda: ising_grid("large", large, 0.44),

@@ -55,7 +55,7 @@ def structure(model: Model) -> Model:
 def models(asked: Asked) -> Iterator[tuple[str, Model, str, Callable[[Model], Model]]]:
     """A name, a model, and the approximation whose orbits are cut."""
     folds, remark = universities(asked.data, quick=asked.quick)
-    cache = asked.out / ("quick" if asked.quick else "")
+    cache = asked.cache
     for name in list(folds)[: 1 if asked.quick else None]:
         model = learned_model(folds, name, cache)
         title = f"WebKB {name}" if "SYNTHETIC" not in remark else name

@@ -39,6 +39,7 @@ class Asked:
     quick: bool
     seeds: Sequence[int]
     seconds: float
+    sweeps: int | None
     truth_seconds: float
     out: Path
     data: Path
@@ -48,6 +49,11 @@ class Asked:
     def race_for(self) -> float:
         """How long a run the jumps of tuned chains are raced for: a race takes a share of it."""
         return self.seconds if self.quick else max(RACE_FOR, self.seconds)
+
+    @property
+    def cache(self) -> Path:
+        """Where weights and truths are kept, so that they are found once."""
+        return self.out / ("quick" if self.quick else "")
 
     def wants(self, name: str) -> bool:
         return not self.only or name in self.only
@@ -61,6 +67,7 @@ def arguments(
     parser.add_argument("--quick", action="store_true", help="little of everything")
     parser.add_argument("--seeds", type=int, help=f"runs of each method; {SEEDS} unless quick")
     parser.add_argument("--seconds", type=float, help=f"of sampling; {seconds:g} unless quick")
+    parser.add_argument("--sweeps", type=int, help="of sampling, however long they take")
     parser.add_argument("--truth-seconds", type=float, help="of each of two runs for the truth")
     parser.add_argument("--out", type=Path, default=FOLDER / "out", help="folder for results")
     parser.add_argument("--data", type=Path, default=SHARED / data, help="folder with the data")
@@ -71,6 +78,7 @@ def arguments(
         quick=asked.quick,
         seeds=range(1, 1 + (asked.seeds or (QUICK_SEEDS if asked.quick else SEEDS))),
         seconds=run,
+        sweeps=asked.sweeps,
         truth_seconds=asked.truth_seconds or 10 * run,
         out=asked.out,
         data=asked.data,
@@ -78,8 +86,12 @@ def arguments(
     )
 
 
-def figure_files(asked: Asked, name: str) -> FigureFiles:
-    return FigureFiles(asked.out, name)
+def figure_files(asked: Asked, name: str, *, resumed: bool = False) -> FigureFiles:
+    """Files of a figure; one that is `resumed` goes on where a run like this one was stopped."""
+    kept = FigureFiles(asked.out, name)
+    if resumed and kept.resume(like=settings(asked)):
+        note(f"{name}: goes on after {len(kept.jumps)} runs")
+    return kept
 
 
 def measure(
@@ -90,28 +102,34 @@ def measure(
     asked: Asked,
     *,
     estimators: Sequence[str] = ("values", "rao-blackwell"),
-    counted_after: int = SWEEPS_PER_SAMPLE,
+    counted_after: float = SWEEPS_PER_SAMPLE,
 ) -> None:
     """Let all samplers run with all seeds, taking turns.
 
     Values are counted after so many sweeps.
-    All sample equally long; what they prepare comes before, and counts on the axis of time.
+    All sample equally long; what they prepare comes before, and counts on the axis of time. Runs
+    that are there already are left out, and each is kept as soon as it ends.
     """
     begun = time.perf_counter()
     racing = [prepared_sampler(sampler) for sampler in samplers]
     for seed, one, estimator in product(asked.seeds, racing, estimators):
+        if kept.has(panel, one.name, estimator, seed):
+            continue
+        between = counted_after if estimator == "values" else SWEEPS_PER_SAMPLE
         found = error_curve(
             one,
             truth,
-            seconds=asked.seconds,
+            seconds=None if asked.sweeps else asked.seconds,
+            samples=round(asked.sweeps / between) if asked.sweeps else None,
             seed=seed,
             estimator=estimator,
             lanes=LANES,
-            sweeps=counted_after if estimator == "values" else SWEEPS_PER_SAMPLE,
+            sweeps=between,
         )
-        kept.add(panel, one, found, truth)
         if found.interrupted:
             sys.exit("interrupted")
+        kept.add(panel, one, found, truth)
+        kept.keep_numbers(panel, settings=settings(asked))
     for one in racing:
         kept.panels[panel]["methods"][one.name]["nanoseconds of a step of one chain"] = cost(one)
     note(f"{panel}: {time.perf_counter() - begun:.0f} s; truth: {truth.how}")
@@ -136,6 +154,7 @@ def settings(asked: Asked, **more: object) -> dict[str, object]:
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "seeds": list(asked.seeds),
         "seconds": asked.seconds,
+        "sweeps": asked.sweeps,
         "truth seconds": asked.truth_seconds,
         "chains in each run": LANES,
         **more,

@@ -5,8 +5,8 @@ the model: its error stops falling where the approximation is wrong.
 """
 
 from figure import arguments, figure_files, finish, measure
-from samplers import gibbs, oversymmetric_mcmc, paper_lmh
-from webkb_data import learned_model, truth_for, universities
+from samplers import gibbs, lmh, oversymmetric_mcmc
+from webkb_data import COUNTED, learned_model, truth_for, universities
 
 APPROXIMATIONS = ((2, 2), (5, 6), (10, 6), (5, 50), (20, 50))  # rank, clusters
 
@@ -15,13 +15,13 @@ def main() -> None:
     asked = arguments(__doc__, seconds=10.0, quick_seconds=0.2)
     folds, remark = universities(asked.data, quick=asked.quick)
     name = "Washington" if "Washington" in folds else min(folds)
-    model = learned_model(folds, name, asked.out / ("quick" if asked.quick else ""))
-    truth = truth_for(model, asked.truth_seconds)
+    model = learned_model(folds, name, asked.cache)
+    truth = truth_for(model, asked, name)
     wanted = APPROXIMATIONS[:2] if asked.quick else APPROXIMATIONS
-    samplers = [gibbs(model), paper_lmh(model)]
+    samplers = [gibbs(model), lmh(model)]
     samplers += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
     kept = figure_files(asked, "osa_bias")
-    measure(kept, name, samplers, truth, asked, estimators=["values"], counted_after=1)
+    measure(kept, name, samplers, truth, asked, estimators=["values"], counted_after=COUNTED)
     finish(kept, f"WebKB {name}{remark}: bias of over-symmetric models", asked, more={})
 
 

@@ -4,16 +4,19 @@ from collections.abc import Callable, Sequence
 
 from orbitmc import Model
 from orbitmc.compare import (
+    MEMBERS,
     ChosenKernel,
     Kernel,
     PermutationGroup,
     PreparedGraph,
     RandomScan,
     Sampler,
+    SystematicScan,
     automorphisms,
     by_approximate_symmetries,
     by_exact_symmetries,
     by_method,
+    by_pilot,
     lifted,
     orbital_kernels,
     over_symmetric,
@@ -34,13 +37,27 @@ def lifted_mcmc(model: Model) -> Sampler:
     return Sampler("Lifted MCMC", model, by_exact_symmetries)
 
 
+def systematic_gibbs(model: Model) -> Sampler:
+    """Gibbs that updates variables in turn."""
+    return Sampler("Gibbs, in turn", model, lambda *_: ChosenKernel(SystematicScan(), "in turn"))
+
+
+def lmh(model: Model, *, members: int = MEMBERS) -> Sampler:
+    """Blocks of variables that a pilot run finds alike."""
+
+    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+        return by_pilot(prepared, alpha=ALPHA, members=members)
+
+    return Sampler("LMH", model, make)
+
+
 def paper_lmh(model: Model, *, alpha: float = ALPHA) -> Sampler:
-    """The paper's chain: few weights, links of low rank, blocks by the subgroup heuristic."""
+    """The paper's blocks: few weights, links of low rank, the subgroup heuristic."""
 
     def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
         return by_approximate_symmetries(asked, prepared, alpha=alpha, clusters=6, rank=5)
 
-    return Sampler("LMH", model, make)
+    return Sampler("LMH, paper's blocks", model, make)
 
 
 def tuned_lmh(model: Model, seconds: float) -> Sampler:

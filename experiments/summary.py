@@ -155,7 +155,9 @@ def heading(source: Path) -> str:
     settings = about.get("settings", {})
     words = [f"commit {about['commit']}"]
     words += [f"{len(settings['seeds'])} seeds"] if "seeds" in settings else []
-    words += [f"{settings['seconds']:g} s"] if "seconds" in settings else []
+    sweeps = settings.get("sweeps")
+    timed = [f"{settings['seconds']:g} s"] if "seconds" in settings else []
+    words += [f"{sweeps} sweeps"] if sweeps else timed
     truths = {f"{panel}: {one['truth']}" for panel, one in about.get("panels", {}).items()}
     return "\n".join([f"## {source.stem} ({', '.join(words)})", "", *sorted(truths), ""])
 

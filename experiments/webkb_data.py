@@ -5,15 +5,17 @@ conditional pseudo-likelihood; words and links of the university in question are
 """
 
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
-from figure import note
+from figure import Asked, note
 from samplers import paper_lmh
 
 from orbitmc import InputError, Model
 from orbitmc.compare import (
     FOLDS,
+    Divergence,
     Reference,
     WebKB,
     by_method,
@@ -30,6 +32,7 @@ from orbitmc.logic.learning.learning import Settings as LearningSettings
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights
 SELDOM = 0.98  # the share of Gibbs steps beside shuffles, for the truth
+COUNTED = 1 / 16  # of a sweep between two states whose values are counted
 LOOK_ALIKES = ("look-alike 1", "look-alike 2")
 
 
@@ -50,19 +53,27 @@ def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str
     return pages, " (SYNTHETIC look-alike, not the data)"
 
 
-def truth_for(model: Model, seconds: float) -> Reference:
-    """Gibbs, and Gibbs with seldom shuffles: many would leave no time for the warm-up.
+def truth_for(model: Model, asked: Asked, name: str) -> Reference:
+    """Gibbs, and Gibbs with seldom shuffles, once; the truth is kept beside the weights."""
+    seconds = asked.truth_seconds
+    path = asked.cache / f"webkb-truth-{file_name(name)}-{seconds:g}.npz"
+    if not path.exists():
+        pair = [by_method(model, "gibbs", seconds=seconds), paper_lmh(model, alpha=SELDOM)]
+        found = reference_of(model, seconds=seconds, seed=1000, samplers=pair)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, probability=found.probability, floor=astuple(found.floor), how=found.how)
+    with np.load(path) as kept:
+        return Reference(kept["probability"], Divergence(*kept["floor"].tolist()), str(kept["how"]))
 
-    Pages with hundreds of links hold chains where they start for tens of sweeps.
-    """
-    pair = [by_method(model, "gibbs", seconds=seconds), paper_lmh(model, alpha=SELDOM)]
-    return reference_of(model, seconds=seconds, seed=1000, samplers=pair)
+
+def file_name(name: str) -> str:
+    return name.lower().replace(" ", "-")
 
 
 def learned_model(folds: Mapping[str, WebKB], asked: str, cache: Path) -> Model:
     """The model of one university; its weights come from the others and are kept in a file."""
     program = webkb_program(folds.values())
-    kept = cache / f"webkb-weights-{asked.lower().replace(' ', '-')}.npy"
+    kept = cache / f"webkb-weights-{file_name(asked)}.npy"
     if kept.exists():
         weights = np.load(kept)
     else:

@@ -1,10 +1,13 @@
 """Pages whose blocks are run: python blocks, and console blocks with what they print.
 
-A console block holds `$ command` lines, each followed by what it prints to standard output. A line
-of `…` stands for any lines. Words must be equal, and numbers near: a sampled probability moves when
-the random stream of the package changes, and the pages should not have to.
+An `output` block after a python block is what that prints. A console block holds `$ command` lines,
+each followed by what it prints to standard output. A line of `…` stands for any lines. Words must
+be equal, and numbers near: a sampled probability moves when the random stream of the package
+changes, and the pages should not have to.
 """
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -18,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 NEAR = 0.01  # on probabilities; the pages sample until errors are far below it
 
 
-PYTHON, CONSOLE = "python", "console"
+PYTHON, CONSOLE, OUTPUT = "python", "console", "output"
 
 
 def pages() -> list[Path]:
@@ -29,7 +32,7 @@ def pages() -> list[Path]:
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """The fenced blocks of a page that can be run: language and text, in order."""
-    pattern = rf"^```({PYTHON}|{CONSOLE})\n(.*?)^```"
+    pattern = rf"^```({PYTHON}|{CONSOLE}|{OUTPUT})\n(.*?)^```"
     return re.findall(pattern, page.read_text(), re.DOTALL | re.MULTILINE)
 
 
@@ -37,6 +40,14 @@ def enter(folder: Path) -> None:
     """Go to a folder from which pages can be run."""
     os.chdir(folder)
     Path("examples").symlink_to(ROOT / "examples")
+
+
+def run_python(block: str, page: str, names: dict[str, object]) -> str:
+    """Run a block of Python among some names; gives what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block, page, "exec"), names)
+    return "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
 
 
 def commands(block: str) -> list[tuple[str, str]]:

@@ -23,13 +23,13 @@ def test_exact_is_not_advised_after_it_was_ruled_out():
     said = remarks(found)
     assert "tables of more than 1e+18 entries" in said[0]
     assert said[-1].startswith("not converged")
-    assert "--method exact" not in said[-1]
+    assert "--method auto" not in said[-1]
 
 
 def test_exact_is_advised_where_nobody_asked_what_it_costs():
     found = om.marginals(clique(12), method="gibbs", **SHORT)
     assert found.about.ruled_out == ()
-    assert remarks(found)[-1].endswith("run longer, or try --method exact")
+    assert remarks(found)[-1].endswith("run longer, or try --method auto")
 
 
 def test_a_resumed_run_remembers_what_was_ruled_out(tmp_path):
@@ -39,7 +39,7 @@ def test_a_resumed_run_remembers_what_was_ruled_out(tmp_path):
     done = orbitmc("resume", tmp_path / "x.run")
     assert done.returncode == 3
     assert "not converged" in done.stderr
-    assert "--method exact" not in done.stderr
+    assert "--method auto" not in done.stderr
 
 
 def test_many_values_are_no_reason_to_advise_exact_after_it_was_ruled_out():
@@ -55,3 +55,8 @@ def test_many_values_are_no_reason_to_advise_exact_after_it_was_ruled_out():
     assert "the exact method has no such limit" not in str(caught.value)
     with pytest.raises(LimitError, match="the exact method has no such limit"):
         om.marginals(model, samples=9, method="gibbs")
+
+
+def test_warnings_count_the_variables_that_were_asked_about():
+    found = om.marginals(clique(12), method="gibbs", query=["s3", "s4"], **SHORT)
+    assert found.about.warnings[0].startswith("2 variables have not mixed (s3, s4)")

@@ -22,6 +22,7 @@ ROOMS = (
     "estimate",
     "exact",
     "compare",
+    "interop",
     "testing",
 )
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.pages import (
     CONSOLE,
+    OUTPUT,
     PYTHON,
     ROOT,
     blocks,
@@ -16,6 +17,7 @@ from tests.pages import (
     pages,
     printed_by,
     require_alike,
+    run_python,
 )
 
 PLACES = (ROOT, ROOT / "src" / "orbitmc")
@@ -30,13 +32,15 @@ def named(page):
 def test_a_page_does_what_it_shows(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     enter(tmp_path)
-    names = {}
+    names, printed = {}, ""
     for language, block in blocks(page):
         if language == PYTHON:
-            exec(compile(block, named(page), "exec"), names)
-            continue
-        for command, shown in commands(block):
-            require_alike(printed_by(command), shown)
+            printed = run_python(block, named(page), names)
+        elif language == OUTPUT:
+            require_alike(printed, block)
+        else:
+            for command, shown in commands(block):
+                require_alike(printed_by(command), shown)
 
 
 @pytest.mark.parametrize("page", pages(), ids=named)
@@ -68,7 +72,7 @@ def test_every_target_that_the_readme_names_exists():
 def test_the_readme_has_six_lines_of_python_and_a_console():
     found = dict(reversed(blocks(ROOT / "README.md")))
     assert len([line for line in found[PYTHON].splitlines() if line.strip()]) <= 6
-    assert found[CONSOLE].startswith("$ orbitmc infer")
+    assert found[CONSOLE].startswith("$ orbitmc demo")
 
 
 def test_every_dependency_has_a_row_with_its_reason():

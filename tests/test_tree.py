@@ -11,7 +11,7 @@ LONGEST, MOST_FILES = 300, 12
 PACKAGES = [path.parent for path in sorted(ROOT.rglob("__init__.py"))]
 PLAN = {
     *("ask", "graph", "formats", "models", "logic", "groups", "symmetry", "kernels", "tuning"),
-    *("run", "estimate", "exact", "compare", "report", "cli", "machine"),
+    *("run", "estimate", "exact", "compare", "report", "cli", "machine", "interop"),
 }
 
 

@@ -24,8 +24,11 @@ NAMES = (
     "memory",
     "markov_logic",
     "orbital_moves",
+    "scale",
     "symmetry_detection",
+    "variance",
     "webkb_like",
+    "questions",
 )
 
 

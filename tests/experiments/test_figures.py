@@ -28,7 +28,19 @@ def run(name, out, *more):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["webkb", "osa_bias", "ising", "chimera", "beside_peers"])
+COMPILING = pytest.mark.slow  # kernels and estimators that no other test compiles: minutes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "webkb",
+        "osa_bias",
+        pytest.param("ising", marks=COMPILING),
+        pytest.param("chimera", marks=COMPILING),
+        "beside_peers",
+    ],
+)
 def test_a_figure_is_measured_and_drawn(name, tmp_path):
     only = {"webkb": ["look-alike 1"], "ising": ["figure"], "beside_peers": ["ising"]}
     more = ["--only", *only[name]] if name in only else []

@@ -1,0 +1,139 @@
+"""How do time and memory grow from ten thousand variables to four million?
+
+Friends and smokers with open friendships, where everybody smokes depending on all others, and Ising
+grids. Each row is a process of its own, asked for marginals in some seconds with all defaults:
+packs, lanes and steps between samples are chosen for it. Building, preparing and answering are
+seconds of CPU time; a sample is counted in nanoseconds for each variable and chain.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from measuring import argument_parser, print_table, write_results
+from memory import status
+
+SECONDS = 10.0
+SIZES = {"smokers": (100, 316, 1000, 2000), "Ising": (100, 316, 1000, 2000)}
+QUICK = {"smokers": (12,), "Ising": (12,)}
+COLUMNS = (
+    *("model", "variables", "factors", "build s", "prepare s", "answer s", "chains", "samples"),
+    *("ns a sample", "build µs", "peak MiB"),
+)
+
+
+def main() -> None:
+    parser = argument_parser(__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a run")
+    asked = parser.parse_args()
+    seconds = 0.1 if asked.quick else asked.seconds
+    results: dict[str, Any] = {}
+    for kind, sizes in (QUICK if asked.quick else SIZES).items():
+        for size in sizes:
+            name = f"{kind} {size}"
+            if asked.only and name not in asked.only:
+                continue
+            command = [sys.executable, __file__, "--child", kind, str(size), str(seconds)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            results[name] = json.loads(done.stdout)
+            print(f"{name}: {results[name]}", file=sys.stderr, flush=True)
+    rows = [[name, *(found[column] for column in COLUMNS[1:])] for name, found in results.items()]
+    print_table(f"Runs of {seconds:g} s", COLUMNS, rows)
+    write_results(
+        asked.results, "scale", results, quick=asked.quick, repetitions=1, seconds=seconds
+    )
+
+
+def child(kind: str, size: int, seconds: float) -> None:
+    """Build a model, ask for its marginals, and print what all of it took."""
+    from orbitmc.ask.answers import answer, sampled
+    from orbitmc.ask.method.decisions import decide
+    from orbitmc.ask.settings import Settings
+
+    compile_all(kind)
+    watch = Watch()
+    model, program = built(kind, size)
+    build = watch()
+    decision = decide(model, Settings(method="gibbs", seconds=seconds, seed=1))
+    run, chosen = sampled(decision, (), program and program.ground)
+    watch()
+    found = answer(run, decision, chosen)
+    told = found if program is None else program.in_atoms(found)
+    answering = watch()
+    graph = model.graph
+    print(
+        json.dumps(
+            {
+                "variables": graph.variables,
+                "factors": graph.factors,
+                "build s": build,
+                "prepare s": run.preparing,
+                "answer s": answering,
+                "chains": told.about.chains,
+                "samples": told.about.samples,
+                "sweeps": run.spacing / graph.variables,
+                "ns a sample": nanoseconds(run),
+                "build µs": 1e6 * build / graph.variables,
+                "peak MiB": status("VmHWM") / 2**20,
+            }
+        )
+    )
+
+
+class Watch:
+    """CPU seconds of this process since it was last asked."""
+
+    def __init__(self) -> None:
+        self.last = time.process_time()
+
+    def __call__(self) -> float:
+        before, self.last = self.last, time.process_time()
+        return self.last - before
+
+
+def built(kind: str, size: int) -> tuple[Any, Any]:
+    """A model, and the program that it means, if there is one."""
+    import numpy as np
+
+    import orbitmc
+
+    if kind == "Ising":
+        fields = np.random.default_rng(1).uniform(-0.5, 0.5, (size, size))
+        return orbitmc.ising_grid(size, size, 0.3, fields), None
+    from orbitmc.ask.programs import logic
+    from orbitmc.models.friends_models import friends
+
+    program = logic(*friends(size))
+    return program.model, program
+
+
+def compile_all(kind: str) -> None:
+    """Answer for a small model in packs of all sizes, so that nothing is compiled later."""
+    import orbitmc
+
+    for lanes in (64, 32):
+        orbitmc.marginals(built(kind, 70)[0], method="gibbs", samples=2, packs=1, lanes=lanes)
+
+
+def nanoseconds(run: Any) -> float:
+    """What one sample takes for each variable and chain, in CPU time."""
+    from orbitmc.run.pack import advance
+
+    best = float("inf")
+    for turn in range(3):
+        begun = time.process_time()
+        advance(
+            run.prepared, run.kernel, run.packs[0], recorded=4 + turn, samples=1,
+            spacing=4 * run.graph.variables,
+        )  # fmt: skip
+        best = min(best, time.process_time() - begun)
+    return 1e9 * best / (run.graph.variables * run.lanes)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    else:
+        main()

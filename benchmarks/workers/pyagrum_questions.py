@@ -1,0 +1,55 @@
+"""aGrUM's lazy propagation: rows of evidence about a network, one after the other.
+
+Standard input has one JSON object: the path of a network, and rows of evidence by number of value.
+Standard output gets CPU seconds of the first row and of each later one, and the marginals of the
+last.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+import pyagrum
+
+
+def main() -> None:
+    asked = json.load(sys.stdin)
+    network = pyagrum.loadBN(asked["path"])
+    propagation = pyagrum.LazyPropagation(network)
+    seconds, found = [], {}
+    for row in asked["rows"]:
+        begun = time.process_time()
+        found = _answer(propagation, network, row)
+        seconds.append(time.process_time() - begun)
+    told = {"version": pyagrum.__version__, "seconds": seconds, "marginals": found}
+    print(json.dumps({**told, **_pair(network, asked["rows"][-1], asked.get("pair"))}))
+
+
+def _answer(propagation: Any, network: Any, row: dict[str, int]) -> dict[str, list[float]]:
+    propagation.setEvidence(row)
+    propagation.makeInference()
+    free = [name for name in network.names() if name not in row]
+    return {name: propagation.posterior(name).tolist() for name in free}
+
+
+def _pair(network: Any, row: dict[str, int], pair: list[str] | None) -> dict[str, Any]:
+    """The joint table of two variables, their mutual information, and log Z, if asked for."""
+    if pair is None:
+        return {}
+    first, second = pair
+    propagation = pyagrum.LazyPropagation(network)
+    propagation.addJointTarget({first, second})
+    propagation.setEvidence(row)
+    propagation.makeInference()
+    table = propagation.jointPosterior({first, second})
+    sizes = [network.variable(name).domainSize() for name in pair]
+    return {
+        "joint": [[table[{first: i, second: j}] for j in range(sizes[1])] for i in range(sizes[0])],
+        "information": propagation.jointMutualInformation({first, second}),
+        "evidence": propagation.evidenceProbability(),
+    }
+
+
+if __name__ == "__main__":
+    main()
