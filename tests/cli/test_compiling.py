@@ -70,7 +70,9 @@ def test_code_that_was_installed_for_other_processors_is_spoken_of(
     assert ("what was installed is for processors of the level x86-64-v3" in begun) is not runs
 
 
-def test_of_steps_and_recording_it_is_said_whose_they_are(said):
+def test_of_steps_and_recording_it_is_said_whose_they_are(said, tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)  # no earlier run has compiled them
+
     class Rest(NamedTuple):
         outcomes = ()
 
