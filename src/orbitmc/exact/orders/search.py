@@ -5,12 +5,14 @@ the best order is improved by doing one stretch again, greedily and with some ch
 the outcome if it is no worse: a thousand such patches find orders that fresh starts never do.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from orbitmc.exact.orders import greedy
-from orbitmc.exact.orders.sweeps import sweeps
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.code.tiers import compile_next, is_compiled
@@ -32,6 +34,10 @@ SLACKS = (0.0, 0.05, 0.1, 0.2, 0.4)  # how far from the best choice a greedy ord
 STRETCHES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # parts of an order that are done again
 
 PATCHES_PER_LAYOUT = 20  # patches before branches are laid out in another order
+
+LANDMARKS = 4  # variables that distances are counted from
+
+RUNS = (1, 2, 4, 8, 16, 32)  # variables in a row that make a stage
 
 
 def search_order(
@@ -153,3 +159,33 @@ class _Competition:
         entries[self.order] = self.entries
         self.order = np.array(laid_out[::-1], dtype=np.int64)
         self.entries = entries[self.order]
+
+
+def sweeps(variables: int, edges: Numbers) -> Iterator[Numbers]:
+    """Stages per variable: as numbered, and by distances from far-apart variables.
+
+    On a grid, the sum and the difference of the distances from two corners of one side are rows
+    and columns, which no local rule finds.
+    """
+    for run in RUNS:
+        yield np.arange(variables) // run
+    distances = _distances(variables, edges)
+    yield from distances
+    for first, second in itertools.combinations(distances, 2):
+        yield first + second
+        yield first - second
+
+
+def _distances(variables: int, edges: Numbers) -> list[Numbers]:
+    """Steps from a few variables, each as far as possible from those before."""
+    links = csr_array((np.ones(len(edges)), edges.T), (variables, variables))
+
+    def steps_from(start: int) -> Numbers:
+        steps = dijkstra(links, directed=False, unweighted=True, indices=start)
+        return np.asarray(np.minimum(steps, variables), dtype=np.int64)
+
+    found = [steps_from(int(steps_from(0).argmax()))]
+    while len(found) < LANDMARKS:
+        nearest = np.minimum.reduce(found)
+        found.append(steps_from(int(nearest.argmax())))
+    return found
