@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.ask.method import decisions
 from orbitmc.ask.method.decisions import decide, exact_plan
 from orbitmc.ask.settings import Settings
-from orbitmc.exact.orders import earlier, order
+from orbitmc.exact.orders import order
 from orbitmc.exact.plan import predict
 
 MODEL = om.ising_grid(12, 12, 0.3, 0.1)
@@ -19,7 +19,7 @@ MODEL = om.ising_grid(12, 12, 0.3, 0.1)
 def _no_earlier_orders():
     """Orders that other tests have found would be used again."""
     order.KEPT.clear()
-    earlier.KEPT.clear()
+    order.KEPT_OF_GRAPHS.clear()
 
 
 @pytest.fixture(scope="module")

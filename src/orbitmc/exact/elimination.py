@@ -6,15 +6,14 @@ parent, and so its own marginal. Messages are logarithms, so nothing under- or o
 impossible stays impossible.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
-from orbitmc.exact.orders.cutset import Part, hold, mixed
+from orbitmc.exact.orders.cutset import Part, mixed
 from orbitmc.exact.orders.regions import Region
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.plan import Plan, predict, require_fit
@@ -60,17 +59,12 @@ def marginals(
 
 def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
-    sizes = plan.problem.sizes
-    problem = replace(plan.problem, constant=0.0)
-    parts: list[Part] = []
-    for values in itertools.product(*(range(sizes[variable]) for variable in plan.cutset)):
-        held = dict(zip(plan.cutset, values, strict=True))
-        try:
-            passes = Passes(hold(problem, held), plan.tree, plan.regions)
-            parts.append(Part(held, passes.up(), passes.down(wanted)))
-        except ContradictionError:
-            continue
-    log_z, found = mixed(parts, sizes)
+
+    def both_ways(held: dict[int, int], problem: Problem) -> Part:
+        passes = Passes(problem, plan.tree, plan.regions)
+        return Part(held, passes.up(), passes.down(wanted))
+
+    log_z, found = mixed(plan.by_conditioning(both_ways), plan.problem.sizes)
     return exact_sum([plan.problem.constant, log_z]), found
 
 
@@ -111,8 +105,6 @@ class Passes:
 
     def up(self) -> float:
         """Send all messages up, keep those that regions start from; gives log Z."""
-        if self.problem.constant == -np.inf:
-            raise ContradictionError("no state is possible: every state has weight 0")
         taken_off = [self.problem.constant]
         kept = {child for region in self.regions for child in region.below}
         for region in reversed(self.regions):
@@ -126,7 +118,7 @@ class Passes:
     def down(self, wanted: Iterable[int]) -> list[Floats]:
         """Give the marginals that are wanted, region by region from the roots; zeros elsewhere."""
         found: list[Floats] = [np.zeros(size) for size in self.tree.sizes]
-        needed = self._above(wanted)
+        needed = self.tree.above(wanted)
         for region in self.regions:
             for variable in region.buckets:
                 if variable not in self.messages and not needed.isdisjoint(region.buckets):
@@ -137,15 +129,6 @@ class Passes:
                 else:
                     self.messages.pop(variable, None)
                     self.beliefs.pop(variable, None)
-        return found
-
-    def _above(self, wanted: Iterable[int]) -> set[int]:
-        """Buckets from the roots to those that are wanted; decided variables have none."""
-        found: set[int] = set()
-        for variable in wanted:
-            while variable >= 0 and variable not in found:
-                found.add(variable)
-                variable = self.tree.parent[variable]
         return found
 
     def terms(self, bucket: Bucket) -> list[Term]:

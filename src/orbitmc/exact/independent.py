@@ -4,15 +4,12 @@ Upward as for marginals. Downward, each bucket draws its variable given those it
 parent, which have been drawn already.
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, Term
 from orbitmc.exact.elimination import Passes
 from orbitmc.exact.orders.cutset import hold
@@ -61,17 +58,12 @@ def _shares(plan: Plan, count: int, rng: np.random.Generator) -> list[tuple[dict
     """How many states each way to hold the cutset gets, by its share of the weight."""
     if not plan.cutset:
         return [({}, count)]
-    problem = replace(plan.problem, constant=0.0)
-    ways, log_weights = [], []
-    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
-        held = dict(zip(plan.cutset, values, strict=True))
-        try:
-            log_weights.append(Passes(hold(problem, held), plan.tree, plan.regions).up())
-        except ContradictionError:
-            continue
-        ways.append(held)
-    if not ways:
-        raise ContradictionError("no state is possible: every state has weight 0")
+    ways, log_weights = zip(
+        *plan.by_conditioning(
+            lambda held, problem: (held, Passes(problem, plan.tree, plan.regions).up())
+        ),
+        strict=True,
+    )
     weights = np.exp(np.array(log_weights) - max(log_weights))
     shares = rng.multinomial(count, weights / weights.sum()).tolist()
     return [(held, share) for held, share in zip(ways, shares, strict=True) if share]

@@ -4,17 +4,14 @@ A factor that says nothing ties variables that are asked about together, so that
 bucket; on the way down its beliefs are summed onto them.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.errors import LimitError
 from orbitmc.exact.bucket import Bucket, View, collect
 from orbitmc.exact.elimination import Passes
-from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.extension import extended
@@ -65,25 +62,20 @@ def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
             table[tuple(held.get(variable, slice(None)) for variable in own)] += (
                 math.exp(log_z - top) * part
             )
-    return [_over_all_values(problem, scope, t) for scope, t in zip(scopes, whole, strict=True)]
+    return [problem.joint_of(scope, t, {}) for scope, t in zip(scopes, whole, strict=True)]
 
 
 def _parts(plan: Plan, asked: Sequence[Scope]) -> list[tuple[dict[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
-    problem, parts = replace(plan.problem, constant=0.0), []
-    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
-        held = dict(zip(plan.cutset, values, strict=True))
+
+    def part(held: dict[int, int], problem: Problem) -> tuple[dict[int, int], float, list[Floats]]:
         open_ones = [tuple(v for v in own if v not in held) for own in asked]
-        passes = _JointPasses(hold(problem, held), plan, open_ones)
-        try:
-            log_z = passes.up()
-        except ContradictionError:
-            continue
+        passes = _JointPasses(problem, plan, open_ones)
+        log_z = passes.up()
         passes.down(passes.homes)
-        parts.append((held, log_z, [passes.found[own] for own in open_ones]))
-    if not parts:
-        raise ContradictionError("no state is possible: every state has weight 0")
-    return parts
+        return held, log_z, [passes.found[own] for own in open_ones]
+
+    return plan.by_conditioning(part)
 
 
 class _JointPasses(Passes):
@@ -109,12 +101,3 @@ class _JointPasses(Passes):
                 self.views[own] = bucket.view(own, self.tree.sizes)
             view, flat = self.views[own], self.found[own].reshape(-1)
             collect(beliefs, flat, view.step, view.high[slab], view.low)
-
-
-def _over_all_values(problem: Problem, scope: Scope, table: Floats) -> Floats:
-    """Give impossible values probability 0; variables with one value left have that."""
-    whole = np.zeros([problem.cardinality[variable] for variable in scope])
-    possible = [problem.possible[variable] for variable in scope]
-    whole[np.ix_(*possible)] = table.reshape([len(values) for values in possible])
-    total: Floats = whole / whole.sum()
-    return total

@@ -1,17 +1,20 @@
 """What exact elimination will cost, known before any of it is spent."""
 
+import itertools
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from orbitmc.errors import LimitError
+from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.orders.cutset import hold, most_relieving
-from orbitmc.exact.orders.earlier import earlier_order, keep_order
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
-from orbitmc.exact.orders.order import Order, find_order
+from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_order
 from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
@@ -38,6 +41,8 @@ PART = 2_000
 
 HOPELESS = 2.0**45  # table entries
 
+Part = TypeVar("Part")
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -59,6 +64,19 @@ class Plan:
     problem: Problem = field(repr=False)
     tree: Tree = field(repr=False)
     regions: tuple[Region, ...] = field(repr=False)
+
+    def by_conditioning(self, answer: Callable[[dict[int, int], Problem], Part]) -> list[Part]:
+        """What is found for each way to hold the cutset that leaves a state, without the constant."""
+        problem, found = replace(self.problem, constant=0.0), []
+        for values in itertools.product(*(range(problem.sizes[v]) for v in self.cutset)):
+            held = dict(zip(self.cutset, values, strict=True))
+            some = hold(problem, held)
+            with suppress(ContradictionError):
+                if some.constant > -np.inf:
+                    found.append(answer(held, some))
+        if not found:
+            raise ContradictionError("no state is possible: every state has weight 0")
+        return found
 
     @property
     def seconds(self) -> float:

@@ -1,6 +1,7 @@
 """A graph made ready for elimination: small log-tables over variables that are still open."""
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,22 @@ class Problem:
     cardinality: tuple[int, ...]
     possible: tuple[NDArray[np.int64], ...]
     place: tuple[int, ...]
+
+    def in_values(self, state: Sequence[int]) -> NDArray[np.int64]:
+        """A state of the variables here as values of the graph's; helpers are left out."""
+        pairs = zip(self.possible, self.place, strict=True)
+        return np.array([own[state[place] if place >= 0 else 0] for own, place in pairs], np.int64)
+
+    def joint_of(self, scope: Scope, table: Floats, known: Mapping[int, int]) -> Floats:
+        """A joint of possible values over all values of graph variables; `known` ones have one.
+
+        Impossible values have probability 0; variables with one value left have that.
+        """
+        whole = np.zeros([self.cardinality[variable] for variable in scope])
+        index = [[known[v]] if v in known else self.possible[v] for v in scope]
+        whole[np.ix_(*index)] = table.reshape([len(own) for own in index])
+        total: Floats = whole / whole.sum()
+        return total
 
 
 def prepare(graph: FactorGraph) -> Problem:

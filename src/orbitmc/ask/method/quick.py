@@ -79,15 +79,8 @@ class Row:
         place = self.elimination.template.place
         own = [tuple(place[v] for v in scope if v in place) for scope in scopes]
         found = self.elimination.joints(self.upward, own)
-        return [self._over_all_values(*one) for one in zip(scopes, found, strict=True)]
-
-    def _over_all_values(self, scope: Scope, table: Floats) -> Floats:
         problem = self.elimination.template.problem
-        whole = np.zeros([problem.cardinality[variable] for variable in scope])
-        index = [[self.values[v]] if v in self.values else problem.possible[v] for v in scope]
-        whole[np.ix_(*index)] = table.reshape([len(own) for own in index])
-        total: Floats = whole / whole.sum()
-        return total
+        return [problem.joint_of(*one, self.values) for one in zip(scopes, found, strict=True)]
 
     def likely_state(self) -> dict[int, int]:
         """A possible state of all variables of the model."""

@@ -7,14 +7,12 @@ state is always known before it is made (Nilsson 1998).
 
 import heapq
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from orbitmc.errors import ContradictionError
 from orbitmc.exact.best.max_elimination import MaxElimination, State, message_bytes
-from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem
 from orbitmc.machine.arrays import Floats, Numbers
@@ -108,30 +106,16 @@ def proven_best(plan: Plan, count: int) -> list[Numbers]:
     >>> [state.tolist() for state in proven_best(plan, 2)]
     [[1, 1, 1, 1], [0, 0, 0, 0]]
     """
-    problem = replace(plan.problem, constant=0.0)
-    found: list[tuple[float, State]] = []
-    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
-        held = dict(zip(plan.cutset, values, strict=True))
-        some = hold(problem, held)
-        if some.constant == -np.inf:
-            continue
-        try:
-            elimination = MaxElimination(some, plan.tree)
-        except ContradictionError:
-            continue
-        for weight, state in itertools.islice(best_states(elimination), count):
-            whole = [held.get(variable, value) for variable, value in enumerate(state)]
-            found.append((weight + some.constant, whole))
-    if not found:
-        raise ContradictionError("no state is possible: every state has weight 0")
+
+    def best_of(held: dict[int, int], problem: Problem) -> list[tuple[float, State]]:
+        best = itertools.islice(best_states(MaxElimination(problem, plan.tree)), count)
+        return [(weight + problem.constant, with_held(state, held)) for weight, state in best]
+
+    found = [one for some in plan.by_conditioning(best_of) for one in some]
     found.sort(key=lambda one: -one[0])
-    return [_over_all_variables(plan.problem, state) for _, state in found[:count]]
+    return [plan.problem.in_values(state) for _, state in found[:count]]
 
 
-def _over_all_variables(problem: Problem, state: State) -> Numbers:
-    """Value numbers of the graph's variables; helpers are left out."""
-    chosen = [
-        possible[state[place]] if place >= 0 else possible[0]
-        for possible, place in zip(problem.possible, problem.place, strict=True)
-    ]
-    return np.array(chosen, dtype=np.int64)
+def with_held(state: State, held: Mapping[int, int]) -> State:
+    """A state with the values of variables that were held."""
+    return [held.get(variable, value) for variable, value in enumerate(state)]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orbitmc.errors import ContradictionError
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.problem import Problem
 from orbitmc.machine.arrays import Floats
@@ -50,8 +49,6 @@ class Part:
 
 def mixed(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[float, list[Floats]]:
     """Put the answers for all held values together, each by its share of the weight."""
-    if not parts:
-        raise ContradictionError("no state is possible: every state has weight 0")
     log_z = float(np.logaddexp.reduce([part.log_z for part in parts]))
     total = [np.zeros(size) for size in sizes]
     for part in parts:

@@ -4,17 +4,20 @@ Plain greedy orders in Python settle easy graphs. For the rest, variables that a
 eliminated first are shaved off, and a compiled search orders what remains.
 """
 
+import hashlib
 import heapq
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
+from orbitmc.exact.problem import Problem
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats
 
 TRIVIAL = 2.0**12
@@ -35,6 +38,11 @@ MOST_ORDERS, MOST_KEPT = 64, 5_000
 """Orders that are kept, and variables of their graphs."""
 
 KEPT: OrderedDict[object, tuple[float, "Order"]] = OrderedDict()
+"""Orders by scopes and sizes, and how long they were looked for."""
+
+KEPT_OF_GRAPHS: OrderedDict[bytes, "Order"] = OrderedDict()
+"""Orders by the scopes of graphs, whatever their tables make impossible."""
+
 _lock = threading.Lock()
 
 MOST_CORE = 8192
@@ -42,6 +50,10 @@ MOST_CORE = 8192
 
 MOST_LOG_ENTRIES = 60
 """No machine holds such tables; a greedy order that gets there is given up."""
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Order(NamedTuple):
@@ -78,11 +90,47 @@ def find_order(
         searched, known = KEPT.get(question, (0.0, None))
     if known is None or (seconds > searched and times * known.cost > EASY):
         known = _found_order(*question[:2], seconds, seed, most, times, hint)
-        with _lock:
-            KEPT[question] = seconds, known
-            while len(KEPT) > MOST_ORDERS:
-                KEPT.popitem(last=False)
+        _keep(KEPT, question, (seconds, known))
     return Order(list(known.variables), known.cost)
+
+
+def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
+    with _lock:
+        kept[key] = value
+        while len(kept) > MOST_ORDERS:
+            kept.popitem(last=False)
+
+
+def keep_order(graph: FactorGraph, problem: Problem, order: Sequence[int], cost: float) -> None:
+    """Keep an order in terms of the graph's variables; those of helpers are not kept."""
+    number = {place: variable for variable, place in enumerate(problem.place) if place >= 0}
+    if graph.variables <= MOST_KEPT and len(number) == len(problem.sizes):
+        known = Order([number[place] for place in order], cost)
+        _keep(KEPT_OF_GRAPHS, _same_scopes(graph), known)
+
+
+def earlier_order(graph: FactorGraph, problem: Problem) -> Order | None:
+    """The order of an earlier graph with the same scopes, in numbers of a problem.
+
+    So it is when other values of the same variables are observed: what is impossible then differs,
+    and with it the problem, but an order that was good before is good again. Variables that were
+    decided there and are open here come first: few factors are left of them.
+    """
+    if graph.variables > MOST_KEPT:
+        return None
+    with _lock:
+        known = KEPT_OF_GRAPHS.get(_same_scopes(graph))
+    if known is None:
+        return None
+    places = [place for v in known.variables if (place := problem.place[v]) >= 0]
+    newly = sorted({*range(len(problem.sizes))} - {*places})
+    return Order([*newly, *places], known.cost)
+
+
+def _same_scopes(graph: FactorGraph) -> bytes:
+    """What graphs with the same scopes share."""
+    parts = (graph.cardinality, graph.scope_start, graph.scope)
+    return hashlib.blake2b(b"|".join(part.tobytes() for part in parts)).digest()
 
 
 def _found_order(

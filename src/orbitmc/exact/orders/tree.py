@@ -1,7 +1,7 @@
 """The shape of an elimination: which table is built when, over what, and who waits for it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,6 +46,15 @@ class Tree:
     @property
     def width(self) -> int:
         return max(map(len, self.shared), default=0)
+
+    def above(self, wanted: Iterable[int]) -> set[int]:
+        """Buckets from the roots to those that are wanted; -1, a decided variable, has none."""
+        found: set[int] = set()
+        for variable in wanted:
+            while variable >= 0 and variable not in found:
+                found.add(variable)
+                variable = self.parent[variable]
+        return found
 
 
 def build_tree(problem: Problem, order: Sequence[int]) -> Tree:

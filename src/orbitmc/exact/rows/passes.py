@@ -128,7 +128,7 @@ class Elimination:
 
     def _downward(self, upward: Upward, asked: Set[int]) -> Iterator[tuple[Step, Floats]]:
         """Buckets that are asked for, with the joint probabilities of all their axes."""
-        needed = self._above(asked)
+        needed = self.template.tree.above(asked)
         beliefs: dict[int, Floats] = {}
         for step in reversed(self.template.steps):
             if step.variable not in needed:
@@ -142,16 +142,6 @@ class Elimination:
             for child in step.children:
                 if child.variable in needed:
                     beliefs[child.variable] = joint.sum(axis=child.unknown)
-
-    def _above(self, wanted: Iterable[int]) -> set[int]:
-        """Buckets from the roots to those that are wanted."""
-        parent = self.template.tree.parent
-        found: set[int] = set()
-        for variable in wanted:
-            while variable >= 0 and variable not in found:
-                found.add(variable)
-                variable = parent[variable]
-        return found
 
 
 def _is_live(step: Step, done: dict[int, Floats]) -> bool:
