@@ -46,12 +46,12 @@ class ManyInputError(InputError):
 
 
 @contextmanager
-def said_of(source: str) -> Iterator[None]:
-    """Name the file that what is wrong inside is said of."""
+def said_of(source: str, so: str = "") -> Iterator[None]:
+    """Name the file that what is wrong inside is said of, and what is `so` because of it."""
     try:
         yield
     except InputError as error:
-        raise InputError(error.message, source=source) from None
+        raise InputError(f"{so}{error.message}", source=source) from None
 
 
 class ContradictionError(OrbitError):

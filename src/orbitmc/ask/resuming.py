@@ -16,7 +16,7 @@ from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import METHODS, Settings
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
@@ -121,22 +121,17 @@ def kept_settings(
     record: Mapping[str, Any], source: str, kernel: Kernel | None = None, base: Kernel | None = None
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings that decide which kernel a run uses, and the methods that were ruled out."""
-    try:
+    with said_of(source, records.CANNOT_GO_ON):
         return _kernel_settings(record.get("kernel"), kernel, base), _ruled_out(record)
-    except InputError as error:
-        raise InputError(f"this run cannot go on: {error.message}", source=source) from None
 
 
 def kept_query(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
     """The variables that the question of a run is about."""
     query = kept.question.get("query")
-    try:
+    with said_of(str(kept.path), records.CANNOT_GO_ON):
         if not records.or_none(records.list_of(records.is_text))(query):
             raise InputError("its query is not what it should be")
         return asked_names(query, model)
-    except InputError as error:
-        message = f"this run cannot go on: {error.message}"
-        raise InputError(message, source=str(kept.path)) from None
 
 
 def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) -> Settings:

@@ -1,11 +1,15 @@
 """Read XML piece by piece; entities that a file declares are refused, nothing else is loaded."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, NoReturn
 from xml.parsers import expat
 
+import numpy as np
+
 from orbitmc.errors import InputError
-from orbitmc.machine.text import quoted, require_memory
+from orbitmc.machine.arrays import Floats
+from orbitmc.machine.text import number_in, quoted, require_memory
 
 BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""
@@ -20,6 +24,15 @@ class Place(NamedTuple):
 
     def error(self, message: str) -> InputError:
         return InputError(message, source=self.source, line=self.line, column=self.column)
+
+    def probabilities(self, words: Sequence[str], which: str) -> Floats:
+        """Numbers that are finite and not negative."""
+        numbers = [number_in(word) for word in words]
+        for word, number in zip(words, numbers, strict=True):
+            if not 0 <= number < math.inf:
+                wanted = f"a probability (finite, not negative) {which}"
+                raise self.error(f"expected {wanted}, found {quoted(word)}")
+        return np.array(numbers)
 
 
 class XmlReader:

@@ -8,6 +8,8 @@ from orbitmc.machine.text import MOST
 
 Check = Callable[[Any], bool]
 
+CANNOT_GO_ON = "this run cannot go on: "
+
 
 def is_count(found: object) -> bool:
     return type(found) is int and 0 <= found <= MOST

@@ -3,13 +3,12 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from orbitmc.cli.session.questions import LogicOptions, Question, logic_question
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, said_of
 from orbitmc.machine import records
 
 LOGIC: Mapping[str, records.Check] = {
@@ -28,24 +27,15 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
     """Read the question of a run once more, from its record."""
     path = Path(moved or _model(record, source))
     if "logic" in record:
-        with _said_of(source):
+        with said_of(source, records.CANNOT_GO_ON):
             pieces = _evidence(record.get("pieces"), records.list_of(records.is_text))
             options = LogicOptions(**records.checked(record["logic"], LOGIC, "question"))
         return logic_question(path, tuple(pieces), memory, options)
-    with _said_of(source):
+    with said_of(source, records.CANNOT_GO_ON):
         evidence = _evidence(record.get("evidence"), _are_seen)
     from orbitmc.formats.registry import read
 
     return Question(read(path, memory=memory).given(evidence), record)
-
-
-@contextmanager
-def _said_of(source: str) -> Iterator[None]:
-    """Say which run cannot go on."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"this run cannot go on: {error.message}", source=source) from None
 
 
 def _model(record: Mapping[str, Any], source: str) -> str:

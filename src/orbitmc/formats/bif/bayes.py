@@ -5,8 +5,8 @@ over the child for all values of the parents (up to the rounding found in files)
 """
 
 import graphlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
+from orbitmc.machine.text import Text, quoted
 
 ROUNDING = 0.02
 """How far from one the probabilities in published files add up, for want of digits."""
@@ -36,10 +37,37 @@ class Block(NamedTuple):
     table: Floats
 
 
+@dataclass
+class Network:
+    """What has been read so far, and where; `entries` counts those of all tables."""
+
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    entries: int = 0
+
+    def model(self, text: Text) -> Model:
+        """The model of a network whose children stand at their places in a text."""
+        place = self.places.__getitem__
+        return network_model(
+            self.domains, self.blocks, text.source, lambda child, why: text.error(place(child), why)
+        )
+
+
 def network_model(
-    domains: Mapping[str, tuple[str, ...]], blocks: Mapping[str, Block], source: str
+    domains: Mapping[str, tuple[str, ...]],
+    blocks: Mapping[str, Block],
+    source: str,
+    error: Callable[[str, str], InputError] | None = None,
 ) -> Model:
-    """The model of a network that was read: a factor for each child, in the order of the file."""
+    """The model of a network that was read: a factor for each child, in the order of the file.
+
+    `error` says what is wrong with a child, and where.
+    """
+    cycle = find_cycle({child: block.parents for child, block in blocks.items()})
+    if cycle:
+        why = f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}"
+        raise InputError(why, source=source) if error is None else error(cycle[0], why)
     number = {name: variable for variable, name in enumerate(domains)}
     assembly = Assembly([len(values) for values in domains.values()], source)
     for child, block in blocks.items():

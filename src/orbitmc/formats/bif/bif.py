@@ -13,7 +13,6 @@ fastest. Numbers are kept as given, also when rounding keeps them from adding up
 import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from orbitmc.errors import said_of
@@ -28,21 +27,11 @@ BYTES_PER_CHARACTER = 32
 """What a character takes while reading, at most: `1,` is two and makes a number in a list."""
 
 
-@dataclass
-class Network:
-    """What has been read so far; `entries` counts those of all tables."""
-
-    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    blocks: dict[str, bayes.Block] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
-    entries: int = 0
-
-
 def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per probability block, in the order of the file."""
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
-    scanner, network = Scanner(text), Network()
+    scanner, network = Scanner(text), bayes.Network()
     if scanner.ended():
         scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
     while not scanner.ended():
@@ -57,7 +46,7 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
         else:
             raise scanner.error(at, f"expected network, variable or probability, found {word!r}")
     _require_complete(scanner, network)
-    return bayes.network_model(network.domains, network.blocks, text.source)
+    return network.model(text)
 
 
 def _skip_network(scanner: Scanner) -> None:
@@ -67,7 +56,7 @@ def _skip_network(scanner: Scanner) -> None:
         scanner.skip_property()
 
 
-def _read_variable(scanner: Scanner, network: Network) -> None:
+def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
     at = scanner.at
     name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
@@ -103,7 +92,7 @@ def _read_values(scanner: Scanner) -> list[str]:
     return values
 
 
-def _read_probability(scanner: Scanner, network: Network, memory: int) -> None:
+def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> None:
     scanner.take("(")
     at = scanner.at
     scope = _read_scope(scanner, network.domains)
@@ -134,14 +123,10 @@ def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
     return scope
 
 
-def _require_complete(scanner: Scanner, network: Network) -> None:
+def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
             raise scanner.error(scanner.at, f"variable {name!r} has no probability block")
-    cycle = bayes.find_cycle({child: block.parents for child, block in network.blocks.items()})
-    if cycle:
-        at = network.places[cycle[0]]
-        raise scanner.error(at, f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}")
 
 
 def write_bif(model: Model, path: str | Path) -> None:

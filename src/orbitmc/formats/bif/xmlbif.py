@@ -6,20 +6,19 @@ declares are refused, and nothing outside the file is ever read.
 """
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from xml.sax.saxutils import escape
-
-import numpy as np
 
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.bif import bayes
-from orbitmc.formats.bif.xmlbif_elements import Element, parse_elements
 from orbitmc.formats.weights import weight_texts
 from orbitmc.formats.writing import write_text
+from orbitmc.formats.xml_reading import Place, XmlReader
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, number_in, quoted, read_bytes, suggestion
+from orbitmc.machine.text import MEMORY, quoted, read_bytes, suggestion
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>\n'
@@ -27,6 +26,19 @@ HEAD = (
 FOOT = "</NETWORK>\n</BIF>\n"
 
 Domains = dict[str, tuple[str, ...]]
+
+PARTS = {"VARIABLE": ("NAME", "OUTCOME"), "DEFINITION": ("FOR", "GIVEN", "TABLE")}
+SYNONYMS = {"VALUE": "OUTCOME"}
+
+
+class Element(NamedTuple):
+    """A VARIABLE or DEFINITION: where it begins, and the texts of its parts by their tags."""
+
+    place: Place
+    texts: dict[str, list[str]]
+
+    def error(self, message: str) -> InputError:
+        return self.place.error(message)
 
 
 def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
@@ -42,10 +54,6 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
     for variable, name in zip(elements["VARIABLE"], domains, strict=True):
         if name not in blocks:
             raise variable.error(f"variable {name!r} has no DEFINITION")
-    cycle = bayes.find_cycle({child: block.parents for child, block in blocks.items()})
-    if cycle:
-        shown = " <- ".join(map(quoted, cycle))
-        raise InputError(f"the parents form a cycle: {shown}", source=str(path))
     return bayes.network_model(domains, blocks, str(path))
 
 
@@ -83,14 +91,7 @@ def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
     if len(words) != count:
         wanted = str(count) if count < 10**15 else "far more"
         raise one.error(f"the table of {child!r} needs {wanted} probabilities, found {len(words)}")
-    numbers = [number_in(word) for word in words]
-    for word, number in zip(words, numbers, strict=True):
-        if not 0 <= number < math.inf:
-            raise one.error(
-                f"expected a probability (finite, not negative) in the table of {child!r}, "
-                f"found {quoted(word)}"
-            )
-    return np.array(numbers)
+    return one.place.probabilities(words, f"in the table of {child!r}")
 
 
 def write_xmlbif(model: Model, path: str | Path) -> None:
@@ -117,3 +118,28 @@ def _written(name: str) -> str:
     if not held or name != name.strip() or not name:
         raise InputError(f"XMLBIF cannot hold the name {quoted(name)}; write .json instead")
     return escape(name)
+
+
+def parse_elements(data: bytes, source: str, memory: int) -> dict[str, list[Element]]:
+    """Find the variables and definitions in an XML file, and refuse its entities."""
+    reader = _Elements(source)
+    reader.parse(data, memory)
+    return reader.elements
+
+
+class _Elements(XmlReader):
+    roots = ("BIF",)
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.elements: dict[str, list[Element]] = {tag: [] for tag in PARTS}
+
+    def started(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag in PARTS:
+            texts: dict[str, list[str]] = {part: [] for own in PARTS.values() for part in own}
+            self.elements[tag].append(Element(self.here(), texts))
+
+    def ended(self, tag: str, text: str) -> None:
+        inner = SYNONYMS.get(tag, tag)
+        if inner in PARTS.get(self.outer, ()):
+            self.elements[self.outer][-1].texts[inner].append(text)

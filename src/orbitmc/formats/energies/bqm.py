@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import InputError
+from orbitmc.errors import InputError, said_of
 from orbitmc.graph.model import Model
 from orbitmc.machine.labels import names_of
 from orbitmc.machine.text import MEMORY, read_bytes, require_memory
@@ -42,10 +42,8 @@ def read_bqm(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a binary quadratic model; a state weighs exp(-E)."""
     data, source = read_bytes(path, memory=memory), str(path)
     require_memory(source, BYTES_PER_BYTE * len(data), memory)
-    try:
+    with said_of(source):
         return quadratic_model(_energy(data))
-    except InputError as error:
-        raise InputError(error.message, source=source) from None
 
 
 def _energy(data: bytes) -> Quadratic:

@@ -8,7 +8,6 @@ Other attributes are skipped; `%` begins a comment. A potential without data is 
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -34,16 +33,6 @@ BYTES_PER_CHARACTER = 60
 KINDS = ("node", "discrete")
 REFUSED = ("decision", "utility", "continuous", "function", "class")
 """What a network may hold that is no table of probabilities of values."""
-
-
-@dataclass
-class Network:
-    """What has been read so far."""
-
-    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    blocks: dict[str, bayes.Block] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
-    entries: int = 0
 
 
 class Pieces:
@@ -107,7 +96,7 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per potential, in the order of the file."""
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
-    pieces, network = Pieces(text), Network()
+    pieces, network = Pieces(text), bayes.Network()
     while not pieces.ended() or not network.domains:
         at = pieces.at
         kind = pieces.word("net, node or potential")
@@ -122,10 +111,10 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
         else:
             raise text.error(at, f"expected net, node or potential, found {quoted(kind)}")
     _require_complete(text, network)
-    return bayes.network_model(network.domains, network.blocks, text.source)
+    return network.model(text)
 
 
-def _read_node(pieces: Pieces, network: Network, kind: str) -> None:
+def _read_node(pieces: Pieces, network: bayes.Network, kind: str) -> None:
     if kind == "discrete" and pieces.word("node") != "node":
         raise pieces.unexpected("node after discrete")
     at = pieces.at
@@ -154,7 +143,7 @@ def _read_states(pieces: Pieces) -> list[str]:
     return states
 
 
-def _read_potential(pieces: Pieces, network: Network, memory: int) -> None:
+def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None:
     pieces.take("(")
     at = pieces.at
     child = _known(pieces, network)
@@ -181,7 +170,7 @@ def _read_potential(pieces: Pieces, network: Network, memory: int) -> None:
     network.blocks[child] = bayes.Block(parents, np.array(weights))
 
 
-def _known(pieces: Pieces, network: Network) -> str:
+def _known(pieces: Pieces, network: bayes.Network) -> str:
     """Take the name of a node; one with spaces is longer than a word."""
     at, name = pieces.at, pieces.word("the name of a node")
     while name not in network.domains and any(
@@ -245,11 +234,7 @@ def _skip_value(pieces: Pieces) -> None:
             pieces.word("the value of an attribute and ';'")
 
 
-def _require_complete(text: Text, network: Network) -> None:
+def _require_complete(text: Text, network: bayes.Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
             raise text.error(len(text.content), f"node {quoted(name)} has no potential")
-    cycle = bayes.find_cycle({child: block.parents for child, block in network.blocks.items()})
-    if cycle:
-        shown = " <- ".join(map(quoted, cycle))
-        raise text.error(network.places[cycle[0]], f"the parents form a cycle: {shown}")

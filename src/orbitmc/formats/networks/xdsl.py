@@ -17,7 +17,7 @@ from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
 from orbitmc.formats.xml_reading import Place, XmlReader
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, number_in, quoted, read_bytes, require_memory, suggestion
+from orbitmc.machine.text import MEMORY, quoted, read_bytes, require_memory, suggestion
 
 TABLE, DETERMINISTIC = "cpt", "deterministic"
 REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")
@@ -85,10 +85,6 @@ def read_xdsl(path: str | Path, *, memory: int = MEMORY) -> Model:
         entries += math.prod(sizes)
         require_memory(str(path), BYTES_PER_ENTRY * entries, memory)
         blocks[node.name] = bayes.Block(parents, _table(node, sizes))
-    cycle = bayes.find_cycle({child: block.parents for child, block in blocks.items()})
-    if cycle:
-        shown = " <- ".join(map(quoted, cycle))
-        raise InputError(f"the parents form a cycle: {shown}", source=str(path))
     return bayes.network_model(domains, blocks, str(path))
 
 
@@ -109,14 +105,7 @@ def _table(node: Node, sizes: list[int]) -> Floats:
         return _results(node, sizes)
     words = node.texts.get("probabilities", "").split()
     _require_count(node, len(words), math.prod(sizes), "probabilities")
-    numbers = [number_in(word) for word in words]
-    for word, number in zip(words, numbers, strict=True):
-        if not 0 <= number < math.inf:
-            raise node.place.error(
-                f"expected a probability (finite, not negative) of {quoted(node.name)}, "
-                f"found {quoted(word)}"
-            )
-    return np.array(numbers)
+    return node.place.probabilities(words, f"of {quoted(node.name)}")
 
 
 def _results(node: Node, sizes: list[int]) -> Floats:
