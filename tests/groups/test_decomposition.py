@@ -7,10 +7,6 @@ import pytest
 
 from orbitmc.errors import LimitError
 from orbitmc.groups.block_groups import exchange_blocks
-from orbitmc.groups.chains.membership import (
-    group_order,
-    order_of_factors,
-)
 from orbitmc.groups.cycles import from_cycles, read_cycles
 from orbitmc.groups.elements import recognition
 from orbitmc.groups.elements.decomposition import (
@@ -21,6 +17,8 @@ from orbitmc.groups.elements.decomposition import (
     blocks_of,
     decompose,
     disjoint_factors,
+    group_order,
+    order_of_factors,
 )
 from orbitmc.groups.permutation_groups import moved_points, permutation_group
 from tests.groups.builders import group_from_rows, identity, permutation

@@ -22,9 +22,9 @@ from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.ascent import ascend, changed_weights
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from tests.oracle.random_models import random_graph, random_ising
 from tests.symmetry.models import patterned, regular_edges
 

@@ -4,9 +4,9 @@ import pytest
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from tests.oracle.symmetries import same_partition
 from tests.symmetry.models import patterned, regular_edges, renamed
 

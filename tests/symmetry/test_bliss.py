@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from orbitmc.groups.chains.membership import group_order
+from orbitmc.groups.elements.decomposition import group_order
 from orbitmc.models.chimera_models import chimera
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection import automorphisms as room
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.bliss import bliss_moves
-from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.generators import value_group, variable_group
+from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from tests.groups.group_questions import same_group
 from tests.symmetry.models import patterned, regular_edges
 

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare
-from orbitmc.kernels.metropolis.relative import relative_to_blocks
+from orbitmc.kernels.jumps.exchange import relative_to_blocks
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from tests.oracle.moved_factors import members_of, moved_by_definition

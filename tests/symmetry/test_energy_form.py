@@ -3,11 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.graph.anova import anova_term
 from orbitmc.graph.builder import Builder
 from orbitmc.machine.equal_numbers import float_classes
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+from orbitmc.symmetry.terms import anova_term
 from tests.oracle.random_models import random_graph
 
 

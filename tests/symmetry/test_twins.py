@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.search.preservation import checker, preserves
+from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from orbitmc.symmetry.detection.twins import neighboring_swaps, ranks, twin_classes
 from tests.oracle.symmetries import is_symmetry, log_weights
 from tests.symmetry.models import complete_edges, patterned

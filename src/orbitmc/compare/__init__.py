@@ -50,7 +50,7 @@ __getattr__, __dir__ = lazily(
         "model_of": "logic.grounding.assembly",
         "moved": "symmetry.blocks.blocks",
         "next_snapshot": "run.kept.snapshots",
-        "one_coupling": "symmetry.approximation.equalize",
+        "one_coupling": "symmetry.approximation.cluster_weights",
         "orbit_cells": "symmetry.detection.automorphisms",
         "orbital_kernels": "kernels.combine.lifting",
         "over_symmetric": "ask.method.lifting",
@@ -71,6 +71,6 @@ __getattr__, __dir__ = lazily(
         "training_worlds": "logic.learning.worlds",
         "walk": "run.pack",
         "webkb_program": "models.webkb",
-        "without_fields": "symmetry.approximation.equalize",
+        "without_fields": "symmetry.approximation.cluster_weights",
     },
 )

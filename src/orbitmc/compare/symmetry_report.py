@@ -15,18 +15,21 @@ from orbitmc.compare.jump_trials import Trials, trials
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
-from orbitmc.groups.chains.membership import group_order
 from orbitmc.groups.chains.order import digits, order_in_words
 from orbitmc.groups.cycles import cycle_text, cycle_words
+from orbitmc.groups.elements.decomposition import group_order
 from orbitmc.groups.permutation_groups import PermutationGroup, orbits
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.lazy import Displayed
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
+from orbitmc.symmetry.approximation.cluster_weights import (
+    cluster_weights,
+    one_coupling,
+    without_fields,
+)
 from orbitmc.symmetry.approximation.colours import cells
-from orbitmc.symmetry.approximation.equalize import one_coupling, without_fields
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, moved
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells

@@ -57,6 +57,15 @@ def numbered(classes: NDArray[Any]) -> NDArray[np.int64]:
     return rank[which.reshape(-1)]
 
 
+def ranks(classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each member in its class, from 0: how often the class occurred before."""
+    order = np.argsort(classes, kind="stable")
+    begins = np.searchsorted(classes[order], classes[order])
+    rank = np.empty(len(classes), dtype=np.int64)
+    rank[order] = np.arange(len(classes)) - begins
+    return rank
+
+
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct rows in lexicographic order, and which of them each row is."""
     first, which = row_classes(rows)

@@ -11,8 +11,8 @@ __getattr__, __dir__ = lazily(
         "links": "symmetry.detection.encoding.exchangeable",
         "low_rank": "symmetry.approximation.low_rank",
         "moved": "symmetry.blocks.blocks",
-        "one_coupling": "symmetry.approximation.equalize",
+        "one_coupling": "symmetry.approximation.cluster_weights",
         "orbit_cells": "symmetry.detection.automorphisms",
-        "without_fields": "symmetry.approximation.equalize",
+        "without_fields": "symmetry.approximation.cluster_weights",
     },
 )

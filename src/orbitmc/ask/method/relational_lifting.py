@@ -22,7 +22,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
+from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group, subgroup
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.renaming import renaming
@@ -38,7 +38,6 @@ from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import indices
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.detection.energy_check import changes_energy
-from orbitmc.symmetry.detection.generators import chosen
 
 
 def by_renaming(
@@ -153,7 +152,7 @@ def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
     cardinality = model.graph.cardinality
     elements = [induced(ground, images) for images in generators]
     group = permutation_group(len(cardinality), elements, cardinality=cardinality)
-    return chosen(group, ~changes_energy(model.graph, group))
+    return subgroup(group, np.flatnonzero(~changes_energy(model.graph, group)))
 
 
 def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarray | None:

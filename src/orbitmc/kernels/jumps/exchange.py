@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.layout import Conditionals
+from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
@@ -25,8 +26,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.kernels.metropolis.relative import relative_to_blocks
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, lengths
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss, two_integers
 from orbitmc.machine.lanes.rows import choose_by_coins
@@ -221,3 +221,18 @@ def require_blocks(graph: FactorGraph, blocks: ExchangeBlocks) -> None:
         sizes = graph.cardinality[members].reshape(-1, width)
         if (sizes != sizes[0]).any():
             raise InputError(f"block {block} exchanges variables with different numbers of values")
+
+
+def relative_to_blocks(prepared: PreparedGraph, blocks: ExchangeBlocks) -> Conditionals:
+    """Conditionals without what permuting rows of a block cannot change.
+
+    Only members in one column of a block trade values, so each column is a set of its own.
+    """
+    width = blocks.width.astype(np.int64)
+    block = np.repeat(np.arange(blocks.blocks), lengths(blocks.start))
+    column = (np.arange(len(block)) - blocks.start[block].astype(np.int64)) % width[block]
+    set_of = np.full(prepared.graph.variables, -1)
+    block_of = np.full(prepared.graph.variables, -1)
+    set_of[blocks.member] = (np.cumsum(width) - width)[block] + column
+    block_of[blocks.member] = block
+    return relative_fields(prepared, set_of, block_of)

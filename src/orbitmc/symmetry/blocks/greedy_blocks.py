@@ -8,8 +8,16 @@ the factors around the block, not of the graph.
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.symmetry.blocks.greedy_choice import NOBODY, cheapest, distance_of
-from orbitmc.symmetry.blocks.greedy_counts import count_cliques, credit, meet, pairs, rate
+from orbitmc.symmetry.blocks.greedy_choice import (
+    NOBODY,
+    cheapest,
+    count_cliques,
+    credit,
+    distance_of,
+    meet,
+    pairs,
+    rate,
+)
 from orbitmc.symmetry.blocks.greedy_memory import (
     CLIQUES,
     COMMON,

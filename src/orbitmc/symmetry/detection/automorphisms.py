@@ -16,29 +16,29 @@ from orbitmc.groups.permutation_groups import (
     orbit_labels,
     orbits,
     permutation_group,
+    subgroup,
 )
 from orbitmc.machine.arrays import Indices, Numbers, sealed
 from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.equal_numbers import ranks, row_classes
 from orbitmc.machine.lazy import Displayed
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
-from orbitmc.symmetry.detection.color_refinement import equitable_cells
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.energy_check import changes_energy
 from orbitmc.symmetry.detection.generators import (
     PointMoves,
-    chosen,
     swaps,
     together,
     value_group,
     variable_group,
 )
+from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from orbitmc.symmetry.detection.search.search import advance_by, begin
 from orbitmc.symmetry.detection.search.search_memory import Search
-from orbitmc.symmetry.detection.twins import neighboring_swaps, ranks, twin_classes
+from orbitmc.symmetry.detection.twins import neighboring_swaps, twin_classes
 
 SLICE = 1_000_000
 """Arcs to look at between two looks at the clock: about a tenth of a second."""
@@ -111,7 +111,7 @@ def automorphisms(
     convert = value_group if values else variable_group
     group = convert(form.cardinality, together([catch.exchanges, catch.moves]))
     wrong = changes_energy(graph, group)
-    group = chosen(group, ~wrong)
+    group = subgroup(group, np.flatnonzero(~wrong)) if wrong.any() else group
     return SymmetryReport(
         group=group,
         orbits=orbits(group),

@@ -42,15 +42,6 @@ def twin_classes(graph: ColoredGraph, cells: Numbers) -> Numbers:
     return numbered(classes)
 
 
-def ranks(classes: Numbers) -> Numbers:
-    """The place of each point in its class, from 0."""
-    order = np.argsort(classes, kind="stable")
-    begins = np.searchsorted(classes[order], classes[order])
-    rank = np.empty(len(classes), dtype=np.int64)
-    rank[order] = np.arange(len(classes)) - begins
-    return rank
-
-
 def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:
     """Pairs whose exchanges generate all permutations within classes."""
     order = np.argsort(classes, kind="stable")

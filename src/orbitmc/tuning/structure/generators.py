@@ -22,9 +22,9 @@ from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes, lengths
 from orbitmc.run.pack import start_pack, walk
+from orbitmc.symmetry.approximation.cluster_weights import one_coupling, without_fields
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.approximation.energy import energy_of
-from orbitmc.symmetry.approximation.equalize import one_coupling, without_fields
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.tuning.families.family import Family, Propose, remembered
 from orbitmc.tuning.structure.lattice import lattice

@@ -8,7 +8,7 @@ from orbitmc.graph.factor_graph import FactorGraph, incidence
 from orbitmc.machine.arrays import Indices, Numbers, brief, indices, lengths, sealed, starts
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.equal_numbers import ranks, row_classes
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""
@@ -104,7 +104,7 @@ def _bonds(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numb
     large = np.flatnonzero(arity[factor] > 2)
     third[large] = NO_THIRD - 1 - large
     traits = (kinds[factor], alike, its, third)
-    return _numbered([*traits, _turn(_numbered([*traits, variable.astype(np.int64)]))])
+    return _numbered([*traits, ranks(_numbered([*traits, variable.astype(np.int64)]))])
 
 
 def _joints(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Numbers) -> Numbers:
@@ -116,7 +116,7 @@ def _joints(kinds: Numbers, factor_start: Indices, variable: Indices, alike: Num
     pair, first = pair[same], first[same]
     ends = np.sort(np.stack([variable[first], variable[first + 1]]), axis=0).astype(np.int64)
     traits = (kinds[pair], alike[first])
-    found[pair] = _numbered([*traits, _turn(_numbered([*traits, *ends]))])
+    found[pair] = _numbered([*traits, ranks(_numbered([*traits, *ends]))])
     return found
 
 
@@ -137,15 +137,6 @@ def table_kinds(graph: FactorGraph) -> Numbers:
 def _numbered(traits: list[Numbers]) -> Numbers:
     """Number the combinations of several traits."""
     return row_classes(np.stack(traits, axis=1))[1]
-
-
-def _turn(numbers: Numbers) -> Numbers:
-    """How often each number has occurred before."""
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    found = np.zeros(len(numbers), dtype=np.int64)
-    found[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
-    return found
 
 
 @tiered(of_first)

@@ -5,6 +5,7 @@ import numpy as np
 from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
+from orbitmc.machine.equal_numbers import numbered
 from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
@@ -13,6 +14,7 @@ from orbitmc.symmetry.detection.search.partition import (
     cut,
     dequeue,
     enqueue,
+    memory,
     partition,
     swap,
 )
@@ -186,3 +188,12 @@ def refine_colors(graph: ColoredGraph, colors: Numbers, own: Memory) -> Partitio
     own.queue[:] = 0, len(begins)
     refine(graph, cells, own, np.zeros(1, dtype=np.uint64), 0, -1)
     return cells
+
+
+def equitable_cells(graph: ColoredGraph, colors: Numbers | None = None) -> Numbers:
+    """Number the cells of the coarsest equitable partition that refines the colours.
+
+    Takes time proportional to arcs times the logarithm of vertices (Hopcroft's rule).
+    """
+    given = graph.color if colors is None else colors
+    return numbered(refine_colors(graph, given, memory(graph.vertices)).cell)
