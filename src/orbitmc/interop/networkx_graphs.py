@@ -6,7 +6,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.labels import names_of
+from orbitmc.machine.text import names_of
 from orbitmc.models.couplings import number, paired
 from orbitmc.models.ising_models import scaled_ising
 

@@ -9,7 +9,7 @@ import numpy as np
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model, model
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.labels import names_of
+from orbitmc.machine.text import names_of
 
 KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.labels import names_of
+from orbitmc.machine.text import names_of
 
 
 class Spins(NamedTuple):

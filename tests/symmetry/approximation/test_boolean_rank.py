@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.symmetry.approximation.bits import packed, unpacked
+from orbitmc.machine.bits import packed, unpacked
 from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
 
 

@@ -7,21 +7,18 @@ the way has one axis for the variable and one for each neighbour, and its size i
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.machine.bits import WORD, Bits, bit_count, has, lowest, put
 from orbitmc.machine.code.tiers import tiered
 from orbitmc.machine.compiling import shared
 
-Bits = NDArray[np.uint64]
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
 """What the next variable has least of: new edges, table entries, or new edges by their weight."""
 
 LARGEST_COUNTS = 16
 """The cost of an order is the number of entries of all its tables, which is time, and this many
 times those of the largest, which is memory."""
-
-WORD = 64
 
 
 def bit_rows(variables: int, edges: Numbers) -> Bits:
@@ -127,8 +124,8 @@ def _join_all(rows: Bits, chosen: int, members: Numbers) -> None:
     for member in members:
         for word in range(rows.shape[1]):
             rows[member, word] |= rows[chosen, word]
-        _clear(rows[member], member)
-        _clear(rows[member], chosen)
+        put(rows[member], member, False)
+        put(rows[member], chosen, False)
 
 
 @shared
@@ -168,12 +165,12 @@ def _eliminate(
             prices[member] -= log_sizes[chosen]
         else:
             prices[member] -= _missing(rows, log_sizes, member, chosen, rule)
-        _clear(rows[member], chosen)
+        put(rows[member], chosen, False)
     for index in range(len(members)):
         first = members[index]
         for other in range(index):
             second = members[other]
-            if not _has(rows[first], second):
+            if not has(rows[first], second):
                 _join(rows, log_sizes, prices, rule, first, second)
 
 
@@ -189,12 +186,12 @@ def _join(
         for word in range(rows.shape[1]):
             common = rows[first, word] & rows[second, word]
             while common:
-                prices[word * WORD + _lowest(common)] -= weight
+                prices[word * WORD + lowest(common)] -= weight
                 common &= common - np.uint64(1)
         prices[first] += _missing(rows, log_sizes, first, second, rule)
         prices[second] += _missing(rows, log_sizes, second, first, rule)
-    _set(rows[first], second)
-    _set(rows[second], first)
+    put(rows[first], second, True)
+    put(rows[second], first, True)
 
 
 @shared
@@ -204,14 +201,14 @@ def _missing(rows: Bits, log_sizes: Floats, member: int, other: int, rule: int) 
     for word in range(rows.shape[1]):
         apart = rows[member, word] & ~rows[other, word]
         if rule == FILL:
-            total += _count(apart)
+            total += bit_count(apart)
         else:
             while apart:
-                total += log_sizes[word * WORD + _lowest(apart)]
+                total += log_sizes[word * WORD + lowest(apart)]
                 apart &= apart - np.uint64(1)
     if rule == FILL:
-        return total - (1.0 if _has(rows[member], other) else 0.0)
-    own = log_sizes[other] if _has(rows[member], other) else 0.0
+        return total - (1.0 if has(rows[member], other) else 0.0)
+    own = log_sizes[other] if has(rows[member], other) else 0.0
     return float((total - own) * log_sizes[other])
 
 
@@ -240,38 +237,7 @@ def _members(row: Bits, members: Numbers) -> int:
     for word in range(len(row)):
         bits = row[word]
         while bits:
-            members[count] = word * WORD + _lowest(bits)
+            members[count] = word * WORD + lowest(bits)
             count += 1
             bits &= bits - np.uint64(1)
     return count
-
-
-@shared
-def _has(row: Bits, number: int) -> bool:
-    return bool((row[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1))
-
-
-@shared
-def _set(row: Bits, number: int) -> None:
-    row[number // WORD] |= np.uint64(1) << np.uint64(number % WORD)
-
-
-@shared
-def _clear(row: Bits, number: int) -> None:
-    row[number // WORD] &= ~(np.uint64(1) << np.uint64(number % WORD))
-
-
-@shared
-def _count(bits: np.uint64) -> int:
-    """Number of bits that are set (the usual tree of additions)."""
-    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    pairs = np.uint64(0x3333333333333333)
-    bits = (bits & pairs) + ((bits >> np.uint64(2)) & pairs)
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@shared
-def _lowest(bits: np.uint64) -> int:
-    """Number of the lowest bit that is set."""
-    return _count((bits & (~bits + np.uint64(1))) - np.uint64(1))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, said_of
 from orbitmc.graph.model import Model
-from orbitmc.machine.labels import names_of
-from orbitmc.machine.text import MEMORY, read_bytes, require_memory
+from orbitmc.machine.text import MEMORY, names_of, read_bytes, require_memory
 from orbitmc.models.quadratic import NUMBERS, Quadratic, quadratic_model
 
 MAGIC, LABELS = b"DIMODBQM", b"VARS"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
+from orbitmc.groups.orbits import root_of
 from orbitmc.kernels.kernel import steps
 from orbitmc.machine.arrays import (
     Bytes,
@@ -128,17 +129,8 @@ def _join(kernel: Clusters, memory: ClusterMemory, lane: Index) -> None:
         parent[variable] = variable
     for edge in range(len(kernel.first)):
         if memory.bond[edge, lane]:
-            one, other = _root(parent, kernel.first[edge]), _root(parent, kernel.second[edge])
+            one, other = root_of(parent, kernel.first[edge]), root_of(parent, kernel.second[edge])
             parent[max(one, other)] = min(one, other)
-
-
-@shared
-def _root(parent: Indices, variable: Index) -> Index:
-    """Follow parents to the root, halving the path on the way."""
-    while parent[variable] != variable:
-        parent[variable] = parent[parent[variable]]
-        variable = parent[variable]
-    return variable
 
 
 @shared

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from orbitmc.errors import InputError
-from orbitmc.symmetry.approximation.bits import Bits, Matrix, packed, unpacked
+from orbitmc.machine.bits import Bits, Matrix, packed, unpacked
 from orbitmc.symmetry.approximation.boolean_search import (
     best_candidate,
     best_concept,

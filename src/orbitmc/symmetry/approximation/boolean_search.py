@@ -6,9 +6,9 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.bits import Bits, Matrix, bit_count, has, put
 from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.symmetry.approximation.bits import Bits, Matrix, count, has, put
 
 EXHAUSTIVE = 6
 """Up to this many sets, all ways of using them for a row are tried; beyond, one at a time."""
@@ -60,7 +60,7 @@ def _closure_gain(ones: Bits, free: Bits, rows: Bits, common: Bits) -> int:
     for row in range(len(ones)):
         if has(rows, row):
             for word in range(len(common)):
-                gain += count(common[word] & free[row, word])
+                gain += bit_count(common[word] & free[row, word])
     return gain
 
 
@@ -91,7 +91,7 @@ def best_candidate(
 def _use(free: Bits, zeros: Bits, columns: Bits) -> int:
     gain = 0
     for word in range(len(free)):
-        gain += count(free[word] & columns[word]) - count(zeros[word] & columns[word])
+        gain += bit_count(free[word] & columns[word]) - bit_count(zeros[word] & columns[word])
     return gain
 
 
@@ -165,7 +165,7 @@ def _errors_of(ones: Bits, zeros: Bits, sets: Bits, usage: Matrix, cover: Bits) 
 def _wrong(ones: Bits, zeros: Bits, cover: Bits) -> int:
     errors = 0
     for word in range(len(cover)):
-        errors += count(ones[word] & ~cover[word]) + count(zeros[word] & cover[word])
+        errors += bit_count(ones[word] & ~cover[word]) + bit_count(zeros[word] & cover[word])
     return errors
 
 

@@ -8,6 +8,7 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 
 import numpy as np
 
+from orbitmc.groups.orbits import root_of
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
@@ -29,7 +30,6 @@ from orbitmc.symmetry.detection.search.search_memory import (
     empty_path,
     no_orbits,
     nothing_found,
-    root_of,
 )
 
 QUICK_TRIES = 4
@@ -78,9 +78,9 @@ def _attempt(graph: ColoredGraph, search: Search, level: int, candidate: int, li
 def _is_open(search: Search, level: int, vertex: int) -> bool:
     """Whether a candidate may still be in the orbit of the path's vertex."""
     orbits = search.orbits
-    root = root_of(orbits, vertex)
+    root = root_of(orbits.parent, vertex)
     return (
-        root != root_of(orbits, search.path.vertex[level])
+        root != root_of(orbits.parent, search.path.vertex[level])
         and orbits.refuted[root] != len(orbits.parent) - level
     )
 
@@ -88,7 +88,7 @@ def _is_open(search: Search, level: int, vertex: int) -> bool:
 @shared
 def _is_full(search: Search, level: int) -> bool:
     cell = search.path.cell[level]
-    root = root_of(search.orbits, search.path.vertex[level])
+    root = root_of(search.orbits.parent, search.path.vertex[level])
     return bool(search.orbits.size[root] == search.left.size[cell])
 
 
@@ -99,7 +99,7 @@ def _try_candidate(
     limit = search.memory.work[0] + patience
     outcome = _attempt(graph, search, level, candidate, limit)
     if outcome != FOUND:
-        root = root_of(search.orbits, candidate)
+        root = root_of(search.orbits.parent, candidate)
         search.orbits.refuted[root] = len(search.orbits.parent) - level
         search.progress[4 if outcome == UNDECIDED else 5] += 1
 
@@ -144,7 +144,7 @@ def _next_candidate(search: Search, level: int) -> int:
 @shared
 def _finish_level(search: Search, level: int) -> None:
     """Note the size of the orbit, and go one level up."""
-    root = root_of(search.orbits, search.path.vertex[level])
+    root = root_of(search.orbits.parent, search.path.vertex[level])
     search.path.orbit[level] = search.orbits.size[root]
     search.progress[1] = level
     search.progress[2] = 0

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc.groups.orbits import root_of
 from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.compiling import shared
 from orbitmc.symmetry.detection.search.matching import Guess
@@ -81,16 +82,8 @@ class Search(NamedTuple):
 
 
 @shared
-def root_of(orbits: Orbits, point: int) -> int:
-    while orbits.parent[point] != point:
-        orbits.parent[point] = orbits.parent[orbits.parent[point]]
-        point = orbits.parent[point]
-    return point
-
-
-@shared
 def unite(orbits: Orbits, one: int, other: int) -> None:
-    first, second = root_of(orbits, one), root_of(orbits, other)
+    first, second = root_of(orbits.parent, one), root_of(orbits.parent, other)
     if first != second:
         if orbits.size[first] < orbits.size[second]:
             first, second = second, first

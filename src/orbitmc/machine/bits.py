@@ -27,16 +27,19 @@ def unpacked(bits: Bits, columns: int) -> Matrix:
 
 
 @shared
-def count(word: np.uint64) -> int:
+def bit_count(bits: np.uint64) -> int:
     """Number of bits that are set (the usual tree of additions)."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     pairs = np.uint64(0x3333333333333333)
-    word = (word & pairs) + ((word >> np.uint64(2)) & pairs)
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    word += word >> np.uint64(8)
-    word += word >> np.uint64(16)
-    word += word >> np.uint64(32)
-    return int(word & np.uint64(0x7F))
+    bits = (bits & pairs) + ((bits >> np.uint64(2)) & pairs)
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@shared
+def lowest(bits: np.uint64) -> int:
+    """Number of the lowest bit that is set."""
+    return bit_count((bits & (~bits + np.uint64(1))) - np.uint64(1))
 
 
 @shared
