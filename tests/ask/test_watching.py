@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.ask import progress
 from orbitmc.ask.answers import in_notebook
-from orbitmc.ask.watching import notebook
 from orbitmc.run.kept import snapshots
 from orbitmc.run.kept.snapshots import COST, Course
 
@@ -70,7 +70,7 @@ def test_a_notebook_shows_a_bar_while_a_run_takes_long_and_then_removes_it(monke
     page = FakePage()
     for name, module in page.modules(kernel=object()).items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(notebook.NotebookBar, "seconds", 0.0)
+    monkeypatch.setattr(progress.NotebookBar, "seconds", 0.0)
     om.marginals(om.ising_grid(6, 6, 0.3), method="gibbs", seconds=1.0)
     assert "<progress" in page.shown[0]
     assert "million updates/s" in page.shown[-2]

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.ask.watching import progress
-from orbitmc.ask.watching.progress import COST, Watching, fraction
+from orbitmc.ask import progress
+from orbitmc.ask.progress import COST, Watching, fraction
 from orbitmc.cli.session.progress import Display
 from orbitmc.run.schedule import Schedule
 

@@ -96,8 +96,7 @@ def watched(watchers: Iterable[Watcher]) -> Iterator[list[Watcher]]:
     if not in_notebook():
         yield [*watchers, Course()]
         return
-    from orbitmc.ask.watching.notebook import NotebookBar
-    from orbitmc.ask.watching.progress import Watching
+    from orbitmc.ask.progress import NotebookBar, Watching
 
     bar = Watching(NotebookBar())
     try:

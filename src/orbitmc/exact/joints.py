@@ -14,7 +14,7 @@ from orbitmc.exact.bucket import Bucket, View, collect
 from orbitmc.exact.elimination import Passes
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.graph.extension import extended
+from orbitmc.graph.copies import extended
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats
 

@@ -1,4 +1,4 @@
-"""Graphs side by side, such as copies of one at several inverse temperatures."""
+"""Graphs with more in them, at other temperatures, or side by side."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,10 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import copy_factors
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import sealed
+from orbitmc.machine.arrays import Floats, sealed
+
+Factor = tuple[tuple[int, ...], Floats]
+"""Which variables it reads, and a log-potential for each of their joint values."""
 
 
 def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
@@ -42,3 +45,23 @@ def require_beta(beta: float) -> None:
     """Refuse an inverse temperature that makes no sense."""
     if not 0.0 < beta < math.inf:
         raise InputError(f"beta is a number above 0, not {beta}")
+
+
+def extended(
+    graph: FactorGraph, factors: Sequence[Factor], sizes: Sequence[int] = ()
+) -> FactorGraph:
+    """Give a graph with new variables of these sizes behind its own, and with new factors.
+
+    >>> import numpy as np
+    >>> import orbitmc as om
+    >>> graph = om.ising_grid(2, 2, 0.3).graph
+    >>> extended(graph, [((0, 4), np.zeros((2, 3)))], sizes=[3]).cardinality.tolist()
+    [2, 2, 2, 2, 3]
+    """
+    builder = Builder(np.concatenate([graph.cardinality.astype(np.int64), [*sizes]]))
+    every, same = np.arange(graph.factors), np.arange(graph.variables)
+    copy_factors(graph, every, builder, same)
+    for scope, table in factors:
+        builder.add_factor(scope, table)
+    builder.constant = graph.constant
+    return builder.build()

@@ -15,7 +15,6 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import (
     ImpossibleFactorError,
     condition,
-    copy_factors,
     merged,
 )
 from orbitmc.graph.weights.sums import exact_sum
@@ -134,23 +133,17 @@ class Model(Displayed):
     def _with_likelihoods(self, findings: Findings) -> FactorGraph:
         if not findings.soft:
             return self.graph
-        builder = Builder(self.graph.cardinality)
-        copy_factors(
-            self.graph,
-            np.arange(self.graph.factors),
-            builder,
-            np.arange(self.graph.variables),
-        )
-        constant = [self.graph.constant]
+        from orbitmc.graph.copies import extended
+
+        factors, constant = [], [self.graph.constant]
         for name, weights in findings.soft.items():
             with np.errstate(divide="ignore"):
                 likelihood = np.log(np.asarray(weights))
             if name in self.observed:
                 constant.append(float(likelihood[self.observed[name].value]))
             else:
-                builder.add_factor([self.index[name]], likelihood)
-        builder.constant = exact_sum(constant)
-        return merged(builder.build())
+                factors.append(((self.index[name],), likelihood))
+        return merged(extended(self.graph, factors)._replace(constant=exact_sum(constant)))
 
 
 def model(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
@@ -22,6 +22,7 @@ from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
+    from orbitmc.exact.rows.template import Template
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.tuning.choice import Choice
 
@@ -70,8 +71,7 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
             raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
-    from orbitmc.ask.method.fitting import fitted
-    from orbitmc.ask.method.memory import require_memory, sampling_bytes
+    from orbitmc.ask.method.memory import fitted, require_memory, sampling_bytes
 
     settings = fitted(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
@@ -121,7 +121,7 @@ def decide(
 
 def _as_asked(model: Model, settings: Settings) -> Decision:
     """Sample by the method that was asked for."""
-    from orbitmc.ask.method.fitting import fitted
+    from orbitmc.ask.method.memory import fitted
 
     settings, reason = fitted(model.graph, settings), f"{settings.method} was asked for"
     return _unfrozen(model, settings, reason) or _tuned(model, settings, reason)
@@ -162,7 +162,7 @@ def patience(settings: Settings) -> float:
     return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
 
 
-def _more_patience(plan: Priced, settings: Settings) -> float:
+def _more_patience(plan: Plan | Template, settings: Settings) -> float:
     """How long to look on for an order where a better one may be affordable; 0 elsewhere.
 
     A long run can wait, and a longer search finds orders that need a fraction of memory and time.
@@ -175,7 +175,7 @@ def _more_patience(plan: Priced, settings: Settings) -> float:
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
-    from orbitmc.ask.method.fitting import fitted
+    from orbitmc.ask.method.memory import fitted
 
     settings = fitted(model.graph, settings)
     plain = replace(settings, method="gibbs")
@@ -228,23 +228,7 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-class Priced(Protocol):
-    """What is known of the cost of an elimination."""
-
-    @property
-    def width(self) -> int:
-        """The most neighbours that a variable has when it is eliminated."""
-
-    @property
-    def bytes(self) -> int:
-        """The peak of memory."""
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes."""
-
-
-def price(plan: Priced) -> str:
+def price(plan: Plan | Template) -> str:
     """What exact elimination costs, in words."""
     return (
         f"exact elimination takes about {in_words(plan.bytes)} and {plan.seconds:.2g} s "
@@ -252,7 +236,7 @@ def price(plan: Priced) -> str:
     )
 
 
-def affordable(plan: Priced, settings: Settings) -> bool:
+def affordable(plan: Plan | Template, settings: Settings) -> bool:
     """Whether an exact answer fits into the memory and the time that there is."""
     limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
     return plan.bytes <= settings.memory and plan.seconds <= limit

@@ -34,8 +34,8 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.answers.estimate import Estimate, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.graph.copies import extended
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.extension import extended
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import listening

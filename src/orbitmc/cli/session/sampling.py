@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from orbitmc.ask.watching.progress import Watching
+from orbitmc.ask.progress import Watching
 from orbitmc.cli.session.compiling import Compiling
 from orbitmc.cli.session.exits import say
 from orbitmc.cli.session.progress import Display

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from orbitmc.estimate.answers.estimate import Estimate
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import plain_table
-from orbitmc.machine.lazy import Displayed, drawing
+from orbitmc.machine.lazy import Displayed, drawing, extra
 
 HEADINGS = ("beta", "energy", "±", "heat capacity", "±", "verdict")
 

@@ -30,7 +30,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.columns import Columns, certain, joined
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
-from orbitmc.graph.extension import extended
+from orbitmc.graph.copies import extended
 from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.databases.query import Pattern
 from orbitmc.machine.arrays import Bytes, Floats

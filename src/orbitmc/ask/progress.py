@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orbitmc.run.kept.snapshots import SECONDS_PER_NUMBER
 
 if TYPE_CHECKING:
     from orbitmc.run.run import Run
+
 
 COST = 0.01
 
@@ -88,3 +90,30 @@ def _stage(run: Run) -> str:
     if run.schedule.standard_error is not None and not run.piloted:
         return "pilot"
     return f"{run.recorded:,} samples"
+
+
+class NotebookBar:
+    """A bar below the cell that asked; it comes when a run takes long, and goes when it ends."""
+
+    seconds = 0.5
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+
+    def show(self, fraction: float, words: str) -> None:
+        from IPython.display import HTML, display
+
+        bar = HTML(
+            f'<progress value="{fraction:.3f}" max="1" style="width:16em"></progress> '
+            f"{fraction:.0%} {html.escape(words)}"
+        )
+        if self.handle is None:
+            self.handle = display(bar, display_id=True)
+        else:
+            self.handle.update(bar)
+
+    def close(self) -> None:
+        if self.handle is not None:
+            from IPython.display import HTML
+
+            self.handle.update(HTML(""))

@@ -1,1 +1,0 @@
-"""What watches a run: progress, and how its errors shrink."""
