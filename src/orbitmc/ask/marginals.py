@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Unpack
 
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide, decide_for
+from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
@@ -18,7 +19,6 @@ from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
-    from orbitmc.ask.query import Query
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
@@ -91,7 +91,7 @@ def marginals(
         require_plain(evidence, kernel)
         return model.marginals(settings, query=query, watchers=watchers, **options)
     chosen = with_options(settings, options)
-    names = None if query is None else _names(query, model)
+    names = asked_names(query, model)
     if kernel is None and (quick := _quick_answer(model, evidence, chosen, names)):
         return replace(quick, asked=Asked(model, evidence, vars(chosen)))
     seen = model.given(evidence)
@@ -151,12 +151,6 @@ def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
         raise InputError("evidence of a program is a database: read(program, databases)")
     if kernel is not None:
         raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")
-
-
-def _names(query: Query, model: Model) -> tuple[str, ...] | None:
-    from orbitmc.ask.query import asked_names
-
-    return asked_names(query, model)
 
 
 def carry_out(

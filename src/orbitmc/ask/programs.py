@@ -193,7 +193,8 @@ def read_logic(
     >>> list(asked.marginals(method="exact"))
     ['Smokes(Bob)']
     """
-    files, texts = _paths(databases), list(evidence)
+    files = [databases] if isinstance(databases, str | Path) else list(databases)
+    texts = list(evidence)
     asked = None if query is None and query_file is None else _asked(query, query_file, memory)
     project = _project(program, memory)
     if project is not None:
@@ -226,10 +227,6 @@ def _project(program: str | Path | Sequence[str | Path], memory: int) -> Project
     if isinstance(program, str | Path) and is_project(program):
         return project_question(program, memory=memory)
     return None
-
-
-def _paths(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [given] if isinstance(given, str | Path) else list(given)
 
 
 def _asked(query: str | None, file: str | Path | None, memory: int) -> str:

@@ -138,8 +138,9 @@ def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) 
     record = dict(found) if isinstance(found, dict) else found
     own = record.pop(OWN, None) if isinstance(record, dict) else None
     _require_own("kernel", own, kernel)
-    if isinstance(record, dict) and _is_own(record.get("base")):
-        _require_own("base", record["base"][OWN], base)
+    named = record.get("base") if isinstance(record, dict) else None
+    if isinstance(record, dict) and isinstance(named, dict) and named.keys() == {OWN}:
+        _require_own("base", named[OWN], base)
         record["base"] = "gibbs"
     elif base is not None:
         raise InputError("it has no base of one's own: leave out the base")
@@ -150,10 +151,6 @@ def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) 
     settings = settings if base is None else replace(settings, base=base)
     settings.require_use()
     return settings
-
-
-def _is_own(found: object) -> bool:
-    return isinstance(found, dict) and found.keys() == {OWN}
 
 
 def _require_own(what: str, name: object, given: Kernel | None) -> None:

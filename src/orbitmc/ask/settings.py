@@ -212,7 +212,8 @@ class Settings:
 
     def kernel(self) -> dict[str, object]:
         """The settings that decide which kernel is used, for those who build it again."""
-        found = {name: getattr(self, name) for name in kernel_settings()}
+        every = settings_of(Settings).values()
+        found = {one.name: getattr(self, one.name) for one in every if one.kernel}
         own = None if isinstance(self.base, str) else {"own": type(self.base).__name__}
         return {**found, "base": own or self.base, "generators": list(self.generators)}
 
@@ -245,11 +246,6 @@ class Settings:
             spacing=self.spacing,
             warm_up=self.warm_up,
         )
-
-
-def kernel_settings() -> tuple[str, ...]:
-    """The names of settings that decide which kernel is used."""
-    return tuple(one.name for one in settings_of(Settings).values() if one.kernel)
 
 
 Settings.__doc__ = f"{Settings.__doc__}\n\n{listed(Settings)}\n"

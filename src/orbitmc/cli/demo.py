@@ -88,12 +88,13 @@ def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
         (
             f"P({name} = up)",
             f"{truth[place]:.4f}",
-            *(f"{_last(run)[place]:.4f}" for run in runs.values()),
+            *(f"{run.snapshots[-1].probability[place]:.4f}" for run in runs.values()),
         )
         for name in SHOWN
         for place in [model.index[name]]
     ]
-    rows.append(("worst R-hat", "", *(f"{_r_hat(run):.3f}" for run in runs.values())))
+    r_hats = [f"{run.statistics().r_hat.max():.3f}" for run in runs.values()]
+    rows.append(("worst R-hat", "", *r_hats))
     print(plain_table(("", "exact", *runs), rows, to_the_left=("",)))
     print(_sentence(runs[LMH]))
 
@@ -106,14 +107,6 @@ def _errors(run: "Run", truth: "Floats") -> list[tuple[float, float]]:
         (SWEEPS * seen.samples, float(np.abs(seen.probability - truth).mean()))
         for seen in run.snapshots
     ]
-
-
-def _last(run: "Run") -> "Floats":
-    return run.snapshots[-1].probability
-
-
-def _r_hat(run: "Run") -> float:
-    return float(run.statistics().r_hat.max())
 
 
 def _sentence(run: "Run") -> str:

@@ -17,7 +17,6 @@ from orbitmc.machine.text import MEMORY
 if TYPE_CHECKING:
     from orbitmc.logic.learning.learning import Learned, Settings
     from orbitmc.logic.learning.step import Step
-    from orbitmc.machine.arrays import Floats
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
@@ -107,6 +106,7 @@ def learn(
     from orbitmc.logic.learning.checkpoint import load, question
     from orbitmc.logic.learning.learning import Settings
     from orbitmc.logic.learning.learning import learn as learn_weights
+    from orbitmc.logic.learning.quality.standard_errors import standard_errors
     from orbitmc.logic.learning.writing import program_text
 
     settings = Settings(
@@ -145,7 +145,7 @@ def learn(
             learned = learn_weights(
                 read, worlds, settings, held_out=unseen, start=start, watch=watching
             )
-            deviations = _errors(learned) if errors else None
+            deviations = standard_errors(learned.task, learned.weights) if errors else None
             scored = _scored(learned)
         remarks = "\n".join([*_remarks(learned, settings), *scored])
         text = program_text(learned.ground, learned.weights, remarks=remarks, errors=deviations)
@@ -168,12 +168,6 @@ def _deviation(words: str) -> float | None:
         return float(words)
     except ValueError:
         raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
-
-
-def _errors(learned: "Learned") -> "Floats":
-    from orbitmc.logic.learning.quality.standard_errors import standard_errors
-
-    return standard_errors(learned.task, learned.weights)
 
 
 def _scored(learned: "Learned") -> list[str]:

@@ -1,6 +1,5 @@
 """`orbitmc warm`: compile beforehand what the usual commands need."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -33,9 +32,10 @@ def warm(
     """
     from orbitmc.ask.usual import QUESTIONS
     from orbitmc.machine.code.store import folder
+    from orbitmc.run.pace import available_cores
 
     names = _chosen(list(QUESTIONS), only or [])
-    with _pool(min(len(names), processes or _cores())) as pool:
+    with _pool(min(len(names), processes or available_cores())) as pool:
         functions, seconds = _compiled(pool, names)
     say(f"compiled {functions} functions in {seconds:.0f} s of all processes; kept in {folder()}")
     return 0
@@ -52,10 +52,6 @@ def _chosen(known: list[str], only: list[str]) -> list[str]:
                 f"known are {', '.join(known)}"
             )
     return only or known
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 @contextmanager

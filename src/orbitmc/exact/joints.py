@@ -89,11 +89,7 @@ class _JointPasses(Passes):
         self.homes: dict[int, list[Scope]] = {}
         for own in self.found:
             if own:
-                self.homes.setdefault(self._home(own), []).append(own)
-
-    def _home(self, asked: Scope) -> int:
-        """The bucket of the one that is eliminated first: it is shared with all others."""
-        return next(v for v in asked if set(asked) - {v} <= set(self.tree.shared[v]))
+                self.homes.setdefault(self.tree.home_of(own), []).append(own)
 
     def look(self, bucket: Bucket, slab: int, beliefs: Floats) -> None:
         for own in self.homes.get(bucket.variable, ()):

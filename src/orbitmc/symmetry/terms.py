@@ -70,8 +70,9 @@ def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
             means = finite.mean(axis=tuple(range(1, finite.ndim)), keepdims=True)
             pool.put(scopes, finite - means, table_of, noise)
             continue
-        for axes in _subsets(scopes.shape[1]):
-            pool.put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
+        for size in range(1, scopes.shape[1] + 1):
+            for axes in itertools.combinations(range(scopes.shape[1]), size):
+                pool.put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
     return pool.terms()
 
 
@@ -112,11 +113,6 @@ def _largest(tables: Floats) -> Floats:
     """The largest size of an entry, for each table."""
     found: Floats = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
     return found
-
-
-def _subsets(arity: int) -> Iterator[tuple[int, ...]]:
-    for size in range(1, arity + 1):
-        yield from itertools.combinations(range(arity), size)
 
 
 def _added_up(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Rows]:

@@ -79,14 +79,10 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     return Decision(model, settings, reason, kernel=kernel)
 
 
-def _same(graph: FactorGraph) -> FactorGraph:
-    return graph
-
-
 def decide(
     model: Model,
     settings: Settings,
-    eliminated: Callable[[FactorGraph], FactorGraph] = _same,
+    eliminated: Callable[[FactorGraph], FactorGraph] = lambda graph: graph,
     *,
     too_wide: str = "",
 ) -> Decision:

@@ -102,7 +102,11 @@ def by_shuffles(
         words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
         return ChosenKernel(base, remark + words)
     kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
-    return ChosenKernel(kernel, remark + _blocks_in_words(exchanged, alpha))
+    return ChosenKernel(
+        kernel,
+        f"{remark}{exchanged.blocks} blocks of {len(exchanged.member)} variables in all are "
+        f"shuffled in {1 - alpha:.0%} of the steps",
+    )
 
 
 def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
@@ -200,10 +204,3 @@ def _in_words(found: SymmetryReport) -> str:
     else:
         order = f"of order {found.order:.3g}" if found.order < 10**300 else "of large order"
     return f"a symmetry group {order} moves {moved} variables in {len(found.orbits)} orbits"
-
-
-def _blocks_in_words(exchanged: ExchangeBlocks, alpha: float) -> str:
-    return (
-        f"{exchanged.blocks} blocks of {len(exchanged.member)} variables in all are shuffled "
-        f"in {1 - alpha:.0%} of the steps"
-    )

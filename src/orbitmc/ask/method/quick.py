@@ -107,7 +107,8 @@ def quick_row(
     if not _may_be_quick(model, settings):
         return None
     begun = time.perf_counter()
-    findings = resolve({} if evidence is None else dict(evidence.items()), _domains(model))
+    domains = KEPT.of(model, "domains", model.domains)
+    findings = resolve({} if evidence is None else dict(evidence.items()), domains)
     model.require_consistent(findings)
     soft = tuple(sorted(findings.soft))
     hard = {model.index[name]: v for name, v in findings.hard.items() if name in model.index}
@@ -126,10 +127,6 @@ def quick_answer(
     """All marginals, or some, of a small model; None where others must look at it."""
     row = quick_row(model, evidence, settings)
     return None if row is None else _dressed(row, names)
-
-
-def _domains(model: Model) -> dict[str, tuple[str, ...]]:
-    return KEPT.of(model, "domains", model.domains)
 
 
 def _may_be_quick(model: Model, settings: Settings) -> bool:
@@ -165,12 +162,12 @@ def _elimination(
     problem = KEPT.of(model, "problem", lambda: _problem(model))
     if problem is None:
         return None
-    key = (hard, soft, tied)
-    return KEPT.of(model, key, lambda: _planned(problem, hard, soft, tied), _size)
-
-
-def _size(found: Elimination | None) -> int:
-    return 0 if found is None else found.held_bytes
+    return KEPT.of(
+        model,
+        (hard, soft, tied),
+        lambda: _planned(problem, hard, soft, tied),
+        lambda found: 0 if found is None else found.held_bytes,
+    )
 
 
 def _planned(

@@ -145,10 +145,11 @@ def logic_question(
 ) -> Question:
     files, texts = _sorted_out(pieces)
     asked = read_program(path, pieces, memory, options)
+    file = None if options.query_file is None else str(Path(options.query_file).resolve())
     record = {
         "model": str(path.resolve()),
         "pieces": [*(str(file.resolve()) for file in files), *texts],
-        "logic": asdict(replace(options, query_file=_resolved(options.query_file))),
+        "logic": asdict(replace(options, query_file=file)),
     }
     return Question(
         asked.model,
@@ -159,10 +160,6 @@ def logic_question(
         asked.remarks,
         joint_answer=asked.joint_answer if asked.conjunctions else None,
     )
-
-
-def _resolved(path: str | None) -> str | None:
-    return None if path is None else str(Path(path).resolve())
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:

@@ -59,15 +59,12 @@ def shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
     )
     noisy = (total > SMALLEST) & (square > SMALLEST)
     scale = np.where(noisy, total, 1.0)
-    common = _ratio((both / scale)[noisy].sum(), (square / scale)[noisy].sum())
+    one, two = (both / scale)[noisy].sum(), (square / scale)[noisy].sum()
+    common = min(max(one / two, 0.0), MOST) if two > 0.0 else 0.0
     prior = PRIOR / max(chances.shape[1] - 1, 1) * square
     share = np.zeros(len(total))
     share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST))[noisy]
     return np.repeat(np.clip(share, 0.0, MOST), lengths(row_start))
-
-
-def _ratio(one: float, two: float) -> float:
-    return min(max(one / two, 0.0), MOST) if two > 0.0 else 0.0
 
 
 def _centred(columns: Floats) -> Floats:

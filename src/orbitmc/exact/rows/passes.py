@@ -103,7 +103,7 @@ class Elimination:
         """Joint probabilities [value, ..., row] of variables that are tied in the tree."""
         homes: dict[int, list[int]] = {}
         for number, scope in enumerate(scopes):
-            homes.setdefault(self.template.home_of(scope), []).append(number)
+            homes.setdefault(self.template.tree.home_of(scope), []).append(number)
         found = [np.ones(1)] * len(scopes)
         for step, joint in self._downward(upward, frozenset(homes) - {-1}):
             axes = (step.variable, *self.template.tree.shared[step.variable])

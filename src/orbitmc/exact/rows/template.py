@@ -98,11 +98,6 @@ class Template:
     def width(self) -> int:
         return self.tree.width
 
-    def home_of(self, scope: Scope) -> int:
-        """The bucket that has all of some variables, which are tied; -1 if there are none."""
-        shared = self.tree.shared
-        return next((v for v in scope if {*scope} <= {v, *shared[v]}), -1)
-
     @property
     def bytes(self) -> int:
         """About what one row takes."""

@@ -114,11 +114,8 @@ def _reason(model: Model) -> str:
     if find_cycle(parents):
         return f"the parents of {find_cycle(parents)[0]!r} form a cycle"
     for factor, scope in enumerate(scopes):
-        if (np.abs(_sums(graph.table_values(factor)) - 1) > ROUNDING).any():
+        with np.errstate(over="ignore"):
+            sums = np.exp(graph.table_values(factor)).sum(axis=-1)
+        if (np.abs(sums - 1) > ROUNDING).any():
             return f"the factor of {names[scope[-1]]!r} does not sum to one"
     return ""
-
-
-def _sums(log_probabilities: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(log_probabilities).sum(axis=-1))

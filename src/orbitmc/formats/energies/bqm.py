@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, said_of
 from orbitmc.graph.model import Model
+from orbitmc.machine.records import is_count
 from orbitmc.machine.text import MEMORY, names_of, read_bytes, require_memory
 from orbitmc.models.quadratic import NUMBERS, Quadratic, quadratic_model
 
@@ -80,7 +81,7 @@ def _header(data: bytes) -> tuple[Header, int]:
     if said["vartype"] not in NUMBERS:
         raise InputError("vartype is SPIN or BINARY in the header")
     shape = said["shape"]
-    if not isinstance(shape, list) or len(shape) != 2 or not all(map(_is_count, shape)):
+    if not isinstance(shape, list) or len(shape) != 2 or not all(map(is_count, shape)):
         raise InputError("shape is two whole numbers in the header: variables and couplings")
     bias = np.dtype(said["dtype"]).newbyteorder("<")
     return Header(
@@ -92,10 +93,6 @@ def _header(data: bytes) -> tuple[Header, int]:
         bias=bias,
         labelled=bool(said["variables"]),
     ), 14 + length
-
-
-def _is_count(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**48
 
 
 def _couplings(

@@ -46,6 +46,8 @@ def possible_states(
 
     Variables for which `wanted[variable, lane]` is not negative get that value where they can.
     """
+    from orbitmc.graph.possible.sat import encoded, solved
+
     pruned = possible_values(graph)
     rng = np.random.default_rng(seed)
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
@@ -58,9 +60,9 @@ def possible_states(
         easy = found is not None
         if found is None and clauses is None:
             found = _walked(graph, pruned, rng)
-            clauses = _encoded(graph, pruned) if found is None else None
+            clauses = encoded(graph, pruned) if found is None else None
         if found is None and clauses is not None:
-            found = _solved(clauses, pruned, rng)
+            found = solved(clauses, pruned, rng)
         if found is None:
             found = _searched_long(graph, pruned, rng)
         values[:, lane] = found
@@ -101,19 +103,6 @@ def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> By
     _set_preferred_once(pruned, preference, everything, found)
     hard = hard_factors(graph)
     return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
-
-
-def _encoded(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
-    """What a solver is asked, if there is one; it is asked for all lanes that follow."""
-    from orbitmc.graph.possible.sat import encoded
-
-    return encoded(graph, pruned)
-
-
-def _solved(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
-    from orbitmc.graph.possible.sat import solved
-
-    return solved(clauses, pruned, rng)
 
 
 def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:

@@ -1,7 +1,6 @@
 """The log-weight of one state, to the last digit."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
@@ -27,12 +26,7 @@ def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
     value = np.asarray(state, dtype=np.int64)[graph.scope]
     entry = graph.table_start[graph.table_of].astype(np.int64)
     np.add.at(entry, factor_of, graph.stride.astype(np.int64) * value)
-    entry[graph.first_clause :] += _satisfied(graph, factor_of, value)[graph.first_clause :]
+    satisfied = np.bincount(factor_of[value == graph.satisfying], minlength=graph.factors) > 0
+    entry[graph.first_clause :] += satisfied[graph.first_clause :]
     found: Floats = graph.table[entry]
     return found
-
-
-def _satisfied(graph: FactorGraph, factor_of: Numbers, value: Numbers) -> NDArray[np.bool_]:
-    """Which clauses some variable satisfies."""
-    hits = value == graph.satisfying
-    return np.bincount(factor_of[hits], minlength=graph.factors) > 0

@@ -63,7 +63,8 @@ def is_symmetric(rows: NDArray[np.uint32]) -> bool:
         builder = ChainBuilder(sealed(rows), max_entries=10**6, max_work=10**9)
         builder.build()
         return builder.order() == math.factorial(degree)
-    return any(_is_odd(row) for row in rows) and _contains_alternating(rows)
+    parity = [sum(len(cycle) - 1 for cycle in cycles_of(row)) % 2 for row in rows]
+    return any(parity) and _contains_alternating(rows)
 
 
 @compiled
@@ -140,10 +141,6 @@ def _alignment(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> NDArray
         if _align(first, second, start, found, queue):
             return found
     return None
-
-
-def _is_odd(row: NDArray[np.uint32]) -> bool:
-    return sum(len(cycle) - 1 for cycle in cycles_of(row)) % 2 == 1
 
 
 def _contains_alternating(rows: NDArray[np.uint32]) -> bool:

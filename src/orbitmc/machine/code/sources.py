@@ -68,17 +68,17 @@ def _file(module: str) -> Path | None:
         file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
         return file if file.is_file() else None
     name = getattr(sys.modules.get(module), "__file__", None)
-    return Path(name) if name and name.endswith(".py") and not _installed(name) else None
-
-
-def _installed(file: str) -> bool:
-    return any(file.startswith(folder + os.sep) for folder in _folders_of_packages())
+    return (
+        Path(name)
+        if name and name.endswith(".py") and not name.startswith(_folders_of_packages())
+        else None
+    )
 
 
 @functools.cache
-def _folders_of_packages() -> frozenset[str]:
+def _folders_of_packages() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return frozenset(sysconfig.get_paths()[name] for name in names)
+    return tuple(sysconfig.get_paths()[name] + os.sep for name in names)
 
 
 def _stamp(file: Path) -> tuple[Path, int, int]:

@@ -179,7 +179,7 @@ def hunt(
     found = ["twins"] if count > 1 else []
     if found:
         cells = _with_twins_in_order(graph, cells, classes)
-    if _is_discrete(graph, cells):
+    if len(np.unique(cells[: graph.points])) == graph.points:
         how = " and ".join(["refinement", *found])
         return FoundSymmetries(classes, together([]), count, True, how)
     own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
@@ -206,10 +206,6 @@ def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) 
     rank[: graph.points] = ranks(classes)
     size[: graph.points] = np.bincount(classes)[classes]
     return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
-
-
-def _is_discrete(graph: ColoredGraph, cells: Numbers) -> bool:
-    return len(np.unique(cells[: graph.points])) == graph.points
 
 
 def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Search, Numbers]:

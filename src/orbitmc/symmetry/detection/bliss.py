@@ -35,7 +35,8 @@ def bliss_moves(
 
     Vertices alone in their cell are left out: the cells must be equitable.
     """
-    kept = _in_company(cells)
+    _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    kept = counts[which] > 1
     edges, colors = plain_graph(graph, cells, kept)
     answer = _ask(edges, colors, seconds=seconds, memory=memory)
     if answer is None:
@@ -49,11 +50,6 @@ def bliss_moves(
     return PointMoves(
         np.concatenate([[0], np.cumsum(counts)]), names[point[wanted]], names[image[wanted]]
     )
-
-
-def _in_company(cells: Numbers) -> np.ndarray:
-    _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    return counts[which] > 1
 
 
 def plain_graph(graph: ColoredGraph, cells: Numbers, kept: np.ndarray) -> tuple[Numbers, Numbers]:

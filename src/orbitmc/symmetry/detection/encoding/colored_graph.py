@@ -99,14 +99,9 @@ def _without_parallels(
 def is_symmetric_label(graph: ColoredGraph) -> NDArray[np.bool_]:
     """For each label: whether all its arcs have the same label in both directions."""
     symmetric = np.ones(int(graph.label.max(initial=-1)) + 1, dtype=bool)
-    symmetric[graph.label[graph.label != graph.label[reverse_arcs(graph)]]] = False
+    reverse = np.lexsort((tails(graph), graph.neighbor))
+    symmetric[graph.label[graph.label != graph.label[reverse]]] = False
     return symmetric
-
-
-def reverse_arcs(graph: ColoredGraph) -> Numbers:
-    """Where the reverse of each arc stands."""
-    tail = tails(graph)
-    return np.lexsort((tail, graph.neighbor))
 
 
 def tails(graph: ColoredGraph) -> Numbers:

@@ -153,11 +153,7 @@ def _finish_level(search: Search, level: int) -> None:
         take_back(search.right, search.path.mark[level - 1])
 
 
-def _work(graph: ColoredGraph, search: Search, patience: int, work: int) -> int:
-    return work
-
-
-@tiered(_work)
+@tiered(lambda graph, search, patience, work: work)
 def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
     """Search on for about so much work; gives whether everything has been tried.
 
