@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.groups.chains.chain_growth import sift_from
+from orbitmc.groups.chains.chain_growth import sift_one
 from orbitmc.groups.chains.stabilizer_chain import uniform_element
 from orbitmc.groups.elements.decomposition import Exchangeable, Generated, decompose
 from orbitmc.groups.pairs import element_of, row_in
@@ -82,7 +82,7 @@ def contains(chain, element):
         row = row_in(chain.pairs, element).copy()
     except InputError:  # it moves a point, or changes a value, that the group keeps
         return False
-    stuck = sift_from(chain.base, chain.place, chain.back, row, 0)
+    stuck = sift_one(chain.base, chain.place, chain.back, row)
     return stuck == len(chain.base) and bool((row == np.arange(len(row))).all())
 
 

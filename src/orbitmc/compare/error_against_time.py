@@ -125,7 +125,6 @@ def error_curves(
     seconds: float,
     seeds: Sequence[int],
     estimators: Sequence[str] = ("rao-blackwell",),
-    lanes: int = LANES,
 ) -> Iterator[tuple[PreparedSampler, ErrorCurve]]:
     """Let samplers take turns, seed by seed; ends early when one of them is interrupted.
 
@@ -144,9 +143,7 @@ def error_curves(
         for one in racing:
             for estimator in estimators:
                 left = max(seconds - one.seconds, LEAST_SHARE * seconds)
-                found = error_curve(
-                    one, truth, seconds=left, seed=seed, estimator=estimator, lanes=lanes
-                )
+                found = error_curve(one, truth, seconds=left, seed=seed, estimator=estimator)
                 yield one, found
                 if found.interrupted:
                     return

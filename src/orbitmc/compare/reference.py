@@ -55,7 +55,6 @@ def reference_of(
     seed: int = 0,
     samplers: Sequence[Sampler] = (),
     memory: int = MEMORY,
-    threads: int | None = None,
 ) -> Reference:
     """Exact marginals where they are affordable, else long runs of two samplers that must agree.
 
@@ -79,7 +78,7 @@ def reference_of(
     gibbs = by_method(model, "gibbs", seconds=seconds, memory=memory)
     both = samplers or [gibbs, _with_some_jumps(model, seconds, memory)]
     ready = map(prepared_sampler, both)
-    runs = [_long_run(one, seconds, seed + number, threads) for number, one in enumerate(ready)]
+    runs = [_long_run(one, seconds, seed + number) for number, one in enumerate(ready)]
     start = values_of(model.graph.cardinality).start
     return agreed(runs, start, [one.name for one in both])
 
@@ -109,9 +108,9 @@ class Estimate:
     spread: Floats
 
 
-def _long_run(one: PreparedSampler, seconds: float, seed: int, threads: int | None) -> Estimate:
+def _long_run(one: PreparedSampler, seconds: float, seed: int) -> Estimate:
     schedule = Schedule(seconds=seconds)
-    run = sample(one.prepared, one.kernel, schedule, seed=seed, threads=threads)
+    run = sample(one.prepared, one.kernel, schedule, seed=seed)
     if run.interrupted:
         raise KeyboardInterrupt("before the truth was known")
     places, found = values_of(one.model.graph.cardinality), run.statistics()

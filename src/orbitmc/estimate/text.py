@@ -69,9 +69,9 @@ def plain_table(
     return "\n".join(padded)
 
 
-def compact(answer: Marginals, *, most_rows: int = MOST_ROWS) -> str:
+def compact(answer: Marginals) -> str:
     """A table of the first values; says how many it leaves out, and how it was found."""
-    lines = list(islice(rows(answer), most_rows))
+    lines = list(islice(rows(answer), MOST_ROWS))
     table = plain_table(headings(answer), lines)
     left_out = len(answer.columns.probability) - len(lines)
     more = f"\n… and {left_out:,} more rows" if left_out else ""

@@ -1,14 +1,10 @@
 """An estimate beside the truth."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import probability
-
-TITLES = ("variable", "value", "P", "±", "95 % interval", "exact", "inside")
 
 
 @dataclass(frozen=True)
@@ -35,23 +31,6 @@ def compare(estimate: Marginals, truth: Marginals) -> Comparison:
         mean_error=float(np.mean(errors)) if errors else 0.0,
         largest_error=max(errors, default=0.0),
     )
-
-
-def comparison_rows(estimate: Marginals, truth: Marginals) -> Iterator[tuple[str, ...]]:
-    """One row of words per independent value, with the true probability beside it."""
-    for name, found in estimate.items():
-        for place in _independent(len(found.values)):
-            true = float(truth[name].probability[place])
-            low, high = float(found.low[place]), float(found.high[place])
-            yield (
-                name,
-                found.values[place],
-                probability(float(found.probability[place])),
-                probability(float(found.standard_error[place])),
-                f"{probability(low)}…{probability(high)}",
-                probability(true),
-                "yes" if low <= true <= high else "no",
-            )
 
 
 def _independent(values: int) -> range:

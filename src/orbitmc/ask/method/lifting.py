@@ -69,7 +69,6 @@ def by_approximate_symmetries(
     rank: int | None = None,
     max_moved: int | None = None,
     min_acceptance: float | None = None,
-    seconds: float = SECONDS,
     base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
@@ -85,7 +84,7 @@ def by_approximate_symmetries(
     'Mixture'
     """
     symmetric, remark = _symmetrised(model, clusters, rank)
-    exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance, seconds)
+    exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance)
     return by_shuffles(prepared, exchanged, alpha=alpha, remark=remark, base=base)
 
 
@@ -126,10 +125,9 @@ def cheap_blocks(
     symmetric: FactorGraph,
     max_moved: int | None,
     min_acceptance: float | None,
-    seconds: float = SECONDS,
 ) -> ExchangeBlocks:
     """Cut the orbits of a more symmetric graph into blocks that are cheap to shuffle."""
-    found = automorphisms(symmetric, seconds=seconds)
+    found = automorphisms(symmetric, seconds=SECONDS)
     most = max_moved if max_moved is not None else usual_moved(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
     return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)

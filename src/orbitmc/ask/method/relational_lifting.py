@@ -46,7 +46,6 @@ def by_renaming(
     prepared: PreparedGraph,
     *,
     alpha: float = PAPER_WEIGHT,
-    seconds: float = SECONDS,
     base: Kernel = GIBBS,
 ) -> ChosenKernel:
     """Lifted MCMC: mix a base chain with renamings that change nothing, never rejected.
@@ -56,7 +55,7 @@ def by_renaming(
     constants the ground model may still have symmetries; those are used then.
     """
     _require_fit(ground, model)
-    found = renamings(ground, seconds=seconds)
+    found = renamings(ground, seconds=SECONDS)
     swaps = constant_swaps(ground, found.classes)
     rest = _rest(ground, model, found)
     kernels: list[Kernel] = []
@@ -64,7 +63,7 @@ def by_renaming(
         kernels.append(renaming(model.graph, swaps, symmetric=True))
     kernels += orbital_kernels(prepared, rest, symmetric=True)
     if not kernels:
-        return by_exact_symmetries(model, prepared, alpha=alpha, seconds=seconds, base=base)
+        return by_exact_symmetries(model, prepared, alpha=alpha, base=base)
     about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
     return ChosenKernel(kernel, about, _pools(ground, found, rest))

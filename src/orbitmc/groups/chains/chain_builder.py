@@ -10,7 +10,7 @@ from orbitmc.errors import LimitError
 from orbitmc.groups.chains.chain_growth import (
     fill_rows,
     grow_orbit,
-    sift_from,
+    sift_one,
     sift_random,
     sift_schreier,
 )
@@ -47,7 +47,7 @@ class ChainBuilder:
         """Complete the chain, or raise LimitError."""
         for row in self.rows:
             element = row.copy()
-            self._add(element, sift_from(self._base(), self.place, self.back, element, 0))
+            self._add(element, sift_one(self._base(), self.place, self.back, element))
         self._grow_randomly()
         if self.order() < self._largest_order():
             self._check_work()

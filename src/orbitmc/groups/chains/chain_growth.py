@@ -38,10 +38,8 @@ def moves(element: Indices) -> bool:
 
 
 @compiled
-def sift_from(
-    base: Indices, place: NDArray[np.int32], back: Indices, element: Indices, first: int
-) -> int:
-    return sift(base, place, back, element, first)
+def sift_one(base: Indices, place: NDArray[np.int32], back: Indices, element: Indices) -> int:
+    return sift(base, place, back, element, 0)
 
 
 @compiled

@@ -12,7 +12,6 @@ import numpy as np
 from orbitmc.errors import LimitError
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import (
-    MAX_ENTRIES,
     MAX_WORK,
     StabilizerChain,
     stabilizer_chain,
@@ -77,20 +76,12 @@ class Generated:
 Factor = Exchangeable | Listed | Chained | Generated
 
 
-def decompose(
-    group: PermutationGroup,
-    *,
-    max_order: int = MAX_ORDER,
-    max_entries: int = MAX_ENTRIES,
-    max_work: int = MAX_WORK,
-) -> tuple[Factor, ...]:
+def decompose(group: PermutationGroup, *, max_work: int = MAX_WORK) -> tuple[Factor, ...]:
     """Split a group into factors that move disjoint points, and say what each of them is.
 
-    Groups of order up to `max_order` are listed. The other limits are those of stabilizer chains.
+    Groups of order up to `MAX_ORDER` are listed; `max_work` is that of stabilizer chains.
     """
-    return tuple(
-        _recognised(part, max_order, max_entries, max_work) for part in disjoint_factors(group)
-    )
+    return tuple(_recognised(part, max_work) for part in disjoint_factors(group))
 
 
 def disjoint_factors(group: PermutationGroup) -> tuple[PermutationGroup, ...]:
@@ -109,19 +100,19 @@ def blocks_of(factors: Iterable[Factor]) -> ExchangeBlocks:
     return exchange_blocks(part.rows for part in factors if isinstance(part, Exchangeable))
 
 
-def _recognised(group: PermutationGroup, max_order: int, max_entries: int, max_work: int) -> Factor:
+def _recognised(group: PermutationGroup, max_work: int) -> Factor:
     rows = exchangeable_rows(group)
     if rows is not None:
         return Exchangeable(group, rows)
     try:
-        chain = stabilizer_chain(group, max_entries=max_entries, max_work=max_work)
+        chain = stabilizer_chain(group, max_work=max_work)
     except LimitError as error:
         return Generated(group, str(error))
     points = moved_points(group)
     if chain.pairs.keep_values and chain.order == math.factorial(len(points)):
         return Exchangeable(group, sealed(points.reshape(-1, 1)))
-    if chain.order <= max_order:
-        return Listed(group, chain, element_table(chain, max_order=max_order))
+    if chain.order <= MAX_ORDER:
+        return Listed(group, chain, element_table(chain))
     return Chained(group, chain)
 
 
