@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orbitmc.errors import LimitError
-from orbitmc.estimate.tallies import mark_open, record, tally
+from orbitmc.estimate.tallies import mark_open, record, rows_of, tally
 from orbitmc.graph.conditionals.draws import cumulative_probabilities
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_weights import forget_clauses
@@ -21,7 +21,7 @@ from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.element_table import ElementTable, element_table
 from orbitmc.groups.pairs import value_of
 from orbitmc.groups.permutation_groups import PermutationGroup
-from orbitmc.machine.arrays import Bytes, Floats, Indices
+from orbitmc.machine.arrays import Bytes, Floats, Indices, counted
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
@@ -133,11 +133,7 @@ def rows_of_orbits(cardinality: Indices, labels: Any) -> Any:
 
     `labels` gives the orbit of each variable; only orbits of verified symmetries may be pooled.
     """
-    sizes = cardinality.astype(np.int64)
-    rows = np.where(sizes > 2, sizes, sizes - 1)
-    variable = np.repeat(np.arange(len(sizes)), rows)
-    first = np.concatenate([[0], np.cumsum(rows)])[variable]
-    value = np.arange(len(variable)) - first
-    keys = np.stack([np.asarray(labels)[variable], value], axis=1)
+    rows = rows_of(cardinality)
+    keys = np.stack([np.repeat(np.asarray(labels), rows), counted(rows)], axis=1)
     _, pools = np.unique(keys, axis=0, return_inverse=True)
     return pools.reshape(-1)

@@ -72,6 +72,12 @@ def pooled(sums: Floats, pools: Pools) -> Floats:
     return means
 
 
+def spread_of(columns: Floats) -> Floats:
+    """The standard error that columns show of each row, from their means `[row, column]`."""
+    spread: Floats = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
+    return spread
+
+
 def part_lengths(recorded: int) -> Floats:
     """How many samples lie in each part of time."""
     size = capacity(recorded)
@@ -97,9 +103,9 @@ def _summarised(
     """Summaries of a piece of so many rows in all."""
     columns = _mean_of_parts(means, lengths)
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
-    spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
     r_hat = _r_hat(probability, _half_means(means, lengths), lanes // COLUMNS)
-    return RowSummaries(probability, spread, r_hat, *persistence(means, lengths, rounding, rows))
+    forgets = persistence(means, lengths, rounding, rows)
+    return RowSummaries(probability, spread_of(columns), r_hat, *forgets)
 
 
 def _mean_of_parts(means: Floats, lengths: Floats) -> Floats:

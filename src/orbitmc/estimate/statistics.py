@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc.estimate.row_summaries import ROUNDING, pooled, row_summaries
+from orbitmc.estimate.row_summaries import ROUNDING, pooled, row_summaries, spread_of
 from orbitmc.estimate.tallies import Tally, rows_of
-from orbitmc.machine.arrays import Floats, Indices, brief, lengths
+from orbitmc.machine.arrays import Floats, Indices, brief, counted, lengths, starts
 from orbitmc.machine.lanes.random import COLUMNS
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def summarised(
     """Mean and spread of the estimates of columns; probabilities of a variable sum to one."""
     if pools is not None:
         columns = pooled(columns[None], pools)[0]
-    spread = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
-    probability = columns.mean(axis=1)
+    spread, probability = spread_of(columns), columns.mean(axis=1)
     if pools is not None:
         probability, spread = probability[pools], spread[pools]
     return _between_zero_and_one(probability, row_start), spread
@@ -216,10 +215,8 @@ def values_of(cardinality: Indices) -> Values:
     """Say which row serves each value: value 0 of a binary variable mirrors value 1."""
     sizes = cardinality.astype(np.int64)
     row_start = np.concatenate([[0], np.cumsum(rows_of(cardinality))])
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    variable = np.repeat(np.arange(len(sizes)), sizes)
-    value = np.arange(start[-1]) - start[variable]
+    variable, value = np.repeat(np.arange(len(sizes)), sizes), counted(sizes)
     binary, single = sizes[variable] == 2, sizes[variable] == 1
     rows = row_start[variable] + np.where(binary, 0, value)
     rows[single] = -1
-    return Values(start.astype(np.uint32), rows, binary & (value == 0))
+    return Values(starts(sizes), rows, binary & (value == 0))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation import Permutation, counted, normal
-from orbitmc.machine.arrays import lengths, starts
+from orbitmc.groups.permutation import Permutation, normal
+from orbitmc.machine.arrays import counted, lengths, starts
 
 
 def act(element: Permutation, values: ArrayLike) -> NDArray[Any]:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation import Permutation, changes_values, counted, normal
+from orbitmc.groups.permutation import Permutation, changes_values, normal
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
     moved_points,
 )
-from orbitmc.machine.arrays import Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Indices, counted, indices, lengths, sealed, starts
 from orbitmc.machine.compiling import shared
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Bytes, Indices, brief, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 
 MOST_VALUES = 256  # a value is one byte
 
@@ -132,14 +132,6 @@ def normal(
     begins = starts(sizes[changed]) if changed.any() else indices([])
     kept = _bytes(value_map[changed[owner]])
     return Permutation(degree, indices(point[changed]), indices(image[changed]), begins, kept)
-
-
-def counted(sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """Count each of several pieces from 0: sizes 2 and 3 give 0, 1, 0, 1, 2."""
-    ends = np.cumsum(sizes, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    first: NDArray[np.int64] = np.repeat(ends - sizes, sizes)
-    return np.arange(total) - first
 
 
 def whole_numbers(points: ArrayLike, degree: int) -> NDArray[np.int64]:

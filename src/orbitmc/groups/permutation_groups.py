@@ -11,12 +11,11 @@ from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation import (
     Permutation,
     changes_values,
-    counted,
     normal,
     whole_numbers,
     with_values,
 )
-from orbitmc.machine.arrays import Bytes, Indices, brief, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 
 
 class PermutationGroup(NamedTuple):

@@ -85,6 +85,14 @@ def starts(lengths: NDArray[Any]) -> Indices:
     return indices(ends)
 
 
+def counted(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Count each of several pieces from 0: lengths 2 and 3 give 0, 1, 0, 1, 2."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    first: NDArray[np.int64] = np.repeat(ends - lengths, lengths)
+    return np.arange(total) - first
+
+
 def lengths(begins: Indices) -> NDArray[np.int64]:
     """How long each piece is, given where they begin and where the last one ends."""
     return begins[1:].astype(np.int64) - begins[:-1].astype(np.int64)

@@ -196,7 +196,7 @@ class EventFeature:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.answers.features import spread_of
+        from orbitmc.estimate.row_summaries import spread_of
 
         if self.rows == 1:
             return spread_of(means)

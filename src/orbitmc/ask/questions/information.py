@@ -146,7 +146,7 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.answers.features import spread_of
+        from orbitmc.estimate.row_summaries import spread_of
 
         return spread_of(means)
 

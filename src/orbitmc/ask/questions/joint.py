@@ -156,7 +156,7 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.answers.features import spread_of
+        from orbitmc.estimate.row_summaries import spread_of
 
         return spread_of(means)
 

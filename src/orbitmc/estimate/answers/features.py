@@ -103,12 +103,6 @@ def column_means(every: Sequence[Floats], recorded: int, lanes: int) -> Floats:
     return means
 
 
-def spread_of(means: Floats) -> Floats:
-    """The error that columns show in each row, from their means `[row, column]`."""
-    spread: Floats = means.std(axis=1, ddof=1) / np.sqrt(means.shape[1])
-    return spread
-
-
 def features(
     every: Sequence[Floats], recorded: int, lanes: int, beside: Statistics, rows: NDArray[np.bool_]
 ) -> Features:

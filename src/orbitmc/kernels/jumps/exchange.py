@@ -26,7 +26,7 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, lengths
+from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, counted, lengths
 from orbitmc.machine.compiling import implementation, shared
 from orbitmc.machine.lanes.random import integer, lanes_of, toss, two_integers
 from orbitmc.machine.lanes.rows import choose_by_coins
@@ -230,7 +230,7 @@ def relative_to_blocks(prepared: PreparedGraph, blocks: ExchangeBlocks) -> Condi
     """
     width = blocks.width.astype(np.int64)
     block = np.repeat(np.arange(blocks.blocks), lengths(blocks.start))
-    column = (np.arange(len(block)) - blocks.start[block].astype(np.int64)) % width[block]
+    column = counted(lengths(blocks.start)) % width[block]
     set_of = np.full(prepared.graph.variables, -1)
     block_of = np.full(prepared.graph.variables, -1)
     set_of[blocks.member] = (np.cumsum(width) - width)[block] + column

@@ -22,6 +22,7 @@ from orbitmc.machine.arrays import (
     Indices,
     Numbers,
     brief,
+    counted,
     floats,
     indices,
     starts,
@@ -154,8 +155,7 @@ def _affine_flips(prepared: PreparedGraph, sets: list[NDArray[np.int64]]) -> Fli
         inside[members] = True
         degree = begin[members + 1] - begin[members]
         owner = np.repeat(np.arange(len(members)), degree)
-        around = np.repeat(begin[members] - (np.cumsum(degree) - degree), degree)
-        around += np.arange(len(around))
+        around = np.repeat(begin[members], degree) + counted(degree)
         together = inside[known.neighbour[around]]
         half = np.bincount(owner, 0.5 * coupling[around] * together, minlength=len(members))
         field.append(bias[members] + half)

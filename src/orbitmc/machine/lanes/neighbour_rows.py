@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils
 
 from orbitmc.machine.arrays import Bytes, Index, Indices, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
+    I8,
+    I32,
     I64,
     ROW,
     STREAMS,
@@ -44,13 +45,18 @@ def count_agreeing_rows(
 
 @vector_code(count_agreeing_rows)
 def _count_agreeing_rows(call: Call) -> None:
+    _store(call, counts_of_agreeing(call), "pattern", ROW)
+
+
+def counts_of_agreeing(call: Call) -> list[Any]:
+    """How many neighbours differ from their roles, 32 lanes in each place of memory."""
     builder = call.builder
 
     def agree(total: Any, row: Any, role: Any) -> Any:
-        negative = spread(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
+        negative = spread(builder, builder.trunc(role, I8), ROW.count)
         return builder.add(total, builder.xor(row, negative))
 
-    _fold(call, "pattern", agree, ROW, ROW, repeated(0, ROW))
+    return _folded(call, agree, ROW, ROW, repeated(0, ROW))
 
 
 def bits_of_rows(
@@ -75,7 +81,7 @@ def _bits_of_rows(call: Call) -> None:
     def shift(total: Any, row: Any, role: Any) -> Any:
         return builder.add(builder.add(total, total), row)
 
-    _fold(call, "pattern", shift, ROW, ROW, repeated(0, ROW))
+    _store(call, _folded(call, shift, ROW, ROW, repeated(0, ROW)), "pattern", ROW)
 
 
 def places_of_rows(
@@ -102,12 +108,13 @@ def _places_of_rows(call: Call) -> None:
         steps = builder.mul(builder.zext(row, WORDS), spread(builder, role, STREAMS))
         return builder.add(total, steps)
 
-    begin = builder.trunc(call.number("start"), ir.IntType(32))
-    _fold(call, "place", walk, WORDS, EIGHT, spread(builder, begin, STREAMS))
+    begin = builder.trunc(call.number("start"), I32)
+    totals = _folded(call, walk, WORDS, EIGHT, spread(builder, begin, STREAMS))
+    _store(call, totals, "place", WORDS)
 
 
-def _fold(call: Call, target: str, step: Step, kind: Any, read: Any, begin: Any) -> None:
-    """Go through the rows of the neighbours; sums of a `kind` are stored in the end."""
+def _folded(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:
+    """Go through the rows of the neighbours; gives where sums of a `kind` are, by lanes."""
     builder, states = call.builder, call.array("values")
     first, last = call.number("first"), call.number("last")
     others, roles = call.array("neighbour"), call.array("role")
@@ -120,5 +127,9 @@ def _fold(call: Call, target: str, step: Step, kind: Any, read: Any, begin: Any)
         for lane, total in zip(lanes, totals, strict=True):
             values = call.load(row, lane, read)
             builder.store(step(builder.load(total), values, role), total)
-    for lane, total in zip(lanes, totals, strict=True):
-        call.store(builder.load(total), call.array(target), lane)
+    return totals
+
+
+def _store(call: Call, totals: list[Any], target: str, kind: Any) -> None:
+    for lane, total in zip(range(0, call.lanes, kind.count), totals, strict=True):
+        call.store(call.builder.load(total), call.array(target), lane)

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Bytes, Index, Indices, Singles, Width
+from orbitmc.machine.lanes.neighbour_rows import counts_of_agreeing
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
-    I8,
     I32,
     I64,
     NUMBERS,
@@ -234,30 +233,11 @@ def add_counted_rise(
 def _add_counted_rise(call: Call) -> None:
     rise = _Rise(call)
     low, step = (spread(call.builder, call.value(name), STREAMS) for name in ("low", "step"))
-    counts = [call.builder.load(count) for count in _counts_of_agreeing(call)]
+    counts = [call.builder.load(count) for count in counts_of_agreeing(call)]
     for lane in range(0, call.lanes, STREAMS):
         eight = eight_of(call.builder, counts[lane // 32], lane % 32)
         count = call.builder.uitofp(eight, NUMBERS)
         rise.add(multiply_add(call.builder, step, count, low), lane)
-
-
-def _counts_of_agreeing(call: Call) -> list[Any]:
-    """How many neighbours agree with their sign, 32 lanes in each place of memory."""
-    builder, states = call.builder, call.array("values")
-    others, signs = call.array("neighbour"), call.array("role")
-    begin, end = call.number("first"), call.number("last")
-    counts = [cgutils.alloca_once(builder, ROW) for _ in range(0, call.lanes, 32)]
-    for count in counts:
-        builder.store(NONE, count)
-    with cgutils.for_range(builder, builder.sub(end, begin)) as loop:
-        edge = builder.add(begin, loop.index)
-        number = builder.zext(builder.load(call.at(others, edge)), I64)
-        sign = builder.trunc(builder.load(call.at(signs, edge)), I8)
-        row, negative = call.row_at(states, number), spread(builder, sign, 32)
-        for lane, count in zip(range(0, call.lanes, 32), counts, strict=True):
-            agrees = builder.xor(call.load(row, lane, ROW), negative)
-            builder.store(builder.add(builder.load(count), agrees), count)
-    return counts
 
 
 class _Rise:

@@ -140,7 +140,7 @@ class _EachEvent:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.answers.features import spread_of
+        from orbitmc.estimate.row_summaries import spread_of
 
         return spread_of(means)
 

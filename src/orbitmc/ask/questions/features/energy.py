@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from orbitmc.estimate.answers.features import by_column, column_means, spread_of
+from orbitmc.estimate.answers.features import by_column, column_means
+from orbitmc.estimate.row_summaries import spread_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.machine.arrays import Bytes, Floats

@@ -116,7 +116,7 @@ class FunctionFeature:
         return by_column(found)
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.answers.features import spread_of
+        from orbitmc.estimate.row_summaries import spread_of
 
         return spread_of(means[0::2])
 

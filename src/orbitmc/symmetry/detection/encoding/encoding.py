@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.arrays import Numbers, counted
 from orbitmc.machine.equal_numbers import distinct_rows, row_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm
@@ -125,8 +125,7 @@ def _listed_entries(terms: Terms, first: Numbers) -> tuple[Numbers, Numbers]:
     begin = np.cumsum(count) - count
     each = count[terms.table_of]
     factor = np.repeat(np.arange(len(each)), each)
-    inside = np.arange(len(factor)) - np.repeat(np.cumsum(each) - each, each)
-    listed = begin[terms.table_of][factor] + inside
+    listed = begin[terms.table_of][factor] + counted(each)
     values = np.stack(np.unravel_index(entry[listed], terms.shape), axis=1)
     return first[terms.scopes[factor]] + values, kind[listed]
 
