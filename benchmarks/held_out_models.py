@@ -24,8 +24,7 @@ from varied_models import (
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models.ising_models import grid_edges, ising, ising_grid
 from orbitmc.models.potts import potts_grid
 
 SEED = 20_261_116

@@ -18,8 +18,7 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends_models import friends
-from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising_models import add_scaled, ising, ising_grid
+from orbitmc.models.ising_models import add_scaled, grid_edges, ising, ising_grid
 from orbitmc.models.potts import potts_grid
 
 MODES = (

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orbitmc.machine import locks
+from orbitmc.machine import files
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,7 +94,7 @@ def test_a_file_is_owned_once_without_unix(tmp_path):
     script = """
 from pathlib import Path
 from orbitmc.errors import InputError
-from orbitmc.machine.locks import owned
+from orbitmc.machine.files import owned
 path = Path(sys.argv[1])
 with owned(path):
     try:
@@ -117,12 +117,12 @@ def test_a_lock_that_cannot_be_removed_while_open_is_removed_later(tmp_path, mon
             raise PermissionError("it is open")
         unlink(self, missing_ok=missing_ok)
 
-    with locks.owned(path):
+    with files.owned(path):
         monkeypatch.setattr(Path, "unlink", once)
     assert refused
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
-    with locks.owned(path):
+    with files.owned(path):
         pass
 
 

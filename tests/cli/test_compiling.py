@@ -8,7 +8,7 @@ import numba
 import pytest
 
 import orbitmc as om
-from orbitmc.cli.session.compiling import Compiling
+from orbitmc.cli.session.progress import Compiling
 from orbitmc.machine.code import remarks, store
 from orbitmc.machine.code.remarks import REMARKS, working_time
 from orbitmc.machine.compiling import compiled

@@ -13,7 +13,7 @@ from orbitmc.exact.best.neighbourhoods import Neighbourhoods
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.weights import state_weight
+from orbitmc.graph.weights import sums
 from orbitmc.models.ising_models import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.brute_force import log_weight, states
@@ -91,7 +91,7 @@ def test_a_long_chain_has_the_weight_of_its_best_state():
     forward = np.zeros(2)
     for place in range(399):
         forward = (forward[:, None] + graph.table_values(place)).max(axis=0)
-    assert state_weight.log_weight(graph, state) == pytest.approx(forward.max(), rel=1e-12)
+    assert sums.log_weight(graph, state) == pytest.approx(forward.max(), rel=1e-12)
     assert weight + problem.constant == pytest.approx(forward.max(), rel=1e-12)
 
 
@@ -125,7 +125,7 @@ def test_the_weight_of_a_state_is_that_of_plain_addition(seed):
     rng = np.random.default_rng(seed)
     for _ in range(10):
         state = rng.integers(0, graph.cardinality)
-        assert state_weight.log_weight(graph, state) == pytest.approx(log_weight(graph, state))
+        assert sums.log_weight(graph, state) == pytest.approx(log_weight(graph, state))
 
 
 @pytest.mark.parametrize("seed", range(25))

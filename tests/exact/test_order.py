@@ -5,14 +5,13 @@ import pytest
 
 from orbitmc.errors import LimitError
 from orbitmc.exact.orders import order as orders
-from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.orders.order import find_order
+from orbitmc.exact.orders.tree import eliminate, neighbours_of
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera_models import chimera, chimera_edges
-from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models.ising_models import grid_edges, ising, ising_grid
 
 
 def renumbered(edges, seed):

@@ -5,8 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.grid import grid_edges
-from orbitmc.models.ising_models import ising
+from orbitmc.models.ising_models import grid_edges, ising
 from orbitmc.tuning.structure.lattice import lattice
 from tests.tuning.models import assignment
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orbitmc.errors import InputError
-from orbitmc.machine.locks import owned
+from orbitmc.machine.files import owned
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.decisions import Decision

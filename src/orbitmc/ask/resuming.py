@@ -22,8 +22,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine import records
+from orbitmc.machine.files import owned
 from orbitmc.machine.interrupts import listening
-from orbitmc.machine.locks import owned
 from orbitmc.machine.settings import Setting, settings_of
 from orbitmc.machine.text import MEMORY, quoted
 from orbitmc.run.kept.checkpoint import Checkpoint, load

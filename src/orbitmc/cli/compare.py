@@ -64,7 +64,7 @@ def compare(
     given = assigned("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
-    from orbitmc.cli.session.compiling import Compiling
+    from orbitmc.cli.session.progress import Compiling
     from orbitmc.compare.error_against_time import error_curves
     from orbitmc.compare.figures import FigureFiles
     from orbitmc.compare.reference import reference_of

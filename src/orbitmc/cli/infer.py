@@ -11,7 +11,7 @@ from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.machine.locks import owned
+from orbitmc.machine.files import owned
 from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:

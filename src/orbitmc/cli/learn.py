@@ -11,7 +11,7 @@ from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION
 from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
-from orbitmc.machine.locks import owned
+from orbitmc.machine.files import owned
 from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def learn(
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = assigned("learn", more)
-    from orbitmc.cli.session.compiling import Compiling
+    from orbitmc.cli.session.progress import Compiling
     from orbitmc.formats.writing import write_text
     from orbitmc.logic.databases.evidence import read_databases
     from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS

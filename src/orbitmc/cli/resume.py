@@ -10,7 +10,7 @@ from orbitmc.cli.session.help import QUESTION
 from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.records import ask_again
 from orbitmc.cli.session.settable import assigned
-from orbitmc.machine.locks import owned
+from orbitmc.machine.files import owned
 from orbitmc.machine.text import MEMORY
 
 MODEL_HELP = "Where the model is now."

@@ -43,7 +43,7 @@ def symmetry(
 
     Generators, orbits and order of its group come first.
     """
-    from orbitmc.cli.session.compiling import Compiling
+    from orbitmc.cli.session.progress import Compiling
     from orbitmc.compare.symmetry_report import symmetry_overview
 
     logic = LogicOptions(query=query, **assigned("symmetry", more))

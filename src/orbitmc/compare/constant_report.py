@@ -1,22 +1,49 @@
-"""Which constants of a program its approximations cannot tell apart, and what swaps are worth."""
+"""Which constants of a program approximations cannot tell apart, and how often jumps succeed."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orbitmc.ask.method.lifting import CLUSTERS, RANK
 from orbitmc.ask.method.relational_lifting import CLASSES
-from orbitmc.compare.jump_trials import Trials
 from orbitmc.errors import LimitError
+from orbitmc.graph.model import Model
+from orbitmc.graph.prepared import PreparedGraph, prepare
+from orbitmc.graph.weights.hardening import hardened
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
+from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.renaming import renaming
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS
 from orbitmc.logic.constants.approximate_classes import clustered_weights
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.machine.arrays import Bytes
+from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
+from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
+
+SWEEPS, JUMPS, LANES = 50, 400, 64
+
+
+class Trials(NamedTuple):
+    """What jumps are tried on: a model, and some of its states."""
+
+    model: Model
+    prepared: PreparedGraph
+    states: Bytes
+    connections: Links
+
+    def acceptance(self, jump: Kernel) -> float | None:
+        """Share of jumps that the model accepts, null ones aside; None if all are null."""
+        pack = start_pack(self.prepared, jump, seed=0, number=0, lanes=LANES)
+        np.copyto(pack.values, self.states)
+        walk(self.prepared, jump, pack, JUMPS)
+        tried = int(pack.outcomes[PROPOSALS] - pack.outcomes[NULL])
+        return int(pack.outcomes[ACCEPTED]) / tried if tried else None
 
 
 @dataclass(frozen=True)
@@ -76,3 +103,12 @@ def _classes(swaps: ConstantSwaps, universe: Universe) -> tuple[ConstantClass, .
         names = universe.constants[kind]
         found.append(ConstantClass(kind, tuple(names[k] for k in swaps.digit[members])))
     return tuple(found)
+
+
+def trials(model: Model) -> Trials:
+    """Draw some states of a model to try jumps in."""
+    firm = hardened(model).model
+    base, prepared = SystematicScan(), prepare(firm.graph)
+    pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)
+    walk(prepared, base, pack, SWEEPS * firm.graph.variables)
+    return Trials(firm, prepared, pack.values, links(firm.graph))

@@ -8,10 +8,11 @@ from orbitmc.ask.method.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.compare.constant_report import (
     RelationalApproximation,
+    Trials,
     relational_approximation,
     rule_weight_orbits,
+    trials,
 )
-from orbitmc.compare.jump_trials import Trials, trials
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks

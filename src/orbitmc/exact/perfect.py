@@ -17,6 +17,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
 from orbitmc.machine.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
+from orbitmc.machine.bits import scrambled
 from orbitmc.machine.compiling import compiled, shared
 
 LANES = 64
@@ -195,11 +196,3 @@ def random_log_odds(counter: np.uint64) -> float:
     """A logistic random number: it is below `a` with probability 1 / (1 + exp(-a))."""
     uniform = (np.float64(scrambled(counter) >> np.uint64(11)) + 0.5) * 2.0**-53
     return math.log(uniform / (1.0 - uniform))
-
-
-@shared
-def scrambled(counter: np.uint64) -> np.uint64:
-    """Turn a counter into random bits (the finisher of SplitMix64; Steele et al. 2014)."""
-    bits = (counter ^ (counter >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

@@ -1,4 +1,6 @@
-"""Rows of bits: sixty-four entries of a Boolean matrix in one word."""
+"""Words of sixty-four bits: entries of a Boolean matrix, or what looks random."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,3 +53,20 @@ def has(row: Bits, number: int) -> bool:
 def put(row: Bits, number: int, present: bool) -> None:
     bit = np.uint64(1) << np.uint64(number % WORD)
     row[number // WORD] = row[number // WORD] | bit if present else row[number // WORD] & ~bit
+
+
+@shared
+def mixed(number: Any) -> Any:
+    """Scatter an integer, or each of an array, over 64 bits.
+
+    Sums of such words say which words were added.
+    """
+    return scrambled(np.uint64(number) + np.uint64(0x9E3779B97F4A7C15))
+
+
+@shared
+def scrambled(bits: Any) -> Any:
+    """Turn a counter into random bits (the finaliser of SplitMix64; Steele et al. 2014)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

@@ -1,13 +1,21 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and own them for a while."""
 
+import errno
+import importlib
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from orbitmc.errors import InputError
 
 Piece = bytes | memoryview
+
+CLOSED_LATER = getattr(os, "O_CLOEXEC", 0)  # in child processes; on Windows they get no files
+FAR = 2**30  # where Windows locks a byte: what is locked there cannot be read
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)
 
 
 def write_atomically(path: str | Path, pieces: Iterable[Piece]) -> None:
@@ -40,3 +48,101 @@ def _replace(path: Path, pieces: Iterable[Piece]) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def owned(path: Path | None) -> Iterator[None]:
+    """Own a file that is replaced again and again; refused while another process owns it.
+
+    The lock is on a neighbour of the file, which stays when the file is replaced. The system
+    frees it when its owner ends, also by `kill -9`. Where nothing can be written there is nothing
+    to own.
+    """
+    if path is None:
+        yield
+        return
+    place = path.resolve()
+    beside = place.parent / f".{place.name[:100]}.lock"
+    handle = _locked(path, beside)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            _release(handle, beside)
+
+
+def _release(handle: int, beside: Path) -> None:
+    """Remove the lock while it is still ours; Windows removes no file that is open."""
+    try:
+        beside.unlink(missing_ok=True)
+    except PermissionError:
+        os.close(handle)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+    else:
+        os.close(handle)
+
+
+def _locked(path: Path, beside: Path) -> int | None:
+    """Give the handle of a locked file that still has its name, or nothing where that is moot."""
+    while True:
+        try:
+            handle = os.open(beside, os.O_RDWR | os.O_CREAT | CLOSED_LATER, 0o666)
+        except OSError as error:
+            if error.errno in UNWRITABLE:
+                return None
+            raise InputError(f"cannot write it: {error.strerror}", source=str(path)) from None
+        try:
+            _lock(handle, path)
+            if _is_at(handle, beside):
+                os.ftruncate(handle, 0)
+                os.write(handle, str(os.getpid()).encode())
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last owner removed it in the meantime
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        _lock_now(handle)
+    except BlockingIOError:
+        os.lseek(handle, 0, os.SEEK_SET)
+        owner = os.read(handle, 20).decode(errors="replace")
+        raise InputError(
+            f"another process{f' ({owner})' if owner.isdigit() else ''} is writing to this file; "
+            "wait for its end, or name another file",
+            source=str(path),
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot lock it: {error.strerror}; name a file on another disk", source=str(path)
+        ) from None
+
+
+def _lock_now(handle: int) -> None:
+    """Lock an open file, or raise `BlockingIOError`, on Unix and on Windows."""
+    try:
+        fcntl: Any = importlib.import_module("fcntl")
+    except ImportError:
+        _lock_on_windows(handle)
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(handle: int) -> None:
+    msvcrt: Any = importlib.import_module("msvcrt")
+    os.lseek(handle, FAR, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        raise BlockingIOError from None
+    os.lseek(handle, 0, os.SEEK_SET)
+
+
+def _is_at(handle: int, beside: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(beside))
+    except FileNotFoundError:
+        return False

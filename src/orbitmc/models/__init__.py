@@ -8,7 +8,7 @@ __getattr__, __dir__ = lazily(
         "chimera": "models.chimera_models",
         "chimera_edges": "models.chimera_models",
         "friends": "models.friends_models",
-        "grid_edges": "models.grid",
+        "grid_edges": "models.ising_models",
         "ising": "models.ising_models",
         "ising_grid": "models.ising_models",
         "potts_grid": "models.potts",

@@ -6,8 +6,7 @@ from numpy.typing import ArrayLike
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.grid import grid_edges, grid_names
-from orbitmc.models.ising_models import add_scaled, spread
+from orbitmc.models.ising_models import add_scaled, grid_edges, grid_names, spread
 
 
 def potts_grid(

@@ -22,7 +22,7 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import MOST_VALUES
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.graph.weights.state_weight import log_weight
+from orbitmc.graph.weights.sums import log_weight
 from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.interrupts import listening, stopped_by_ctrl_c
 

@@ -1,12 +1,14 @@
-"""How far a run is: a bar on a terminal, lines in a log."""
+"""What a command shows while it works: a bar or lines, and remarks about compiling."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from orbitmc.cli.session.exits import say
+from orbitmc.machine.code.remarks import LOGGER, REMARKS
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
 
 BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0
 
@@ -42,3 +44,19 @@ def _bar() -> "Progress":
     bar.start()
     bar.refresh()
     return bar
+
+
+class Compiling:
+    """Lets the library say in a `with` block what it compiles, and at the end how long it took."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def __enter__(self) -> Self:
+        self._before = LOGGER.disabled
+        LOGGER.disabled = self._before or self.quiet
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        REMARKS.say_over()
+        LOGGER.disabled = self._before

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from orbitmc.ask.progress import Watching
-from orbitmc.cli.session.compiling import Compiling
 from orbitmc.cli.session.exits import say
-from orbitmc.cli.session.progress import Display
+from orbitmc.cli.session.progress import Compiling, Display
 from orbitmc.cli.session.stopping import Stopping
 from orbitmc.errors import InputError
 from orbitmc.run.kept.checkpoint import Checkpoints, save

@@ -19,7 +19,7 @@ from orbitmc.errors import said_of
 from orbitmc.formats.bif import bayes
 from orbitmc.formats.bif.bif_scanner import Scanner, written_name
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY, read_table
-from orbitmc.formats.weights import weight_texts
+from orbitmc.formats.writing import weight_texts
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
 

@@ -13,8 +13,7 @@ from xml.sax.saxutils import escape
 
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.bif import bayes
-from orbitmc.formats.weights import weight_texts
-from orbitmc.formats.writing import write_text
+from orbitmc.formats.writing import weight_texts, write_text
 from orbitmc.formats.xml_reading import Place, XmlReader
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats

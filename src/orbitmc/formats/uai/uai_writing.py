@@ -12,8 +12,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.formats.uai.uai_names import write_names
-from orbitmc.formats.weights import weight_texts
-from orbitmc.formats.writing import write_text
+from orbitmc.formats.writing import weight_texts, write_text
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats

@@ -1,4 +1,4 @@
-"""Sums that keep their last digits, however many terms they have."""
+"""Sums that keep their last digits, however many terms they have, log-weights among them."""
 
 import functools
 import math
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.arrays import Floats, Numbers, lengths
 
 FEW = 8  # terms whose roundings are as small as that of their sum
 
@@ -45,3 +46,28 @@ def maxima_taken_off(tables: Sequence[Floats]) -> tuple[list[Floats], list[float
     highest = [float(table.max()) for table in tables]
     tops = [top if top > -np.inf else 0.0 for top in highest]
     return [table - top for table, top in zip(tables, tops, strict=True)], tops
+
+
+def log_weight(graph: FactorGraph, state: Numbers) -> float:
+    """What all factors and the constant add up to; minus infinity if one of them is.
+
+    >>> import numpy as np, orbitmc as om
+    >>> log_weight(om.ising_grid(2, 2, 0.5).graph, np.array([1, 1, 1, 1]))
+    2.0
+    """
+    found = log_potentials(graph, state)
+    if np.isneginf(found).any():
+        return -np.inf
+    return exact_sum([graph.constant, *found.tolist()])
+
+
+def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
+    """The entry of each factor's table in a state."""
+    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
+    value = np.asarray(state, dtype=np.int64)[graph.scope]
+    entry = graph.table_start[graph.table_of].astype(np.int64)
+    np.add.at(entry, factor_of, graph.stride.astype(np.int64) * value)
+    satisfied = np.bincount(factor_of[value == graph.satisfying], minlength=graph.factors) > 0
+    entry[graph.first_clause :] += satisfied[graph.first_clause :]
+    found: Floats = graph.table[entry]
+    return found

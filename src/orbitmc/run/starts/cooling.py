@@ -9,7 +9,7 @@ from orbitmc.graph.components import components
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.state_weight import log_weight
+from orbitmc.graph.weights.sums import log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes, Numbers, starts
 from orbitmc.machine.interrupts import heed

@@ -14,8 +14,8 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.bits import mixed
 from orbitmc.machine.equal_numbers import numbered, snapped
-from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.approximation.energy import Energy, energy_of
 from orbitmc.symmetry.terms import Terms
 

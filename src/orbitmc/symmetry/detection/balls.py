@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, Words
+from orbitmc.machine.bits import mixed
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 

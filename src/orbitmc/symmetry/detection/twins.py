@@ -9,10 +9,10 @@ import numpy as np
 
 from orbitmc.groups.orbits import connected
 from orbitmc.machine.arrays import Numbers, Words
+from orbitmc.machine.bits import mixed
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import numbered, row_classes
-from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
 from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats, Numbers, Words, lengths
-from orbitmc.machine.hashes import mixed
+from orbitmc.machine.bits import mixed
 from orbitmc.symmetry.detection.encoding.exchangeable import table_kinds
 
 

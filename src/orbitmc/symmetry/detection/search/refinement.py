@@ -3,10 +3,10 @@
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers, Words
+from orbitmc.machine.bits import mixed
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import numbered
-from orbitmc.machine.hashes import mixed
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,
