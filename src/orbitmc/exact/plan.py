@@ -19,7 +19,6 @@ from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import lengths
 from orbitmc.machine.text import MEMORY
 
 COMFORT = 2**29
@@ -66,7 +65,7 @@ class Plan:
     regions: tuple[Region, ...] = field(repr=False)
 
     def by_conditioning(self, answer: Callable[[dict[int, int], Problem], Part]) -> list[Part]:
-        """What is found for each way to hold the cutset that leaves a state, without the constant."""
+        """What is found for each way to hold the cutset that leaves a state; constants left out."""
         problem, found = replace(self.problem, constant=0.0), []
         for values in itertools.product(*(range(problem.sizes[v]) for v in self.cutset)):
             held = dict(zip(self.cutset, values, strict=True))
@@ -171,7 +170,7 @@ def require_hope(graph: FactorGraph) -> None:
 
 def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     """Scopes inside a ball around the middle variable, renumbered, and its cardinalities."""
-    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
+    factor_of = graph.factor_of_edge
     shape = (graph.factors, graph.variables)
     reads = csr_array((np.ones(len(graph.scope), dtype=np.int8), (factor_of, graph.scope)), shape)
     both_ways = block_array([[None, reads], [reads.T, None]], format="csr")

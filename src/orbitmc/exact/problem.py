@@ -96,12 +96,11 @@ def _chain_clause(
 
     A helper equals the "or" of the helper before it and of the next variable's being satisfied.
     """
-    start = int(graph.scope_start[factor])
-    scope = graph.scope_of(factor).tolist()
+    scope, wanted = graph.scope_of(factor).tolist(), graph.satisfying_of(factor)
     unsatisfied, satisfied = graph.table_values(factor)
     so_far = -1
     for place, variable in enumerate(scope):
-        hits = np.arange(sizes[variable]) == graph.satisfying[start + place]
+        hits = np.arange(sizes[variable]) == wanted[place]
         before = np.array([False, True]) if so_far >= 0 else np.array([False])
         after = before[:, None] | hits
         earlier: Scope = (so_far,) if so_far >= 0 else ()

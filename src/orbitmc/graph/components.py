@@ -6,7 +6,6 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import lengths
 
 
 def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -14,14 +13,11 @@ def components(graph: FactorGraph, chosen: NDArray[np.bool_] | None = None) -> N
 
     With `chosen` only those factors connect.
     """
-    arities = lengths(graph.scope_start)
-    factor_of = np.repeat(np.arange(graph.factors), arities) + graph.variables
+    factor_of = graph.factor_of_edge
     size = graph.variables + graph.factors
     weights = np.ones(graph.factors) if chosen is None else chosen
-    links = coo_array(
-        (np.repeat(weights, arities).astype(np.int8), (graph.scope.astype(np.int64), factor_of)),
-        shape=(size, size),
-    )
+    ends = (graph.scope.astype(np.int64), factor_of + graph.variables)
+    links = coo_array((weights[factor_of].astype(np.int8), ends), shape=(size, size))
     links.eliminate_zeros()
     _, labels = connected_components(links, directed=False)
     _, numbered = np.unique(labels[: graph.variables], return_inverse=True)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats, Indices, brief, lengths, sealed, starts
+from orbitmc.machine.arrays import Floats, Index, Indices, Numbers, brief, lengths, sealed, starts
 
 MOST_VALUES = 256  # of a variable in a state: a value is one byte
 
@@ -49,6 +49,27 @@ class FactorGraph(NamedTuple):
     def factors(self) -> int:
         return len(self.table_of)
 
+    @property
+    def arities(self) -> Numbers:
+        """How many variables each factor reads."""
+        return lengths(self.scope_start)
+
+    @property
+    def factor_of_edge(self) -> Numbers:
+        """The factor that each entry of `scope` belongs to."""
+        return np.repeat(np.arange(self.factors), self.arities)
+
+    def edges_of(self, factors: Numbers, arity: int) -> Numbers:
+        """Where in `scope` factors that read so many variables each have theirs, a row each."""
+        return self.scope_start[factors].astype(np.int64)[:, None] + np.arange(arity)
+
+    def factors_of(self, variable: Index) -> Indices:
+        """The factors that read a variable."""
+        return self.incident[self.incident_start[variable] : self.incident_start[variable + 1]]
+
+    def satisfying_of(self, factor: int) -> Indices:
+        return self.satisfying[self.scope_start[factor] : self.scope_start[factor + 1]]
+
     def scope_of(self, factor: int) -> Indices:
         return self.scope[self.scope_start[factor] : self.scope_start[factor + 1]]
 
@@ -67,10 +88,9 @@ class FactorGraph(NamedTuple):
             return entries
         scope = self.scope_of(factor)
         full = np.full(self.cardinality[scope], entries[1])
-        wanted = self.satisfying[self.scope_start[factor] : self.scope_start[factor + 1]]
         rejected = [
             np.setdiff1d(np.arange(self.cardinality[variable]), [value])
-            for variable, value in zip(scope, wanted, strict=True)
+            for variable, value in zip(scope, self.satisfying_of(factor), strict=True)
         ]
         full[np.ix_(*rejected)] = entries[0]
         return full

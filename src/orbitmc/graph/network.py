@@ -53,16 +53,11 @@ def network_of(graph: FactorGraph) -> Network | None:
             continue
         (variable,) = waiting[factor]
         drawn_by[variable] = _factors_of(graph, factor, variable)
-        for other in _around(graph, variable):
+        for other in graph.factors_of(variable).tolist():
             waiting[other].discard(variable)
             if len(waiting[other]) == 1:
                 ready.append(other)
     return _network(graph, drawn_by) if len(drawn_by) == graph.variables else None
-
-
-def _around(graph: FactorGraph, variable: int) -> list[int]:
-    first, last = graph.incident_start[variable : variable + 2].tolist()
-    return [int(factor) for factor in graph.incident[first:last]]
 
 
 def _is_normalised(graph: FactorGraph, factor: int, left: set[int]) -> bool:
@@ -86,7 +81,7 @@ def _factors_of(graph: FactorGraph, factor: int, variable: int) -> list[int]:
     """What a variable is drawn by; one that is drawn first, by all that is known of it alone."""
     if len(graph.scope_of(factor)) > 1:
         return [factor]
-    return [one for one in _around(graph, variable) if len(graph.scope_of(one)) == 1]
+    return [one for one in graph.factors_of(variable).tolist() if len(graph.scope_of(one)) == 1]
 
 
 def _network(graph: FactorGraph, drawn_by: dict[int, list[int]]) -> Network:
@@ -131,7 +126,7 @@ def forward_draws(network: Network, lanes: int, rng: np.random.Generator) -> Byt
 def _log_weights(graph: FactorGraph, variable: int, values: Bytes) -> Floats:
     """How heavy each value is in each lane, given what was drawn before."""
     total = np.zeros((values.shape[1], int(graph.cardinality[variable])))
-    for factor in _around(graph, variable):
+    for factor in graph.factors_of(variable).tolist():
         scope = graph.scope_of(factor).tolist()
         table = np.moveaxis(graph.table_values(factor), scope.index(variable), -1)
         total += table[tuple(values[other] for other in scope if other != variable)]

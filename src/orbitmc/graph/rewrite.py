@@ -67,12 +67,12 @@ def copy_factors(
 ) -> None:
     """Copy factors into a builder, sharing tables as before, with variables renamed."""
     numbers = _copied_tables(graph, factors, builder)
-    arities = lengths(graph.scope_start)
+    arities = graph.arities
     for is_clause in (False, True):
         some = factors[(factors >= graph.first_clause) == is_clause]
         for length in np.unique(arities[some]):
             chosen = some[arities[some] == length]
-            places = graph.scope_start[chosen].astype(np.int64)[:, None] + np.arange(length)
+            places = graph.edges_of(chosen, length)
             rows = renamed[graph.scope[places]]
             tables = numbers[graph.table_of[chosen]]
             if is_clause:
@@ -110,7 +110,7 @@ class _Pieces:
     def shorten_clause(self, factor: int) -> None:
         graph = self.graph
         scope = graph.scope_of(factor)
-        wanted = graph.satisfying[graph.scope_start[factor] : graph.scope_start[factor + 1]]
+        wanted = graph.satisfying_of(factor)
         values = self.value_of[scope]
         unsatisfied, satisfied = graph.table_values(factor)
         free = values == FREE
@@ -139,10 +139,8 @@ class ImpossibleFactorError(ContradictionError):
 
 
 def _touched(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    arities = lengths(graph.scope_start)
-    factor_of = np.repeat(np.arange(graph.factors), arities)
     observed = value_of[graph.scope] != FREE
-    return np.bincount(factor_of[observed], minlength=graph.factors) > 0
+    return np.bincount(graph.factor_of_edge[observed], minlength=graph.factors) > 0
 
 
 def _copied_tables(
@@ -166,7 +164,7 @@ def _repeated_scopes(graph: FactorGraph) -> list[list[int]]:
     arities[large_tables(graph)[graph.table_of[: graph.first_clause]]] = 0
     for length in np.unique(arities[arities > 0]):
         factors = np.flatnonzero(arities == length)
-        places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(length)
+        places = graph.edges_of(factors, length)
         rows = np.sort(graph.scope[places], axis=1)
         order = np.lexsort(rows.T[::-1])
         new = np.ones(len(rows), dtype=bool)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
+from orbitmc.machine.arrays import Floats
 from orbitmc.machine.equal_numbers import GAP, distinct_rows
 
 Rows = NDArray[np.int64]
@@ -138,7 +138,7 @@ def _added_up(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Row
 
 def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
     """Table factors and short clauses: scopes, distinct tables of one shape, which each reads."""
-    arities = lengths(graph.scope_start)
+    arities = graph.arities
     is_clause = np.arange(graph.factors) >= graph.first_clause
     wanted = (arities > 0) & (~is_clause | (arities <= LONGEST_PAIR))
     for arity in np.unique(arities[wanted]):
@@ -178,7 +178,7 @@ def _expanded(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:
 
 def long_clauses(graph: FactorGraph) -> Iterator[tuple[Rows, Rows, Rows]]:
     """Clauses that are no terms, by length: their numbers, variables and satisfying values."""
-    arities = lengths(graph.scope_start)
+    arities = graph.arities
     arities[: graph.first_clause] = 0
     for length in np.unique(arities[arities > LONGEST_PAIR]):
         factors = np.flatnonzero(arities == length)
@@ -187,7 +187,7 @@ def long_clauses(graph: FactorGraph) -> Iterator[tuple[Rows, Rows, Rows]]:
 
 def _arguments(graph: FactorGraph, factors: Rows, arity: int) -> tuple[Rows, Rows]:
     """Variables and satisfying values of factors over equally many variables."""
-    places = graph.scope_start[factors].astype(np.int64)[:, None] + np.arange(arity)
+    places = graph.edges_of(factors, arity)
     return graph.scope[places].astype(np.int64), graph.satisfying[places].astype(np.int64)
 
 

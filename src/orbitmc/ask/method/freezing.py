@@ -6,7 +6,6 @@ from orbitmc.ask.settings import Settings
 from orbitmc.graph.possible.support import hard_factors, possible_values
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.arrays import lengths
 from orbitmc.run.pack import advance, empty_pack
 from orbitmc.run.starts.start import start_values
 
@@ -21,7 +20,7 @@ def frozen_alone(prepared: PreparedGraph, settings: Settings) -> int:
     zeros there is no need to look.
     """
     graph = prepared.graph
-    if not (lengths(graph.scope_start)[hard_factors(graph)] > 1).any():
+    if not (graph.arities[hard_factors(graph)] > 1).any():
         return 0
     domains = possible_values(graph)
     kernel = SystematicScan()

@@ -14,8 +14,7 @@ class Conditional:
     def __init__(self, graph: FactorGraph, variable: int) -> None:
         self.graph, self.variable = graph, variable
         self.size = int(graph.cardinality[variable])
-        own = slice(graph.incident_start[variable], graph.incident_start[variable + 1])
-        self.factors: list[int] = graph.incident[own].tolist()
+        self.factors: list[int] = graph.factors_of(variable).tolist()
         scopes = [graph.scope_of(factor).tolist() for factor in self.factors]
         self.neighbours = sorted({near for scope in scopes for near in scope} - {variable})
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import lengths
 
 OF_ENTRY = 80  # bytes of a pair of values while secants are made
 SECANT, AFFINE = 400.0, 40.0  # what a pair of values costs, beside a factor that an update reads
@@ -13,13 +12,13 @@ SERIES = 150.0  # sweeps that the series may cost, for the columns of one pack
 
 def is_affine(graph: FactorGraph) -> bool:
     """Whether all variables are binary, and all factors finite and of at most two variables."""
-    small = lengths(graph.scope_start).max(initial=0) <= 2
+    small = graph.arities.max(initial=0) <= 2
     return bool(small and (graph.cardinality == 2).all()) and not graph.has_zeros()
 
 
 def secant_entries(graph: FactorGraph) -> float:
     """How many pairs of values of neighbours there are, at most."""
-    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
+    factor_of = graph.factor_of_edge
     sizes = graph.cardinality[graph.scope].astype(np.float64)
     total = np.bincount(factor_of, sizes, minlength=graph.factors)
     return float((total**2 - np.bincount(factor_of, sizes**2, minlength=graph.factors)).sum())
@@ -32,6 +31,6 @@ def secant_bytes(graph: FactorGraph) -> float:
 
 def secant_sweeps(graph: FactorGraph) -> float:
     """About what secants and their series cost, in sweeps."""
-    reads = float((lengths(graph.scope_start).astype(np.float64) ** 2).sum())
+    reads = float((graph.arities.astype(np.float64) ** 2).sum())
     each = AFFINE if is_affine(graph) else SECANT
     return each * secant_entries(graph) / max(reads, SMALL) + SERIES

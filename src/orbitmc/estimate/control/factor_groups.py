@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, lengths
+from orbitmc.machine.arrays import Bytes, Floats
 
 IMPOSSIBLE = -1e8  # stands for minus infinity: differences of such numbers stay numbers
 
@@ -66,13 +66,13 @@ class FactorGroup(NamedTuple):
 
 def factor_groups(graph: FactorGraph) -> Iterator[FactorGroup]:
     """All factors with variables, by shape; clauses apart from tables."""
-    arities = lengths(graph.scope_start)
+    arities = graph.arities
     clauses = np.arange(graph.factors) >= graph.first_clause
     table = np.maximum(graph.table, IMPOSSIBLE)
     for arity in np.unique(arities[arities > 0]):
         for is_clause in (False, True):
             chosen = np.flatnonzero((arities == arity) & (clauses == is_clause))
-            places = graph.scope_start[chosen].astype(np.int64)[:, None] + np.arange(arity)
+            places = graph.edges_of(chosen, arity)
             yield from _by_shape(graph, chosen, places, table, is_clause)
 
 

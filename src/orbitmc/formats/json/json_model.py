@@ -185,6 +185,5 @@ def _factor_row(graph: FactorGraph, factor: int) -> list[int]:
 
 
 def _clause_row(graph: FactorGraph, clause: int) -> list[int]:
-    wanted = graph.satisfying[graph.scope_start[clause] : graph.scope_start[clause + 1]]
-    pairs = np.stack([graph.scope_of(clause), wanted], axis=1)
+    pairs = np.stack([graph.scope_of(clause), graph.satisfying_of(clause)], axis=1)
     return [int(graph.table_of[clause]), *pairs.reshape(-1).tolist()]

@@ -69,7 +69,7 @@ def _of_factor(graph: FactorGraph, first: np.ndarray, factor: int) -> Iterator[l
         for values in np.argwhere(np.isneginf(table)):
             yield [-int(first[v] + value + 1) for v, value in zip(scope, values, strict=True)]
         return
-    wanted = graph.satisfying[graph.scope_start[factor] : graph.scope_start[factor + 1]]
+    wanted = graph.satisfying_of(factor)
     literals = [int(first[v] + value + 1) for v, value in zip(scope, wanted, strict=True)]
     if np.isneginf(table[0]):
         yield literals

@@ -19,7 +19,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
 from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats, floats, indices, lengths, starts
+from orbitmc.machine.arrays import Floats, floats, indices, starts
 
 CERTAIN = 1000.0
 """A probability below exp(-1000) is 0 as a double, many times over."""
@@ -134,9 +134,7 @@ def _reached(graph: FactorGraph, factor: int, domains: Domains) -> NDArray[np.bo
     scope = graph.scope_of(factor)
     left = [domains.of(int(variable)) for variable in scope]
     if factor >= graph.first_clause:
-        first = graph.scope_start[factor]
-        wanted = graph.satisfying[first : first + len(scope)]
-        hit = [own[value] for own, value in zip(left, wanted, strict=True)]
+        hit = [own[value] for own, value in zip(left, graph.satisfying_of(factor), strict=True)]
         others = [own.sum() > met for own, met in zip(left, hit, strict=True)]
         return np.array([all(others), any(hit)])
     reached = np.ones(1, dtype=np.bool_)
@@ -178,9 +176,7 @@ def _require_margin(model: Model, firm: FactorGraph, gap: Floats) -> float:
     the one that was found without; it gains a gap, and loses at most what all others range over.
     """
     part_of = components(firm, hard_factors(firm))
-    arities = lengths(firm.scope_start)
-    factor_of = np.repeat(np.arange(firm.factors), arities)
-    touched = np.unique(np.stack([part_of[firm.scope], factor_of]), axis=1)
+    touched = np.unique(np.stack([part_of[firm.scope], firm.factor_of_edge]), axis=1)
     others = np.zeros(part_of.max() + 1)
     np.add.at(others, touched[0], widths(*extremes(firm))[firm.table_of][touched[1]])
     np.add.at(others, part_of, np.log(firm.cardinality))

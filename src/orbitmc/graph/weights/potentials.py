@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers, lengths
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers
 from orbitmc.machine.compiling import compiled, shared
 
 
@@ -81,10 +81,7 @@ def log_weight_change(
 
 def factors_around(graph: FactorGraph, moved: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Factors that read a moved variable, each once."""
-    touched = [
-        graph.incident[graph.incident_start[variable] : graph.incident_start[variable + 1]]
-        for variable in np.flatnonzero(moved)
-    ]
+    touched = [graph.factors_of(variable) for variable in np.flatnonzero(moved)]
     return np.unique(np.concatenate([np.zeros(0, np.uint32), *touched]))
 
 
@@ -94,7 +91,7 @@ def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.
     `part_of` numbers the connected component of each variable.
     """
     result = np.zeros((int(part_of.max(initial=-1)) + 1, values.shape[1]))
-    factors = np.flatnonzero(lengths(graph.scope_start))
+    factors = np.flatnonzero(graph.arities)
     own = part_of[graph.scope[graph.scope_start[factors]]]
     _add_by_part(graph, factors, own, np.ascontiguousarray(values), result)
     return result

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Numbers, lengths
+from orbitmc.machine.arrays import Floats, Numbers
 
 FEW = 8  # terms whose roundings are as small as that of their sum
 
@@ -63,7 +63,7 @@ def log_weight(graph: FactorGraph, state: Numbers) -> float:
 
 def log_potentials(graph: FactorGraph, state: Numbers) -> Floats:
     """The entry of each factor's table in a state."""
-    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
+    factor_of = graph.factor_of_edge
     value = np.asarray(state, dtype=np.int64)[graph.scope]
     entry = graph.table_start[graph.table_of].astype(np.int64)
     np.add.at(entry, factor_of, graph.stride.astype(np.int64) * value)

@@ -191,9 +191,8 @@ def _changed_factors(
     found = []
     for factor in factors_around(graph, moved):
         scope = graph.scope_of(factor)
-        wanted = graph.satisfying[graph.scope_start[factor] : graph.scope_start[factor + 1]]
         number, is_clause = graph.table_of[factor], factor >= graph.first_clause
-        satisfying = tuple(wanted) if is_clause else tuple(graph.cardinality[scope])
+        satisfying = tuple(graph.satisfying_of(factor) if is_clause else graph.cardinality[scope])
         key = (number, is_clause, tuple(moved[scope]), satisfying)
         if key not in known:
             known[key] = _tells_apart(graph, factor, moved, one, other)
@@ -207,7 +206,7 @@ def _tells_apart(
 ) -> bool:
     table, scope = graph.table_values(factor), graph.scope_of(factor)
     if factor >= graph.first_clause:
-        wanted = graph.satisfying[graph.scope_start[factor] : graph.scope_start[factor + 1]]
+        wanted = graph.satisfying_of(factor)
         return bool((moved[scope] & np.isin(wanted, (one, other))).any())
     turned = table
     for axis in np.flatnonzero(moved[scope]):

@@ -58,9 +58,8 @@ def _messages(graph: FactorGraph, energy: Energy) -> Messages:
         active = weights != 0
         parts.append((clauses.scopes[active], clauses.satisfying[active], kinds[active]))
     for clause in energy.hard_clauses:
-        first, last = graph.scope_start[clause], graph.scope_start[clause + 1]
-        scope, roles = graph.scope[None, first:last], graph.satisfying[None, first:last]
-        kinds = _labels(np.nan_to_num(graph.table_values(int(clause)))[None], last - first)
+        scope, roles = graph.scope_of(clause)[None], graph.satisfying_of(clause)[None]
+        kinds = _labels(np.nan_to_num(graph.table_values(int(clause)))[None], scope.shape[1])
         parts.append((scope.astype(np.int64), roles.astype(np.int64), kinds))
     return _joined(parts)
 

@@ -65,7 +65,7 @@ def links(graph: FactorGraph) -> Links:
     classes = np.zeros(len(graph.scope), dtype=np.int64)
     _classify(graph, classes, np.full(len(graph.table_start), -1))
     kept = classes != IGNORED
-    factor_of = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))[kept]
+    factor_of = graph.factor_of_edge[kept]
     factor_start = starts(np.bincount(factor_of, minlength=graph.factors))
     variable, alike = sealed(graph.scope[kept]), sealed(classes[kept])
     variable_start, factor = incidence(graph.variables, factor_start, variable)
