@@ -19,8 +19,8 @@ from orbitmc.run.run import Run
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule
 
-LEAST_SHARE = 0.25  # of the time belongs to the chains, however long an sampler prepares
-WARM_UP = 32  # sweeps that every contestant throws away
+LEAST_SHARE = 0.25  # of the time belongs to the chains, however long a sampler prepares
+WARM_UP = 32  # sweeps that every sampler throws away
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Keep what contests measured: curves and jumps as CSV, a manifest, and figures."""
+"""Keep what comparisons measured: curves and jumps as CSV, a manifest, and figures."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class FigureFiles:
-    """Collects the courses of several panels under one name, in one folder."""
+    """Collects the error curves of several panels under one name, in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name

@@ -36,7 +36,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class PreparedSampler:
-    """An sampler that may start: its kernel, and the seconds that went into it."""
+    """A sampler that may start: its kernel, and the seconds that went into it."""
 
     name: str
     model: Model
@@ -71,7 +71,7 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
 
 
 def prepared_sampler(sampler: Sampler) -> PreparedSampler:
-    """Make the kernel of an sampler, and note how long that takes.
+    """Make the kernel of a sampler, and note how long that takes.
 
     It is made twice, because the first time also loads machine code; only the second is timed.
 

@@ -38,7 +38,7 @@ class InteractionGraph(NamedTuple):
     log_sizes: Floats
 
 
-class Manner(NamedTuple):
+class GreedyChoice(NamedTuple):
     """How a greedy order chooses: by a rule, lowest stage first, ties broken by chance.
 
     A variable within `slack` (relative) of the cheapest may be taken too.
@@ -61,7 +61,7 @@ def order_stretch(
     order: Numbers,
     first: int,
     last: int,
-    manner: Manner,
+    choice: GreedyChoice,
     total: float,
     largest: float,
     bound: float,
@@ -81,13 +81,13 @@ def order_stretch(
     prices = np.zeros(len(rows), dtype=np.float64)
     for variable in left:
         count = _members(rows[variable], members)
-        prices[variable] = _price(rows, log_sizes, variable, members[:count], manner.rule)
-    chance = np.array([manner.seed], dtype=np.uint64)
+        prices[variable] = _price(rows, log_sizes, variable, members[:count], choice.rule)
+    chance = np.array([choice.seed], dtype=np.uint64)
     stretch = np.empty(len(left), dtype=np.int64)
     entries = np.empty(len(left), dtype=np.float64)
     for step in range(len(left)):
         remaining = len(left) - step
-        place = _choose(left[:remaining], prices, manner.stages, manner.slack, chance)
+        place = _choose(left[:remaining], prices, choice.stages, choice.slack, chance)
         chosen = left[place]
         left[place] = left[remaining - 1]
         count = _members(rows[chosen], members)
@@ -97,7 +97,7 @@ def order_stretch(
         largest = max(largest, entries[step])
         if total + LARGEST_COUNTS * largest > bound:
             return stretch[:step], entries[:step], np.inf
-        _eliminate(rows, log_sizes, prices, manner.rule, chosen, members[:count])
+        _eliminate(rows, log_sizes, prices, choice.rule, chosen, members[:count])
     return stretch, entries, total + LARGEST_COUNTS * largest
 
 

@@ -1,4 +1,4 @@
-"""A competition of elimination orders: greedy ones, sweeps, and patches to the best so far.
+"""A search for an elimination order: greedy ones, sweeps, and patches to the best so far.
 
 The order inside any stretch of eliminations does not matter to what comes before or after it. So
 the best order is improved by doing one stretch again, greedily and with some chance, and keeping
@@ -48,14 +48,14 @@ def search_order(
     An order that is used several `times` may be looked for longer.
     """
     with ThreadClock() as clock:
-        competition = _Competition(edges, log_sizes, seconds, seed, clock, times)
+        search = _OrderSearch(edges, log_sizes, seconds, seed, clock, times)
         for rule, slack, stages in _fresh_starts(edges, len(log_sizes)):
-            if competition.is_over():
+            if search.is_over():
                 break
-            competition.attempt(rule, slack, stages)
-        while not competition.is_over():
-            competition.patch()
-    return competition.order, competition.cost
+            search.attempt(rule, slack, stages)
+        while not search.is_over():
+            search.patch()
+    return search.order, search.cost
 
 
 def _fresh_starts(edges: Numbers, variables: int) -> Iterator[tuple[int, float, Numbers]]:
@@ -65,7 +65,7 @@ def _fresh_starts(edges: Numbers, variables: int) -> Iterator[tuple[int, float, 
     yield from ((rule, 0.0, stages) for stages in sweeps(variables, edges) for rule in RULES[::2])
 
 
-class _Competition:
+class _OrderSearch:
     """The best order so far, the entries of its tables, its cost, and how long it all takes."""
 
     def __init__(
@@ -124,13 +124,13 @@ class _Competition:
     def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
-        manner = greedy.Manner(rule, slack, stages, int(self.rng.integers(2**62)))
+        choice = greedy.GreedyChoice(rule, slack, stages, int(self.rng.integers(2**62)))
         stretch, entries, cost = greedy.order_stretch(
             self.interactions,
             self.order,
             first,
             last,
-            manner,
+            choice,
             float(outside.sum()),
             float(outside.max(initial=0.0)),
             self.cost * (1 + 1e-9),

@@ -60,12 +60,12 @@ class ChainBuilder:
         return indices([level.base for level in self.levels])
 
     def _grow_randomly(self) -> None:
-        rattle, rng = product_replacement_of_rows(self.rows), generator(1, 0, 32)
+        replacement, rng = product_replacement_of_rows(self.rows), generator(1, 0, 32)
         element = np.empty(self.degree, dtype=np.uint32)
         largest, stuck = self._largest_order(), 0
         while stuck >= 0 and self.order() < largest:
             stuck = sift_random(
-                self._base(), self.place, self.back, element, rattle, rng, QUIET_SIFTS
+                self._base(), self.place, self.back, element, replacement, rng, QUIET_SIFTS
             )
             if stuck >= 0:
                 self._add(element.copy(), stuck)

@@ -48,15 +48,15 @@ def sift_random(
     place: NDArray[np.int32],
     back: Indices,
     element: Indices,
-    rattle: ProductReplacement,
+    replacement: ProductReplacement,
     rng: Generator,
     tries: int,
 ) -> int:
     """Sift random elements until one leaves a residue; gives where, or -1 after `tries`."""
     for _ in range(tries):
-        product_replacement_step(rattle, rng)
+        product_replacement_step(replacement, rng)
         for point in range(len(element)):
-            element[point] = rattle.forward[0, point]
+            element[point] = replacement.forward[0, point]
         level = sift(base, place, back, element, 0)
         if level < len(base) or moves(element):
             return level

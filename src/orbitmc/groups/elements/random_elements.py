@@ -32,21 +32,21 @@ class ProductReplacement(NamedTuple):
 
 
 @shared
-def product_replacement_step(rattle: ProductReplacement, rng: Generator) -> None:
+def product_replacement_step(replacement: ProductReplacement, rng: Generator) -> None:
     """Make row 0 a new random element, in place."""
-    slots = len(rattle.forward) - 1
+    slots = len(replacement.forward) - 1
     one = integer(rng, slots)
     other = integer(rng, slots - 1)
     if other >= one:
         other += 1
     inverted = bernoulli(rng, 0.5)
-    multiply_row(rattle, one + 1, other + 1, inverted, bernoulli(rng, 0.5))
-    multiply_row(rattle, 0, one + 1, False, bernoulli(rng, 0.5))
+    multiply_row(replacement, one + 1, other + 1, inverted, bernoulli(rng, 0.5))
+    multiply_row(replacement, 0, one + 1, False, bernoulli(rng, 0.5))
 
 
 @shared
 def multiply_row(
-    rattle: ProductReplacement, target: int, by: int, inverted: bool, on_the_left: bool
+    replacement: ProductReplacement, target: int, by: int, inverted: bool, on_the_left: bool
 ) -> None:
     """Multiply one row by another row, or by its inverse, on either side.
 
@@ -54,13 +54,13 @@ def multiply_row(
     """
     if on_the_left:
         if inverted:
-            _rename(rattle.forward, target, rattle.backward, by, rattle.backward)
+            _rename(replacement.forward, target, replacement.backward, by, replacement.backward)
         else:
-            _rename(rattle.forward, target, rattle.forward, by, rattle.backward)
+            _rename(replacement.forward, target, replacement.forward, by, replacement.backward)
     elif inverted:
-        _rename(rattle.backward, target, rattle.forward, by, rattle.forward)
+        _rename(replacement.backward, target, replacement.forward, by, replacement.forward)
     else:
-        _rename(rattle.backward, target, rattle.backward, by, rattle.forward)
+        _rename(replacement.backward, target, replacement.backward, by, replacement.forward)
 
 
 @shared
@@ -73,9 +73,9 @@ def _rename(rows: Indices, target: int, factors: Indices, by: int, inverses: Ind
 
 
 @compiled
-def stir(rattle: ProductReplacement, rng: Generator, steps: int) -> None:
+def stir(replacement: ProductReplacement, rng: Generator, steps: int) -> None:
     for _ in range(steps):
-        product_replacement_step(rattle, rng)
+        product_replacement_step(replacement, rng)
 
 
 def product_replacement(

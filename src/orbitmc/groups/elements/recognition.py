@@ -147,10 +147,10 @@ def _contains_alternating(rows: NDArray[np.uint32]) -> bool:
     """Jordan's test: a transitive group with a cycle of prime length m/2 < p < m - 2 has A_m."""
     degree = rows.shape[1]
     primes = {p for p in range(degree // 2 + 1, degree - 2) if _is_prime(p)}
-    rattle, rng = product_replacement_of_rows(sealed(rows)), generator(2, 0, 32)
+    replacement, rng = product_replacement_of_rows(sealed(rows)), generator(2, 0, 32)
     for _ in range(JORDAN_TRIES):
-        stir(rattle, rng, 1)
-        if any(len(cycle) in primes for cycle in cycles_of(rattle.forward[0])):
+        stir(replacement, rng, 1)
+        if any(len(cycle) in primes for cycle in cycles_of(replacement.forward[0])):
             return True
     return False
 

@@ -18,7 +18,7 @@ from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.equal_numbers import float_classes, row_classes
-from orbitmc.symmetry.detection.automorphisms import hunt
+from orbitmc.symmetry.detection.automorphisms import graph_automorphisms
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.generators import PointMoves
 
@@ -56,19 +56,19 @@ class Renamings:
 def renamings(ground: Ground, *, seconds: float = 10.0) -> Renamings:
     """Find the renamings of constants that leave a ground program unchanged."""
     started = working_time()
-    catch = hunt(constant_graph(ground), started=started, seconds=seconds)
+    found = graph_automorphisms(constant_graph(ground), started=started, seconds=seconds)
     first = first_constants(ground)
     sizes = ground.universe.sizes
     return Renamings(
-        classes={kind: catch.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
+        classes={kind: found.twins[first[kind] : first[kind] + sizes[kind]] for kind in first},
         others=tuple(
-            _images(catch.moves, number, first, sizes)
-            for number in range(len(catch.moves.start) - 1)
+            _images(found.moves, number, first, sizes)
+            for number in range(len(found.moves.start) - 1)
         ),
-        order=catch.order,
-        complete=catch.complete,
+        order=found.order,
+        complete=found.complete,
         seconds=working_time() - started,
-        how=catch.how,
+        how=found.how,
     )
 
 

@@ -105,20 +105,20 @@ def automorphisms(
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
     form = energy_form(graph)
     drawn = value_graph(form) if values else variable_graph(form)
-    catch = hunt(
+    found = graph_automorphisms(
         drawn, twins=not values, started=started, seconds=seconds, memory=memory, bliss=bliss
     )
     convert = value_group if values else variable_group
-    group = convert(form.cardinality, together([catch.exchanges, catch.moves]))
+    group = convert(form.cardinality, together([found.exchanges, found.moves]))
     wrong = changes_energy(graph, group)
     group = subgroup(group, np.flatnonzero(~wrong)) if wrong.any() else group
     return SymmetryReport(
         group=group,
         orbits=orbits(group),
-        order=catch.order if not wrong.any() else None,
+        order=found.order if not wrong.any() else None,
         seconds=working_time() - started,
-        complete=catch.complete and not wrong.any(),
-        how=catch.how,
+        complete=found.complete and not wrong.any(),
+        how=found.how,
     )
 
 
@@ -163,7 +163,7 @@ class FoundSymmetries:
         return swaps(*neighboring_swaps(self.twins))
 
 
-def hunt(
+def graph_automorphisms(
     graph: ColoredGraph,
     *,
     twins: bool = True,
