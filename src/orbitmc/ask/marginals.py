@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide, decide_for
@@ -19,37 +19,14 @@ from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
+    from orbitmc.ask.programs import MarkovLogic
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
 
 
-class Program(Protocol):
-    """A ground Markov logic program, as questions see it."""
-
-    @property
-    def model(self) -> Model:
-        """What is sampled."""
-
-    @property
-    def ground(self) -> Ground:
-        """The formulas and constants that the model means."""
-
-    def in_atoms(self, found: Marginals) -> Marginals:
-        """The probabilities of the atoms, from those of the model's variables."""
-
-    def atoms_in(self, query: Query) -> Sequence[str]:
-        """The atoms that a query means."""
-
-    def marginals(
-        self,
-        settings: Settings | None = None,
-        *,
-        query: Query | None = None,
-        watchers: Iterable[Watcher] = (),
-        **options: Unpack[Options],
-    ) -> Marginals:
-        """How probable each atom is."""
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 @asks

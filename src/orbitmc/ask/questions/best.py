@@ -72,7 +72,7 @@ def best(
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
-    return best_of_program(model, chosen, k, query)  # type: ignore[arg-type]
+    return best_of_program(model, chosen, k, query)
 
 
 def best_of_program(

@@ -112,7 +112,7 @@ def subject(model: Model | Program, evidence: Evidence | None = None) -> Subject
         return Subject(seen, seen.order, lambda name: _variable(seen, name))
     require_program(model)
     require_plain(evidence, None)
-    return _atoms(model)  # type: ignore[arg-type]
+    return _atoms(model)
 
 
 def _variable(model: Model, name: str) -> Named:
