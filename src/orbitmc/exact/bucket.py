@@ -53,10 +53,7 @@ class Bucket:
 
     def view(self, scope: Scope, sizes: Sequence[int]) -> View:
         """See a table over some of the bucket's variables, last of `scope` fastest."""
-        strides, stride = {}, 1
-        for member in reversed(scope):
-            strides[member] = stride
-            stride *= sizes[member]
+        strides = strides_of(scope, sizes)
         along = [strides.get(member, 0) for member in self.shared]
         return View(
             step=strides.get(self.variable, 0),
@@ -85,6 +82,15 @@ class Bucket:
             for _, table, view in terms:
                 add_table(slab_sums, table, view.step, view.high[slab], view.low)
             yield slab, slab_sums
+
+
+def strides_of(scope: Scope, sizes: Sequence[int]) -> dict[int, int]:
+    """How far a step of each variable moves in a flat table, last of its scope fastest."""
+    strides, stride = {}, 1
+    for member in reversed(scope):
+        strides[member] = stride
+        stride *= sizes[member]
+    return strides
 
 
 def _split(shape: Sequence[int]) -> int:

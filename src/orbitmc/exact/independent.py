@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.exact.bucket import Bucket, Term
+from orbitmc.exact.bucket import Bucket, Term, strides_of
 from orbitmc.exact.elimination import Passes
 from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.plan import Plan
-from orbitmc.exact.problem import Problem
+from orbitmc.exact.problem import Problem, Scope
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.interrupts import heed
 
@@ -128,14 +128,12 @@ def _chances(
     return weights
 
 
-def _offsets(scope: Sequence[int], above: Mapping[int, Numbers], sizes: Sequence[int]) -> Numbers:
+def _offsets(scope: Scope, above: Mapping[int, Numbers], sizes: Sequence[int]) -> Numbers:
     """Where a flat table has its entries for some states, its own variable at value 0."""
     offsets = np.zeros(1, dtype=np.int64)
-    stride = 1
-    for member in reversed(scope):
+    for member, stride in strides_of(scope, sizes).items():
         if member in above:
             offsets = offsets + stride * above[member]
-        stride *= sizes[member]
     return offsets
 
 

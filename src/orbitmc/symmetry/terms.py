@@ -53,6 +53,18 @@ class Terms:
         return replace(self, table_of=np.arange(len(tables)), tables=tables)
 
 
+@dataclass(frozen=True)
+class Clauses:
+    """Clauses of one length: a row of variables and of satisfying values each, and a weight.
+
+    The weight is what a clause earns, or the class of that.
+    """
+
+    scopes: Rows
+    satisfying: Rows
+    weights: NDArray[Any]
+
+
 def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
     """Split a graph into terms, no two over the same variables; equal tables may be shared.
 

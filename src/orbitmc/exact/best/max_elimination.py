@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.bucket import Bucket
+from orbitmc.exact.bucket import Bucket, strides_of
 from orbitmc.exact.elimination import terms_in
 from orbitmc.exact.orders.regions import ENTRY
 from orbitmc.exact.orders.tree import Tree
@@ -83,9 +83,6 @@ class MaxElimination:
 
 def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> Entry:
     """How the values of a variable are found in a table; last of its scope fastest."""
-    steps, step = {}, 1
-    for member in reversed(scope):
-        steps[member] = step
-        step *= sizes[member]
+    steps = strides_of(scope, sizes)
     own = steps.pop(variable)
     return Entry(np.ascontiguousarray(table).reshape(-1), own, tuple(steps.items()))

@@ -8,13 +8,13 @@ from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
-from orbitmc.symmetry.approximation.energy import Clauses, Energy, energy_of, rebuilt
+from orbitmc.symmetry.approximation.energy import Energy, energy_of, rebuilt
 from orbitmc.symmetry.approximation.kmeans import (
     cluster_means,
     clusters_of_numbers,
     clusters_of_vectors,
 )
-from orbitmc.symmetry.terms import Terms
+from orbitmc.symmetry.terms import Clauses, Terms
 
 
 def cluster_weights(model: Model, clusters: int = 6) -> Model:

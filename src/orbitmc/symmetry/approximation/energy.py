@@ -9,21 +9,11 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.rewrite import copy_factors
-from orbitmc.machine.arrays import Floats
 from orbitmc.machine.equal_numbers import GAP, row_classes, snapped
-from orbitmc.symmetry.terms import Rows, Terms, long_clauses, terms_of
+from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 4
 """Tables over more variables are not split: they would become too many terms."""
-
-
-@dataclass(frozen=True)
-class Clauses:
-    """Soft clauses of one length and what each earns when satisfied."""
-
-    scopes: Rows
-    satisfying: Rows
-    weights: Floats
 
 
 @dataclass(frozen=True)

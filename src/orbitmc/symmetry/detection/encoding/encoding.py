@@ -26,7 +26,7 @@ def variable_graph(form: EnergyForm) -> ColoredGraph:
         if len(terms.shape) > 2:
             _add_ordered(drawing, terms)
     for clauses in form.clauses:
-        drawing.add_factors(clauses.weight, clauses.scopes, clauses.satisfying)
+        drawing.add_factors(clauses.weights, clauses.scopes, clauses.satisfying)
     return drawing.finished()
 
 
@@ -48,7 +48,7 @@ def value_graph(form: EnergyForm) -> ColoredGraph:
                 drawing.add_factors(kinds, ends, np.zeros_like(ends))
     for clauses in form.clauses:
         ends = first[clauses.scopes] + clauses.satisfying
-        drawing.add_factors(clauses.weight, ends, np.zeros_like(ends))
+        drawing.add_factors(clauses.weights, ends, np.zeros_like(ends))
     return drawing.finished()
 
 

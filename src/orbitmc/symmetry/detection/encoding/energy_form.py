@@ -12,26 +12,17 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.equal_numbers import distinct_rows, float_classes, row_classes
-from orbitmc.symmetry.terms import Rows, Terms, long_clauses, terms_of
+from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 6
 """Tables over more variables are not split: a table has two to this power of ANOVA terms."""
 
 
 @dataclass(frozen=True)
-class Clauses:
-    """Clauses of one length, each with the class of what it earns; no two are the same."""
-
-    scopes: Rows
-    satisfying: Rows
-    weight: Rows
-
-
-@dataclass(frozen=True)
 class EnergyForm:
     """A log-weight up to a constant; equal numbers in tables stand for equal log-potentials.
 
-    The tables of terms are rows, the last variable fastest.
+    The tables of terms are rows, the last variable fastest. No two clauses are the same.
     """
 
     cardinality: Rows
