@@ -10,10 +10,9 @@ from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.random_elements import (
     ProductReplacement,
     product_replacement,
-    product_replacement_of_rows,
     product_replacement_step,
 )
-from orbitmc.groups.pairs import element_of, pairs_of
+from orbitmc.groups.pairs import element_of, pairs_of, rows_of
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator
@@ -39,6 +38,10 @@ def many_steps(state, rng, steps, found):
         found[step] = state.forward[0]
 
 
+def replaced(group, **settings):
+    return product_replacement(rows_of(pairs_of(group), group), **settings)
+
+
 def copied(state):
     return ProductReplacement(state.forward.copy(), state.backward.copy())
 
@@ -51,7 +54,7 @@ def undone(row):
 def test_elements_are_always_in_the_group_and_differ(name):
     group, chain = GROUPS[name], stabilizer_chain(GROUPS[name])
     pairs = pairs_of(group)
-    state = product_replacement(group, pairs, burn=0)
+    state = replaced(group, burn=0)
     found = np.empty((200, len(pairs.owner)), dtype=np.uint32)
     many_steps(state, generator(4, 0, 32), len(found), found)
     made = [element_of(pairs, row) for row in found]
@@ -61,14 +64,14 @@ def test_elements_are_always_in_the_group_and_differ(name):
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_inverses_are_kept_at_no_cost(name):
-    state = product_replacement(GROUPS[name], pairs_of(GROUPS[name]))
+    state = replaced(GROUPS[name])
     for forward, backward in zip(state.forward, state.backward, strict=True):
         assert np.array_equal(forward[backward], np.arange(len(forward)))
 
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_compiled_steps_equal_interpreted_ones(name):
-    fast = product_replacement(GROUPS[name], pairs_of(GROUPS[name]), burn=3)
+    fast = replaced(GROUPS[name], burn=3)
     slow = copied(fast)
     many_steps(fast, generator(6, 1, 32), 20, np.empty((20, fast.forward.shape[1]), np.uint32))
     rng = SlowGenerator(6, 1, 32)
@@ -127,7 +130,7 @@ def test_uniform_bags_stay_uniform():
 
 def test_a_bag_starts_with_all_generators_and_the_identity():
     group = symmetric(4)
-    state = product_replacement(group, pairs_of(group), burn=0, slots=6)
+    state = replaced(group, burn=0, slots=6)
     assert state.forward.shape == (7, 4)
     assert state.forward[0].tolist() == [0, 1, 2, 3]
     given = {tuple(row) for row in state.forward[1:4].tolist()}
@@ -137,13 +140,13 @@ def test_a_bag_starts_with_all_generators_and_the_identity():
 
 def test_burning_in_depends_on_the_seed_only():
     group = mathieu_24()
-    one, two, other = (product_replacement(group, pairs_of(group), seed=seed) for seed in (1, 1, 2))
+    one, two, other = (replaced(group, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(one.forward, two.forward)
     assert not np.array_equal(one.forward, other.forward)
 
 
 def test_a_state_kept_in_arrays_goes_on_as_if_never_stopped():
-    whole = product_replacement(cyclic(9), pairs_of(cyclic(9)))
+    whole = replaced(cyclic(9))
     parts, found = copied(whole), np.empty((30, 9), dtype=np.uint32)
     again = found.copy()
     many_steps(whole, generator(2, 0, 32), 30, found)
@@ -155,9 +158,9 @@ def test_a_state_kept_in_arrays_goes_on_as_if_never_stopped():
 
 def test_the_trivial_group_gives_the_identity():
     group = permutation_group(3, [])
-    state = product_replacement(group, pairs_of(group))
+    state = replaced(group)
     assert state.forward.shape == (11, 0)
-    assert product_replacement_of_rows(np.empty((0, 3), dtype=np.uint32)).forward[0].tolist() == [
+    assert product_replacement(np.empty((0, 3), dtype=np.uint32)).forward[0].tolist() == [
         0,
         1,
         2,
@@ -166,6 +169,6 @@ def test_the_trivial_group_gives_the_identity():
 
 def test_too_few_slots_are_refused():
     with pytest.raises(InputError, match="7 generators need at least 7 slots, got 6"):
-        product_replacement(symmetric(8), pairs_of(symmetric(8)), slots=6)
+        replaced(symmetric(8), slots=6)
     with pytest.raises(InputError, match="at least 2 slots"):
-        product_replacement(cyclic(3), pairs_of(cyclic(3)), slots=1)
+        replaced(cyclic(3), slots=1)

@@ -14,7 +14,7 @@ from orbitmc.groups.chains.chain_growth import (
     sift_random,
     sift_schreier,
 )
-from orbitmc.groups.elements.random_elements import product_replacement_of_rows
+from orbitmc.groups.elements.random_elements import product_replacement
 from orbitmc.groups.orbits import connected
 from orbitmc.machine.arrays import Indices, indices
 from orbitmc.machine.lanes.random import generator
@@ -60,7 +60,7 @@ class ChainBuilder:
         return indices([level.base for level in self.levels])
 
     def _grow_randomly(self) -> None:
-        replacement, rng = product_replacement_of_rows(self.rows), generator(1, 0, 32)
+        replacement, rng = product_replacement(self.rows), generator(1, 0, 32)
         element = np.empty(self.degree, dtype=np.uint32)
         largest, stuck = self._largest_order(), 0
         while stuck >= 0 and self.order() < largest:

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
-from orbitmc.groups.pairs import Pairs, rows_of
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Indices
 from orbitmc.machine.compiling import compiled, shared
 from orbitmc.machine.lanes.random import Generator, bernoulli, generator, integer
@@ -79,21 +77,9 @@ def stir(replacement: ProductReplacement, rng: Generator, steps: int) -> None:
 
 
 def product_replacement(
-    group: PermutationGroup,
-    pairs: Pairs,
-    *,
-    slots: int | None = None,
-    burn: int | None = None,
-    seed: int = 0,
-) -> ProductReplacement:
-    """Fill the bag with generators and stir it `burn` times."""
-    return product_replacement_of_rows(rows_of(pairs, group), slots=slots, burn=burn, seed=seed)
-
-
-def product_replacement_of_rows(
     rows: Indices, *, slots: int | None = None, burn: int | None = None, seed: int = 0
 ) -> ProductReplacement:
-    """Fill the bag with generators that are given as dense rows."""
+    """Fill the bag with generators, given as dense rows, and stir it `burn` times."""
     count, size = rows.shape
     slots = max(FEWEST_SLOTS, count + MORE_SLOTS) if slots is None else slots
     if slots < max(2, count):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orbitmc.groups.chains.chain_builder import ChainBuilder
 from orbitmc.groups.composition import cycles_of
-from orbitmc.groups.elements.random_elements import product_replacement_of_rows, stir
+from orbitmc.groups.elements.random_elements import product_replacement, stir
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
 from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, orbits
@@ -147,7 +147,7 @@ def _contains_alternating(rows: NDArray[np.uint32]) -> bool:
     """Jordan's test: a transitive group with a cycle of prime length m/2 < p < m - 2 has A_m."""
     degree = rows.shape[1]
     primes = {p for p in range(degree // 2 + 1, degree - 2) if _is_prime(p)}
-    replacement, rng = product_replacement_of_rows(sealed(rows)), generator(2, 0, 32)
+    replacement, rng = product_replacement(sealed(rows)), generator(2, 0, 32)
     for _ in range(JORDAN_TRIES):
         stir(replacement, rng, 1)
         if any(len(cycle) in primes for cycle in cycles_of(replacement.forward[0])):

@@ -18,7 +18,7 @@ from orbitmc.groups.elements.random_elements import (
     product_replacement,
     product_replacement_step,
 )
-from orbitmc.groups.pairs import Pairs, pairs_of, value_of
+from orbitmc.groups.pairs import Pairs, pairs_of, rows_of, value_of
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.jumps.orbital import require_group
 from orbitmc.kernels.kernel import steps
@@ -181,5 +181,5 @@ def replaced_orbital(
     """Jump by elements from product replacement; right for any burn-in, even none."""
     require_group(graph, group)
     pairs = pairs_of(group)
-    bag = product_replacement(group, pairs, slots=slots, burn=burn)
+    bag = product_replacement(rows_of(pairs, group), slots=slots, burn=burn)
     return DrawnOrbital(Bag(pairs, sealed(bag.forward), sealed(bag.backward)), symmetric)
