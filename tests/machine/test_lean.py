@@ -8,7 +8,7 @@ import pytest
 from numba.core.codegen import JITCodeLibrary
 
 from orbitmc.machine.code import lean
-from orbitmc.machine.compiling import COMPILERS, INNER
+from orbitmc.machine.compiling import INNER, OUTER_COMPILER
 
 
 def roots(inner_options, outer_options):
@@ -43,7 +43,7 @@ def test_the_installed_numba_has_all_that_the_lean_compilers_lean_on():
 def test_the_numbers_are_those_of_numba(numbers):
     options = {key: value for key, value in INNER.items() if key != "pipeline_class"}
     plain = roots(options, {"error_model": "numpy"})
-    leaner = roots(INNER, {"error_model": "numpy", "pipeline_class": COMPILERS.outer})
+    leaner = roots(INNER, {"error_model": "numpy", "pipeline_class": OUTER_COMPILER})
     assert leaner(np.array(numbers)) == plain(np.array(numbers))
 
 
@@ -55,7 +55,7 @@ def test_only_the_outermost_function_becomes_machine_code(monkeypatch):
         "_finalize_final_module",
         lambda library: (made.append(library.name), finish(library))[1],
     )
-    leaner = roots(INNER, {"error_model": "numpy", "pipeline_class": COMPILERS.outer})
+    leaner = roots(INNER, {"error_model": "numpy", "pipeline_class": OUTER_COMPILER})
     leaner(np.ones(2))
     own = [name for name in made if name in {"reciprocal", "term", "total"} or "roots" in name]
     assert len(own) == 1
@@ -72,7 +72,7 @@ def test_garbage_is_collected_again_after_compiling_also_after_a_mistake():
     assert gc.isenabled()
     gc.disable()
     try:
-        roots(INNER, {"pipeline_class": COMPILERS.outer})(np.ones(2))
+        roots(INNER, {"pipeline_class": OUTER_COMPILER})(np.ones(2))
         assert not gc.isenabled()
     finally:
         gc.enable()

@@ -23,13 +23,13 @@ from orbitmc.machine.code.units import FrameType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-COMPILERS = compiler_classes()
+OUTER_COMPILER, INNER_COMPILER = compiler_classes()
 INNER = {
     "error_model": "numpy",
     "_nrt": False,
     "forceinline": True,
     "fastmath": {"contract"},
-    "pipeline_class": COMPILERS.inner,
+    "pipeline_class": INNER_COMPILER,
 }
 """Options of functions that run inside compiled loops.
 
@@ -59,9 +59,7 @@ def unit(function: F) -> F:
 
 
 def _kept(function: F, **options: bool) -> F:
-    dispatcher = numba.njit(error_model="numpy", pipeline_class=COMPILERS.outer, **options)(
-        function
-    )
+    dispatcher = numba.njit(error_model="numpy", pipeline_class=OUTER_COMPILER, **options)(function)
     if dispatcher is not function:  # they are the same where Numba is switched off
         dispatcher._cache = MachineCode(function, modules_of)
     return dispatcher  # type: ignore[no-any-return]

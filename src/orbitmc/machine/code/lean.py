@@ -12,7 +12,7 @@ that is leaned on is missing.
 
 import gc
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
@@ -197,21 +197,10 @@ class NoCollecting(Listener):  # type: ignore[misc]
             gc.enable()
 
 
-class CompilerClasses(NamedTuple):
-    """Which compiler makes outermost functions, and which inner ones."""
-
-    outer: type
-    inner: type
-
-
-def compiler_classes() -> CompilerClasses:
-    """The lean compilers where Numba has all that they lean on, else Numba's own."""
+def compiler_classes() -> tuple[type, type]:
+    """The lean compilers of outermost and of inner functions; Numba's own if it lacks a part."""
     lean = all(map(_has, LEANED_ON)) and all(hasattr(Lower, name) for name in OVERRIDDEN)
-    return (
-        CompilerClasses(OuterCompiler, InnerCompiler)
-        if lean
-        else CompilerClasses(Compiler, Compiler)
-    )
+    return (OuterCompiler, InnerCompiler) if lean else (Compiler, Compiler)
 
 
 def _has(name: str) -> bool:
