@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from orbitmc.errors import InputError
 from orbitmc.formats.registry import read as read_model
-from orbitmc.formats.registry import suffix
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY
+from orbitmc.machine.text import MEMORY, suffix
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

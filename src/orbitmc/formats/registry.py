@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, read_bytes
+from orbitmc.machine.text import MEMORY, read_bytes, suffix
 
 
 class Format(NamedTuple):
@@ -95,17 +95,6 @@ def write(model: Model, path: str | Path) -> None:
             source=str(path),
         )
     _loaded(chosen.writer)(model, path)
-
-
-def suffix(path: str | Path) -> str:
-    """The suffix that says the format.
-
-    >>> suffix("GRID.UAI.gz")
-    '.uai'
-    """
-    plain = Path(path)
-    plain = plain.with_suffix("") if plain.suffix.lower() == ".gz" else plain
-    return plain.suffix.lower()
 
 
 def _by_beginning(path: str | Path, memory: int) -> Format | None:

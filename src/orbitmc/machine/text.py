@@ -114,6 +114,21 @@ def require_memory(source: str, needed: int, memory: int) -> None:
         )
 
 
+def unpacked_name(path: str | Path) -> Path:
+    """A path without the suffix of a packed file."""
+    plain = Path(path)
+    return plain.with_suffix("") if plain.suffix.lower() == ".gz" else plain
+
+
+def suffix(path: str | Path) -> str:
+    """The suffix that says the format.
+
+    >>> suffix("GRID.UAI.gz")
+    '.uai'
+    """
+    return unpacked_name(path).suffix.lower()
+
+
 def in_words(size: int) -> str:
     """Say a number of bytes the way people do.
 

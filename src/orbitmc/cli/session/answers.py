@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say
 from orbitmc.errors import InputError
+from orbitmc.machine.text import suffix
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -46,7 +47,7 @@ def delivery_seconds(model: "Model", *, json: bool, output: Path | None) -> floa
     """About how long it takes to give an answer to whoever asked."""
     from orbitmc.report.duration import writing_seconds
 
-    kinds = [] if output is None else [_kind(output)]
+    kinds = [] if output is None else [suffix(output)]
     if json or output is None:
         kinds.append(".json" if json else "")
     return sum(writing_seconds(model, _pieces(kind)) for kind in kinds if kind != ".mar")
@@ -75,7 +76,7 @@ def require_other(path: Path | None, sources: Iterable[Path | str]) -> None:
 def require_output(path: Path | None) -> None:
     """Refuse a file for answers that cannot be written, or whose suffix says nothing."""
     require_writable(path)
-    if path is not None and _kind(path) not in KINDS:
+    if path is not None and suffix(path) not in KINDS:
         raise InputError(
             "an answer is written as .MAR, .json or .csv, each also with .gz", source=str(path)
         )
@@ -123,11 +124,6 @@ def _print(answer: "Marginals", json: bool) -> None:
     show_answer(answer, Console(highlight=False))
 
 
-def _kind(path: Path) -> str:
-    """The suffix that says how an answer is written."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
-
-
 def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.report.tables import csv_pieces, plain_pieces
@@ -139,7 +135,7 @@ def _write(answer: "Marginals", path: Path) -> None:
     from orbitmc.formats.uai.uai_results import write_flat_mar
     from orbitmc.formats.writing import write_pieces
 
-    if _kind(path) == ".mar":
+    if suffix(path) == ".mar":
         write_flat_mar(path, answer.columns.probability, answer.columns.start)
     else:
-        write_pieces(path, _pieces(_kind(path))(answer))
+        write_pieces(path, _pieces(suffix(path))(answer))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY
+from orbitmc.machine.text import MEMORY, unpacked_name
 
 FORMAT = "orbitmc-names"
 
@@ -28,8 +28,7 @@ def names_path(path: str | Path) -> Path:
     >>> str(names_path("grid.uai.gz"))
     'grid.uai.json'
     """
-    plain = Path(path)
-    plain = plain.with_suffix("") if plain.suffix.lower() == ".gz" else plain
+    plain = unpacked_name(path)
     return plain.with_name(plain.name + ".json")
 
 
