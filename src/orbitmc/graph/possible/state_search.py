@@ -13,6 +13,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import (
+    TRAIL,
     Domains,
     Search,
     all_values,
@@ -130,7 +131,7 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
         enqueue(search, factor)
     if not propagate_once(graph, domains, search):
         return True
-    search.ends[2] = 0  # what was pruned so far stays pruned
+    search.ends[TRAIL] = 0  # what was pruned so far stays pruned
     pruned = domains.allowed.copy()
     preference = np.arange(len(pruned), dtype=float)
     found = np.zeros(graph.variables, dtype=np.uint8)
@@ -185,7 +186,7 @@ def _find(
         value = _preferred(domains, variable, preference)
         decisions[CHOSEN, depth] = variable
         decisions[TRIED, depth] = value
-        decisions[MARK, depth] = search.ends[2]
+        decisions[MARK, depth] = search.ends[TRAIL]
         depth += 1
         for other in range(np.int64(graph.cardinality[variable])):
             if other != value and domains.allowed[np.int64(domains.value_start[variable]) + other]:
@@ -195,9 +196,9 @@ def _find(
             while depth > 0 and not possible:
                 depth -= 1
                 backtracks += 1
-                while search.ends[2] > decisions[MARK, depth]:
-                    search.ends[2] -= 1
-                    domains.allowed[search.trail[search.ends[2]]] = True
+                while search.ends[TRAIL] > decisions[MARK, depth]:
+                    search.ends[TRAIL] -= 1
+                    domains.allowed[search.trail[search.ends[TRAIL]]] = True
                 last = decisions[CHOSEN, depth]
                 remove(graph, last, decisions[TRIED, depth], domains, search)
                 possible = bool(remaining(domains, last) > 0)

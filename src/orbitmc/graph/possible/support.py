@@ -15,6 +15,9 @@ from orbitmc.machine.arrays import Index, Indices, lengths, sealed, starts
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
 
+HEAD, TAIL, TRAIL = range(3)
+"""What `ends` of a search holds: where its queue begins and ends, and how long its trail is."""
+
 
 class Domains(NamedTuple):
     """Remaining values of each variable, flat: `allowed[value_start[variable] + value]`."""
@@ -81,8 +84,8 @@ def search_memory(graph: FactorGraph, domains: Domains) -> Search:
 def enqueue(search: Search, factor: Index) -> None:
     if search.hard[factor] and not search.queued[factor]:
         search.queued[factor] = True
-        search.queue[search.ends[1]] = factor
-        search.ends[1] = (search.ends[1] + 1) % len(search.queue)
+        search.queue[search.ends[TAIL]] = factor
+        search.ends[TAIL] = (search.ends[TAIL] + 1) % len(search.queue)
 
 
 @tiered(of_first)
@@ -94,9 +97,9 @@ def propagate_once(graph: FactorGraph, domains: Domains, search: Search) -> bool
 def propagate(graph: FactorGraph, domains: Domains, search: Search) -> bool:
     """Prune until nothing changes; false if a domain has become empty."""
     possible = True
-    while search.ends[0] != search.ends[1]:
-        factor = search.queue[search.ends[0]]
-        search.ends[0] = (search.ends[0] + 1) % len(search.queue)
+    while search.ends[HEAD] != search.ends[TAIL]:
+        factor = search.queue[search.ends[HEAD]]
+        search.ends[HEAD] = (search.ends[HEAD] + 1) % len(search.queue)
         search.queued[factor] = False
         if possible:
             if factor < graph.first_clause:
@@ -113,8 +116,8 @@ def remove(
     """Take a value away, remember it on the trail, and wake the factors around the variable."""
     place = np.int64(domains.value_start[variable]) + value
     domains.allowed[place] = False
-    search.trail[search.ends[2]] = place
-    search.ends[2] += 1
+    search.trail[search.ends[TRAIL]] = place
+    search.ends[TRAIL] += 1
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         enqueue(search, graph.incident[edge])
 

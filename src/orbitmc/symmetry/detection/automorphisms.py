@@ -37,7 +37,7 @@ from orbitmc.symmetry.detection.generators import (
 )
 from orbitmc.symmetry.detection.search.refinement import equitable_cells
 from orbitmc.symmetry.detection.search.search import advance_by, begin
-from orbitmc.symmetry.detection.search.search_memory import Search
+from orbitmc.symmetry.detection.search.search_memory import DEPTH, FAILED, LEFT_OPEN, LEVEL, Search
 from orbitmc.symmetry.detection.twins import neighboring_swaps, twin_classes
 
 SLICE = 1_000_000
@@ -184,7 +184,7 @@ def graph_automorphisms(
         return FoundSymmetries(classes, together([]), count, True, how)
     own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
     search, cells = _searched(graph, cells, until=started + own_seconds)
-    complete = search.progress[1] == 0 and search.progress[4] == 0
+    complete = search.progress[LEVEL] == 0 and search.progress[LEFT_OPEN] == 0
     how = " and ".join([*found, "search"])
     left = started + seconds - working_time()
     if not complete and bliss and bliss_is_installed() and left > 0:
@@ -193,7 +193,7 @@ def graph_automorphisms(
             how = " and ".join([*found, "BLISS"])
             return FoundSymmetries(classes, moves, None, True, how)
         how += ", then BLISS until its limit"
-    order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[0]])
+    order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[DEPTH]])
     return FoundSymmetries(classes, _moves(search), order if complete else None, complete, how)
 
 
@@ -215,7 +215,7 @@ def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Sea
     search = begin(graph, cells, room=room)
     reaches = iter(REACHES)
     while not advance_by(graph, search, patience, SLICE) and working_time() < until:
-        if search.progress[5] > MANY_REFUTED and (reach := next(reaches, 0)):
+        if search.progress[FAILED] > MANY_REFUTED and (reach := next(reaches, 0)):
             finer = equitable_cells(graph, ball_cells(graph, cells, reach=reach))
             if finer.max() > cells.max():
                 cells = finer

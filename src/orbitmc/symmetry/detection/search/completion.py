@@ -11,7 +11,7 @@ from orbitmc.symmetry.detection.search.matching import match_differences
 from orbitmc.symmetry.detection.search.partition import Partition, individualize, take_back
 from orbitmc.symmetry.detection.search.preservation import preserves
 from orbitmc.symmetry.detection.search.refinement import refine
-from orbitmc.symmetry.detection.search.search_memory import Search, unite
+from orbitmc.symmetry.detection.search.search_memory import DEPTH, Search, unite
 
 FOUND, REFUTED, UNDECIDED = 1, 0, -1
 
@@ -139,7 +139,9 @@ def _push(
     frames.scan[depth] = scan
     frames.option[depth] = -1
     frames.options_end[depth] = 0 if depth == 0 else frames.options_end[depth - 1]
-    begin = frames.trace_end[depth - 1] if depth else search.path.trace_start[search.progress[0]]
+    begin = (
+        frames.trace_end[depth - 1] if depth else search.path.trace_start[search.progress[DEPTH]]
+    )
     frames.trace_begin[depth] = begin
     frames.trace_end[depth] = recorded(graph, search, frames.vertex[depth], begin)
 

@@ -25,6 +25,12 @@ from orbitmc.symmetry.detection.search.matching import guess
 from orbitmc.symmetry.detection.search.partition import Partition, memory, partition, take_back
 from orbitmc.symmetry.detection.search.preservation import checker
 from orbitmc.symmetry.detection.search.search_memory import (
+    DEPTH,
+    FAILED,
+    LEFT_OPEN,
+    LEVEL,
+    LISTED,
+    QUICK,
     Search,
     empty_frames,
     empty_path,
@@ -101,7 +107,7 @@ def _try_candidate(
     if outcome != FOUND:
         root = root_of(search.orbits.parent, candidate)
         search.orbits.refuted[root] = len(search.orbits.parent) - level
-        search.progress[4 if outcome == UNDECIDED else 5] += 1
+        search.progress[LEFT_OPEN if outcome == UNDECIDED else FAILED] += 1
 
 
 @shared
@@ -123,21 +129,21 @@ def _next_candidate(search: Search, level: int) -> int:
     """
     progress, candidates = search.progress, search.candidates
     cell, size = search.path.cell[level], search.left.size[search.path.cell[level]]
-    if progress[2] < QUICK_TRIES:
-        progress[2] += 1
+    if progress[QUICK] < QUICK_TRIES:
+        progress[QUICK] += 1
         quick = _quick_candidate(search, level)
         if quick >= 0:
             return quick
-        progress[2] = QUICK_TRIES
-    if progress[2] == QUICK_TRIES:
-        progress[2] += 1
-        progress[3] = 0
+        progress[QUICK] = QUICK_TRIES
+    if progress[QUICK] == QUICK_TRIES:
+        progress[QUICK] += 1
+        progress[LISTED] = 0
         for k in range(size):
             candidates[k] = search.right.element[cell + k]
-    while progress[3] < size:
-        progress[3] += 1
-        if _is_open(search, level, candidates[progress[3] - 1]):
-            return int(candidates[progress[3] - 1])
+    while progress[LISTED] < size:
+        progress[LISTED] += 1
+        if _is_open(search, level, candidates[progress[LISTED] - 1]):
+            return int(candidates[progress[LISTED] - 1])
     return -1
 
 
@@ -146,8 +152,8 @@ def _finish_level(search: Search, level: int) -> None:
     """Note the size of the orbit, and go one level up."""
     root = root_of(search.orbits.parent, search.path.vertex[level])
     search.path.orbit[level] = search.orbits.size[root]
-    search.progress[1] = level
-    search.progress[2] = 0
+    search.progress[LEVEL] = level
+    search.progress[QUICK] = 0
     if level > 0:
         take_back(search.left, search.path.mark[level - 1])
         take_back(search.right, search.path.mark[level - 1])
@@ -160,8 +166,8 @@ def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bo
     `patience` is how much work one attempt may take before it is left undecided.
     """
     until = search.memory.work[0] + work
-    while search.progress[1] > 0 and search.memory.work[0] <= until:
-        level = search.progress[1] - 1
+    while search.progress[LEVEL] > 0 and search.memory.work[0] <= until:
+        level = search.progress[LEVEL] - 1
         candidate = -1
         if not _is_full(search, level):
             candidate = _next_candidate(search, level)
@@ -169,7 +175,7 @@ def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bo
             _try_candidate(graph, search, level, candidate, patience)
         else:
             _finish_level(search, level)
-    return bool(search.progress[1] == 0)
+    return bool(search.progress[LEVEL] == 0)
 
 
 def advance_by(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
@@ -203,7 +209,7 @@ def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
         progress=np.zeros(6, dtype=np.int64),
     )
     depth = _follow_path(graph, search)
-    search.progress[:2] = depth, depth
+    search.progress[DEPTH] = search.progress[LEVEL] = depth
     take_back(left, search.path.mark[max(depth - 1, 0)])
     return search._replace(right=Partition(*(array.copy() for array in left)))
 

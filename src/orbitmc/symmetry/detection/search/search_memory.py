@@ -11,6 +11,11 @@ from orbitmc.symmetry.detection.search.matching import Guess
 from orbitmc.symmetry.detection.search.partition import Memory, Partition
 from orbitmc.symmetry.detection.search.preservation import Checker
 
+DEPTH, LEVEL, QUICK, LISTED, LEFT_OPEN, FAILED = range(6)
+"""What `progress` holds: the depth of the path, the level at work (plus one), how many quick tries
+and how many listed candidates it has seen, how many attempts stayed undecided, and how many
+candidates were refuted in all."""
+
 
 class Path(NamedTuple):
     """The left path: at each level a target cell, the vertex taken from it, and marks.
@@ -61,12 +66,7 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Everything the search overwrites.
-
-    `progress` holds the depth of the path, the level at work (plus one), how many quick tries and
-    how many listed candidates it has seen, how many attempts stayed undecided, and how many
-    candidates were refuted in all.
-    """
+    """Everything the search overwrites."""
 
     left: Partition
     right: Partition
