@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.estimate import row_summaries
-from orbitmc.estimate.persistence import persistence
-from orbitmc.estimate.row_summaries import part_lengths
+from orbitmc.estimate.row_summaries import part_lengths, persistence
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.machine.lanes.random import COLUMNS

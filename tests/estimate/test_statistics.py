@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import fdtrc
 
-from orbitmc.estimate.persistence import _mean_squares, critical_ratio, persistence
+from orbitmc.estimate.row_summaries import _mean_squares, critical_ratio, persistence
 from orbitmc.estimate.statistics import (
     effective_size,
     interval,

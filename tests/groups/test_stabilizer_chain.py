@@ -13,7 +13,7 @@ from orbitmc.groups.chains.stabilizer_chain import (
     uniform_element,
 )
 from orbitmc.groups.composition import act
-from orbitmc.groups.elements.element_table import element_table, elements
+from orbitmc.groups.elements.decomposition import element_table, elements
 from orbitmc.groups.pairs import element_of, value_of
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.lanes.random import generator, integer

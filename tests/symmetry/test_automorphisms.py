@@ -11,7 +11,7 @@ from orbitmc.models.chimera_models import chimera
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.detection.automorphisms import automorphisms, given_generators, orbit_cells
-from orbitmc.symmetry.detection.energy_check import changes_energy
+from orbitmc.symmetry.detection.generators import changes_energy
 from tests.groups.builders import group_from_rows, permutation
 from tests.oracle.symmetries import (
     as_image_and_maps,

@@ -10,9 +10,8 @@ from orbitmc.graph.builder import Builder
 from orbitmc.machine.arrays import lengths
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, moved
+from orbitmc.symmetry.blocks.blocks import ACCEPTANCE_BUDGET, blocks, budget_for, fields, moved
 from orbitmc.symmetry.detection.encoding.exchangeable import links
-from orbitmc.symmetry.detection.encoding.fields import fields
 from tests.oracle.brute_force import states
 from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph

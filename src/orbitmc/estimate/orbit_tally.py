@@ -18,7 +18,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_potential
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
-from orbitmc.groups.elements.element_table import ElementTable, element_table
+from orbitmc.groups.elements.decomposition import ElementTable, element_table
 from orbitmc.groups.pairs import value_of
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.machine.arrays import Bytes, Floats, Indices, counted

@@ -1,14 +1,28 @@
-"""What columns say of each row, some thousand rows at a time, so that little memory is needed."""
+"""What columns say of each row, some thousand rows at a time, so that little memory is needed.
+
+Do chains keep what they started with, or drift, though they look as if they agreed? R-hat compares
+the spread between chains with the spread of a value; a few stuck chains hardly change it. But what
+a chain keeps shows in every part of time. So the means of columns (groups of lanes) in parts of
+time are put through a two-way analysis of variance. If columns are independent and forget within a
+part, then
+
+- what columns keep: mean square between columns / residual mean square,
+- what all columns do together: mean square between parts of time / residual mean square,
+
+both follow Fisher's F distribution. `1 - 1 / F` of the columns is the share of the squared error
+that does not shrink with time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtrc
 
-from orbitmc.estimate.persistence import persistence
 from orbitmc.estimate.tallies import PARTS, Tally, capacity
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS
@@ -16,11 +30,15 @@ from orbitmc.machine.lanes.random import COLUMNS
 if TYPE_CHECKING:
     from orbitmc.estimate.orbit_tally import OrbitTally
 
+
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNIT = 2.0**-53  # of a sum is rounded away with each term at most
 ROWS = 2**11  # at a time: what a processor keeps close by
 
 Pools = NDArray[np.int64]
+
+FALSE_ALARM = 1e-6  # per run and question, if parts of time are independent
+LARGEST_SHARE = 0.5  # of the squared error may be kept: F at most 2
 
 
 class RowSummaries(NamedTuple):
@@ -133,3 +151,57 @@ def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
     between[between < ROUNDING**2] = 0.0
     within = np.maximum(probability * (1 - probability) - between, 1e-300)
     return np.where(between == 0.0, 1.0, np.sqrt(1.0 + np.minimum(between / within, 1e6)))
+
+
+class Persistence(NamedTuple):
+    """For each row: whether columns keep something, and whether all of them drift."""
+
+    kept: NDArray[np.bool_]
+    drifts: NDArray[np.bool_]
+
+
+def persistence(means: Floats, lengths: Floats, smallest: float, tested: int) -> Persistence:
+    """Test `means[part, row, column]` of parts with so many samples.
+
+    Differences below `smallest` come from rounding. The false-alarm rate is shared among all rows
+    that are `tested`, here or elsewhere.
+    """
+    parts, _, columns = means.shape
+    if parts < 2 or columns < 2:
+        none = np.zeros(means.shape[1], dtype=np.bool_)
+        return Persistence(none, none)
+    between, together, residual = _mean_squares(means, lengths)
+    floor = smallest**2 * float(lengths.mean())
+    rest = (columns - 1) * (parts - 1)
+    level = FALSE_ALARM / max(tested, 1)
+    noise = np.maximum(residual, floor)
+    least = max(critical_ratio(columns - 1, rest, level), 1.0 / (1.0 - LARGEST_SHARE))
+    drift = critical_ratio(parts - 1, rest, level)
+    return Persistence(between / noise > least, together / noise > drift)
+
+
+@cache
+def critical_ratio(first: int, second: int, level: float) -> float:
+    """What F with so many degrees of freedom passes with a probability of `level`."""
+    low, high = 0.0, 1.0
+    while fdtrc(first, second, high) > level:
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if fdtrc(first, second, middle) > level else (low, middle)
+    return high
+
+
+def _mean_squares(means: Floats, lengths: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean squares between columns, between parts, and what neither explains, per row."""
+    parts, _, columns = means.shape
+    share = (lengths / lengths.sum())[:, None]
+    of_part = means.mean(axis=2)
+    overall = (share * of_part).sum(axis=0)
+    centred = means - of_part[:, :, None]
+    of_column = (share[:, :, None] * centred).sum(axis=0)
+    centred -= of_column
+    total, weights = float(lengths.sum()), lengths[:, None]
+    between = total * (of_column**2).sum(axis=1) / (columns - 1)
+    together = columns * (weights * (of_part - overall) ** 2).sum(axis=0) / (parts - 1)
+    residual = (weights * (centred**2).sum(axis=2)).sum(axis=0)
+    return between, together, residual / ((columns - 1) * (parts - 1))

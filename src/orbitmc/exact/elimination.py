@@ -13,8 +13,7 @@ import numpy as np
 
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
-from orbitmc.exact.orders.cutset import Part, mixed
-from orbitmc.exact.orders.regions import Region
+from orbitmc.exact.orders.cutset import Part, Region, mixed
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.plan import Plan, predict, require_fit
 from orbitmc.exact.problem import Problem

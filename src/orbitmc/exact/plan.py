@@ -12,10 +12,9 @@ from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.orders.cutset import hold, most_relieving
+from orbitmc.exact.orders.cutset import ENTRY, Region, hold, most_relieving, regions_within
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_order
-from orbitmc.exact.orders.regions import ENTRY, Region, regions_within
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orbitmc.errors import ContradictionError, InputError, said_of
-from orbitmc.formats.json.fields import finite, name, wrong
-from orbitmc.formats.json.strict_json import parse_json
+from orbitmc.formats.json.fields import finite, name, parse_json, wrong
 from orbitmc.formats.uai.words import Words
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model

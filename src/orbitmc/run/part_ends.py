@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.persistence import persistence
+from orbitmc.estimate.row_summaries import persistence
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_weights_of_parts

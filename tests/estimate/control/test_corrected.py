@@ -7,13 +7,15 @@ import pytest
 from scipy.sparse import csr_array
 
 from orbitmc.estimate.control import corrected
-from orbitmc.estimate.control.corrected import Controls, shares, subtracted
-from orbitmc.estimate.control.series import (
+from orbitmc.estimate.control.corrected import (
     LARGEST,
+    Controls,
     radii_for,
     scaled,
     series,
+    shares,
     spectral_radius,
+    subtracted,
     terms_for,
 )
 from orbitmc.estimate.tallies import rows_of

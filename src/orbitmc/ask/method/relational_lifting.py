@@ -37,7 +37,7 @@ from orbitmc.logic.grounding.assembly import GroundModel, graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import indices
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
-from orbitmc.symmetry.detection.energy_check import changes_energy
+from orbitmc.symmetry.detection.generators import changes_energy
 
 
 def by_renaming(

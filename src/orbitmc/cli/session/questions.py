@@ -185,7 +185,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     """Read recorded moves: JSON text, or a file of an answer that holds them."""
     if piece is None:
         return None
-    from orbitmc.formats.json.strict_json import parse_json
+    from orbitmc.formats.json.fields import parse_json
     from orbitmc.machine.text import MEMORY, Text, read_text
     from orbitmc.tuning.recipe import recipe_from
 

@@ -7,8 +7,7 @@ together may. Which ones are held is a matter of chance; as many as make elimina
 import numpy as np
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.best.enumeration import best_states, with_held
-from orbitmc.exact.best.max_elimination import MaxElimination
+from orbitmc.exact.best.max_elimination import MaxElimination, best_states, with_held
 from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.orders.tree import build_tree

@@ -1,4 +1,4 @@
-"""Hold a few variables at each of their values in turn: more time for less memory."""
+"""More time for less memory: hold a few variables in turn, and compute messages twice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,10 @@ import numpy as np
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.problem import Problem
 from orbitmc.machine.arrays import Floats
+
+ENTRY = 8  # bytes
+
+MOST_CUTS = 2**12  # regions so small that more of them save nothing
 
 
 def most_relieving(tree: Tree) -> int:
@@ -59,3 +63,86 @@ def mixed(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[float, list[Floa
             else:
                 total[variable] += share * marginal
     return log_z, total
+
+
+@dataclass(frozen=True)
+class Region:
+    """Buckets, children first, whose messages are alive together on the way down.
+
+    `below` are children outside: their messages are kept from the way up, all others are
+    computed a second time.
+    """
+
+    buckets: tuple[int, ...]
+    below: tuple[int, ...]
+
+
+def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
+    """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be."""
+    total = ENTRY * sum(map(tree.message_entries, tree.upward))
+    budget = float(total)
+    best: tuple[tuple[Region, ...], int] | None = None
+    while True:
+        regions = cut(tree, budget)
+        peak = peak_bytes(tree, regions)
+        if best is None or peak < best[1]:
+            best = regions, peak
+        if peak <= memory or len(regions) >= len(tree.upward) or budget < total / MOST_CUTS:
+            return best
+        budget /= 2
+
+
+def cut(tree: Tree, budget: float) -> tuple[Region, ...]:
+    """Cut a region off whenever its messages take more than `budget` bytes; roots come first."""
+    carried = [ENTRY * tree.message_entries(variable) for variable in range(len(tree.sizes))]
+    if sum(carried) <= budget:
+        return (Region(tree.upward, ()),)
+    top = set()
+    for variable in tree.upward:
+        above = tree.parent[variable]
+        if above < 0 or carried[variable] > budget:
+            top.add(variable)
+        else:
+            carried[above] += carried[variable]
+    return _regions(tree, top)
+
+
+def _regions(tree: Tree, top: set[int]) -> tuple[Region, ...]:
+    home: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
+    for variable in reversed(tree.upward):
+        home[variable] = variable if variable in top else home[tree.parent[variable]]
+        members.setdefault(home[variable], []).append(variable)
+        if variable in top and tree.parent[variable] >= 0:
+            below.setdefault(home[tree.parent[variable]], []).append(variable)
+    return tuple(
+        Region(tuple(reversed(buckets)), tuple(below.get(root, ())))
+        for root, buckets in members.items()
+    )
+
+
+def peak_bytes(tree: Tree, regions: tuple[Region, ...]) -> int:
+    """Follow the messages of both passes and give the most bytes that are alive at once."""
+    size = {variable: ENTRY * tree.message_entries(variable) for variable in tree.upward}
+    kept = {child for region in regions for child in region.below}
+    alive: set[int] = set()
+    now = peak = 0
+    for region in reversed(regions):
+        for variable in region.buckets:
+            alive.add(variable)
+            now += size[variable]
+            peak = max(peak, now)
+            if len(regions) > 1:
+                gone = [child for child in tree.children[variable] if child not in kept]
+                alive.difference_update(gone)
+                now -= sum(size[child] for child in gone)
+    for region in regions:
+        fresh = [variable for variable in region.buckets if variable not in alive]
+        alive.update(fresh)
+        now += sum(size[variable] for variable in fresh)
+        for variable in reversed(region.buckets):
+            now += sum(size[child] for child in tree.children[variable])
+            peak = max(peak, now)
+            now -= 2 * size[variable] if tree.parent[variable] >= 0 else size[variable]
+    return peak

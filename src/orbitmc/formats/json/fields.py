@@ -1,12 +1,21 @@
-"""Check the values of a JSON file, one field at a time; errors name the field."""
+"""JSON as its standard says: no NaN, no key twice; and its values, one field at a time.
 
+Errors name the place or the field.
+"""
+
+import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from orbitmc.errors import InputError
-from orbitmc.machine.text import quoted
+from orbitmc.machine.text import MEMORY, Text, quoted, read_text, require_memory
 
 VERSION = 1
+
+BYTES_PER_CHARACTER = 24
+"""What a character takes as Python values, at most: `[],` is three and makes a list."""
 
 
 def require_header(held: object, wanted: str, source: str) -> dict[str, object]:
@@ -98,3 +107,36 @@ def _kind(found: object) -> str:
     if isinstance(found, dict | list):
         return "an object" if isinstance(found, dict) else f"a list of {len(found)}"
     return quoted(str(found)) if isinstance(found, str) else quoted(str(found))[1:-1]
+
+
+def read_json(path: str | Path, *, memory: int = MEMORY) -> object:
+    """Read a JSON file into plain Python values."""
+    return parse_json(read_text(path, memory=memory), memory=memory)
+
+
+def parse_json(text: Text, *, memory: int) -> object:
+    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    try:
+        return json.loads(
+            text.content, object_pairs_hook=_without_repetition, parse_constant=_refuse
+        )
+    except json.JSONDecodeError as error:
+        message = error.msg[:1].lower() + error.msg[1:]
+        raise text.error(error.pos, f"this is not JSON: {message}") from None
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply", source=text.source) from None
+    except ValueError as error:
+        raise InputError(f"this is not JSON we read: {error}", source=text.source) from None
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"key {key!r} stands twice in one object")
+        made[key] = value
+    return made
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")

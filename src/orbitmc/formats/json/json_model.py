@@ -37,7 +37,7 @@ import numpy as np
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.assembly import runs
 from orbitmc.formats.json import fields
-from orbitmc.formats.json.strict_json import read_json
+from orbitmc.formats.json.fields import read_json
 from orbitmc.formats.writing import write_text
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph

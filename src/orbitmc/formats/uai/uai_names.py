@@ -74,7 +74,7 @@ def _held(beside: Path, memory: int) -> object:
     """What a file of names holds; nothing if there is none, or if it is of another kind."""
     if not beside.is_file():
         return None
-    from orbitmc.formats.json.strict_json import read_json
+    from orbitmc.formats.json.fields import read_json
 
     held = read_json(beside, memory=memory)
     return held if isinstance(held, dict) and held.get("format") == FORMAT else None

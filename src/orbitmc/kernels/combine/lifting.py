@@ -7,8 +7,8 @@ from orbitmc.groups.elements.decomposition import (
     Listed,
     blocks_of,
     decompose,
+    elements,
 )
-from orbitmc.groups.elements.element_table import elements
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle

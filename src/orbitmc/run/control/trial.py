@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from orbitmc.estimate.control.corrected import MOST, Controls
-from orbitmc.estimate.control.series import series
+from orbitmc.estimate.control.corrected import MOST, Controls, series
 from orbitmc.estimate.tallies import RaoBlackwellTally, tally, with_values
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS, generator

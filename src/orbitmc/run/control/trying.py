@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from orbitmc.estimate.control.corrected import Controls
+from orbitmc.estimate.control.corrected import Controls, radii_for, scaled, terms_for
 from orbitmc.estimate.control.secants import STATES, secants
-from orbitmc.estimate.control.series import radii_for, scaled, terms_for
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.control.choice import ControlChoice, plainly

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from orbitmc.estimate.control.series import LARGEST, terms_for
+from orbitmc.estimate.control.corrected import LARGEST, terms_for
 from orbitmc.machine.records import Check, checked, is_count, is_number, is_text
 from orbitmc.run.control.choice import LOOKS, ControlChoice
 

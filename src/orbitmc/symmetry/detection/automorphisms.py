@@ -27,9 +27,9 @@ from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.energy_check import changes_energy
 from orbitmc.symmetry.detection.generators import (
     PointMoves,
+    changes_energy,
     swaps,
     together,
     value_group,
