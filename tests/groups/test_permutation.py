@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbitmc.errors import InputError
-from orbitmc.groups.composition import act, inverse, order
-from orbitmc.groups.permutation import changes_values, from_images, row_of, with_values
+from orbitmc.groups.permutation import (
+    act,
+    changes_values,
+    from_images,
+    inverse,
+    order,
+    row_of,
+    with_values,
+)
 from tests.groups.builders import from_row, identity, permutation
 from tests.groups.group_questions import compose
 from tests.groups.random_groups import permutations, random_permutation, states_of

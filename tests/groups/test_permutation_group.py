@@ -5,8 +5,8 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
-from orbitmc.groups.composition import act
 from orbitmc.groups.elements.decomposition import element_table, elements
+from orbitmc.groups.permutation import act
 from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     group_from_arrays,

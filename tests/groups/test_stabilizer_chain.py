@@ -12,9 +12,9 @@ from orbitmc.groups.chains.stabilizer_chain import (
     stabilizer_chain,
     uniform_element,
 )
-from orbitmc.groups.composition import act
 from orbitmc.groups.elements.decomposition import element_table, elements
 from orbitmc.groups.pairs import element_of, value_of
+from orbitmc.groups.permutation import act
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.machine.lanes.random import generator, integer
 from tests.groups.builders import from_row, identity, permutation

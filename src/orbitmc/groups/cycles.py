@@ -13,9 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc.errors import InputError
-from orbitmc.groups.composition import cycles_of, local_row
 from orbitmc.groups.pairs import Pairs, element_of, numbered
-from orbitmc.groups.permutation import Permutation, changes_values, from_images, normal, row_of
+from orbitmc.groups.permutation import (
+    Permutation,
+    changes_values,
+    cycles_of,
+    from_images,
+    local_row,
+    normal,
+    row_of,
+)
 from orbitmc.machine.arrays import indices, lengths
 
 WORD = re.compile(r'[^\s,()"]+(?:\([^()"]*\)(?:=\d+)?)?')

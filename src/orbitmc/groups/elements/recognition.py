@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.groups.chains.chain_builder import ChainBuilder
-from orbitmc.groups.composition import cycles_of
 from orbitmc.groups.elements.random_elements import product_replacement, stir
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
+from orbitmc.groups.permutation import cycles_of
 from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, orbits
 from orbitmc.machine.arrays import Indices, Numbers, lengths, sealed
 from orbitmc.machine.compiling import compiled

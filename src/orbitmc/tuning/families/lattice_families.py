@@ -4,8 +4,7 @@ import numpy as np
 
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.composition import act
-from orbitmc.groups.permutation import Permutation, from_images
+from orbitmc.groups.permutation import Permutation, act, from_images
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel

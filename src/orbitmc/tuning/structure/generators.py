@@ -14,8 +14,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.groups.composition import act, inverse
-from orbitmc.groups.permutation import Permutation
+from orbitmc.groups.permutation import Permutation, act, inverse
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.orbital import orbital
