@@ -49,8 +49,8 @@ class Tree:
         return max(map(len, self.shared), default=0)
 
     def home_of(self, scope: Scope) -> int:
-        """The bucket that has all of some variables, which are tied; -1 if there are none."""
-        return next((v for v in scope if {*scope} <= {v, *self.shared[v]}), -1)
+        """The bucket that has all of some variables, which must be tied; -1 if there are none."""
+        return next(v for v in scope if {*scope} <= {v, *self.shared[v]}) if scope else -1
 
     def above(self, wanted: Iterable[int]) -> set[int]:
         """Buckets from the roots to those that are wanted; -1, a decided variable, has none."""
