@@ -1,19 +1,39 @@
-"""`orbitmc resume`: go on with a run as if it had never stopped."""
+"""`orbitmc resume`: go on with a run as if it had never stopped.
 
+What a kept run says of its question is checked, because anybody may have written it.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import deliver, require_output
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.help import QUESTION
 from orbitmc.cli.session.options import argument, option
-from orbitmc.cli.session.records import ask_again
+from orbitmc.cli.session.questions import LogicOptions, Question, logic_question
 from orbitmc.cli.session.settable import assigned
+from orbitmc.errors import InputError, said_of
+from orbitmc.machine import records
 from orbitmc.machine.files import owned
 from orbitmc.machine.text import MEMORY
 
 MODEL_HELP = "Where the model is now."
+
+LOGIC: Mapping[str, records.Check] = {
+    "query": records.or_none(records.is_text),
+    "opened": records.list_of(records.is_text),
+    "closed": records.list_of(records.is_text),
+    "dialect": records.is_text,
+    "meaning": records.is_text,
+    "unweighted": records.or_none(records.is_number),
+    "query_file": records.or_none(records.is_text),
+    "max_groundings": records.or_none(records.is_positive),
+}
 
 
 @verb
@@ -57,3 +77,50 @@ def resume(
         found = again.in_words(found.only(names))
         code = deliver(found, json=json, output=output, quiet=quiet)
         return code or session.exit_code
+
+
+def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source: str) -> Question:
+    """Read the question of a run once more, from its record."""
+    path = Path(moved or _model(record, source))
+    if "logic" in record:
+        with said_of(source, records.CANNOT_GO_ON):
+            pieces = _evidence(record.get("pieces"), records.list_of(records.is_text))
+            options = LogicOptions(**records.checked(record["logic"], LOGIC, "question"))
+        return logic_question(path, tuple(pieces), memory, options)
+    with said_of(source, records.CANNOT_GO_ON):
+        evidence = _evidence(record.get("evidence"), _are_seen)
+    from orbitmc.formats.registry import read
+
+    return Question(read(path, memory=memory).given(evidence), record)
+
+
+def _model(record: Mapping[str, Any], source: str) -> str:
+    path = record.get("model")
+    if not isinstance(path, str):
+        raise InputError("this run does not say which model it belongs to", source=source)
+    if not os.path.exists(re.sub(r"(\.pracmln):.*", r"\1", path)):
+        raise InputError(
+            f"its model is no longer at {path}; say --model where it is now", source=source
+        )
+    return path
+
+
+def _evidence(found: Any, check: records.Check) -> Any:
+    if not check(found):
+        raise InputError("its evidence is not what it should be")
+    return found
+
+
+def _are_seen(found: object) -> bool:
+    """A value, or weights of values, for each variable."""
+    return isinstance(found, dict) and all(map(_is_seen, found.values()))
+
+
+def _is_seen(found: object) -> bool:
+    if isinstance(found, dict):
+        return all(map(_is_weight, found.values()))
+    return records.is_text(found) or records.is_count(found) or records.list_of(_is_weight)(found)
+
+
+def _is_weight(found: object) -> bool:
+    return type(found) in (int, float) and 0 <= found <= sys.float_info.max  # type: ignore[operator]
