@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.method.decisions import Decision, decide, decide_for, price
+from orbitmc.ask.method.decisions import Decision, decide, decide_for
 from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.marginals import About, Asked, Marginals, exact_marginals, with_warnings
+from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.machine.interrupts import listening
@@ -22,7 +20,6 @@ from orbitmc.machine.interrupts import listening
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
     from orbitmc.ask.programs import MarkovLogic
-    from orbitmc.exact.plan import Plan
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
@@ -157,23 +154,9 @@ def _answered(
     decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
 ) -> Marginals:
     if decision.plan is not None:
-        return _eliminated(decision, decision.plan)
+        from orbitmc.ask.exact_answers import answer_exactly
+
+        return answer_exactly(decision.model, decision.settings, decision.plan, decision.query)
     from orbitmc.ask.answers import answer_by_sampling
 
     return answer_by_sampling(decision, watchers, ground, after)
-
-
-def _eliminated(decision: Decision, plan: Plan) -> Marginals:
-    """Answer by elimination; marginals that no query names are not computed."""
-    from orbitmc.exact.elimination import marginals as eliminate
-
-    begun = time.perf_counter()
-    model, memory = decision.model, decision.settings.memory
-    asked = model.names if decision.query is None else decision.query
-    wanted = [model.index[name] for name in asked if name in model.index]
-    answer = eliminate(model.graph, memory=memory, plan=plan, wanted=wanted)
-    seconds = time.perf_counter() - begun
-    log_z = answer.log_z if math.isfinite(answer.log_z) else None
-    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
-    found = exact_marginals(model, answer.marginals, about, wanted)
-    return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
