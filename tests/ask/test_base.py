@@ -14,7 +14,7 @@ from orbitmc.kernels import integer
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.combine.mixture import Mixture
-from orbitmc.kernels.testing.check import one_step, transition_matrix
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from tests.cli.commands import answer_of, orbitmc
 from tests.oracle import brute_force
 

@@ -5,7 +5,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.memory import ENOUGH, LARGE, SHARE, fitted, sample_seconds, sampling_bytes
+from orbitmc.ask.method.fitting import ENOUGH, LARGE, SHARE, fitted, sample_seconds
+from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 

@@ -10,7 +10,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.testing.check import one_step, transition_matrix
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

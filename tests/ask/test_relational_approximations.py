@@ -15,7 +15,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.testing.check import one_step, transition_matrix
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse

@@ -8,7 +8,8 @@ from orbitmc.estimate.statistics import statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
-from orbitmc.graph.weights.potentials import log_weight, log_weights_of_parts
+from orbitmc.graph.weights.log_weights import log_weights_of_parts
+from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.machine.lanes.random import COLUMNS
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

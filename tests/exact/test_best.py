@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.best.max_elimination import MaxElimination, best_states, proven_best
+from orbitmc.exact.best.enumeration import best_states, proven_best
+from orbitmc.exact.best.max_elimination import MaxElimination
 from orbitmc.exact.best.mini_buckets import upper_bound
 from orbitmc.exact.best.neighbourhoods import Neighbourhoods
 from orbitmc.exact.plan import plan_holding, predict

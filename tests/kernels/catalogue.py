@@ -27,7 +27,7 @@ from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import one_step
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.arrays import indices, sealed, starts
 
 LARGEST_CLUSTER = 3  # bonds branch too much beyond

@@ -7,7 +7,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import transition_matrix
+from orbitmc.kernels.testing.matrices import transition_matrix
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals
 from tests.oracle import brute_force

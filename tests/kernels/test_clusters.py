@@ -8,7 +8,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps import clusters as module
 from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.testing.check import one_step
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.models.ising_models import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_ising

@@ -9,8 +9,8 @@ from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps.flips import Flips, flips
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import one_step
 from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

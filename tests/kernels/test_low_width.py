@@ -15,8 +15,8 @@ from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilitie
 from orbitmc.kernels.base.low_width.neighbours import Neighbours
 from orbitmc.kernels.base.low_width.orders import elimination_order
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import one_step
 from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.lanes.random import generator
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import block_kernels_on, one_block

@@ -23,7 +23,7 @@ from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
 from orbitmc.kernels.base.mcsat.slices import draw_levels, holds
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import one_step
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import accept_by_log_ratio, generator
 from orbitmc.run.starts.start import start_values

@@ -10,7 +10,7 @@ from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import _propose, orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
-from orbitmc.kernels.testing.check import one_step
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.machine.lanes.random import integer
 from tests.groups.builders import from_row
 from tests.kernels.test_transition_matrices import EXACT, residuals

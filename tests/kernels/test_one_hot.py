@@ -8,8 +8,8 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps.one_hot import one_hot as module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
-from orbitmc.kernels.testing.check import one_step
 from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_transition_matrices import EXACT, residuals
 

@@ -9,8 +9,8 @@ from orbitmc.graph.conditionals.paths import FACTORS
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.check import one_step, transition_matrix
 from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from tests.kernels.catalogue import (
     kernels_on,
     moves_on,

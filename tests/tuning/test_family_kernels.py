@@ -6,8 +6,8 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.kernels.testing.check import one_step
 from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.families.families import FAMILIES

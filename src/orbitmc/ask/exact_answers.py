@@ -17,11 +17,15 @@ def answer_exactly(
 ) -> Marginals:
     """Answer by elimination; marginals that no query names are not computed."""
     begun = time.perf_counter()
-    asked = model.names if query is None else query
-    wanted = [model.index[name] for name in asked if name in model.index]
+    wanted = [*model.index.values()] if query is None else _free(model, query)
     answer = eliminate(model.graph, memory=settings.memory, plan=plan, wanted=wanted)
     seconds = time.perf_counter() - begun
     log_z = answer.log_z if math.isfinite(answer.log_z) else None
     about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
     found = exact_marginals(model, answer.marginals, about, wanted)
     return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
+
+
+def _free(model: Model, query: Sequence[str]) -> list[int]:
+    """The places of those variables of a query that are not observed."""
+    return [model.index[name] for name in query if name in model.index]

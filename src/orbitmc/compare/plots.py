@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orbitmc.compare.curve_files import Row, curves, panels, read_curves
-from orbitmc.machine.lazy import extra
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.report.plots.canvas import COLOURS, label_logarithms
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}

@@ -82,7 +82,7 @@ class Columns:
 
     def to_xarray(self, attrs: Mapping[str, Any]) -> Any:
         """Give an xarray Dataset `[variable, place of the value]`, padded where values are few."""
-        from orbitmc.machine.lazy import extra
+        from orbitmc.estimate.answers.extras import extra
 
         sizes = np.diff(self.start)
         there = np.arange(sizes.max(initial=0)) < sizes[:, None]

@@ -148,7 +148,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
-        from orbitmc.machine.lazy import extra
+        from orbitmc.estimate.answers.extras import extra
 
         rows = [
             (name, value, *(getattr(m, column)[k] for column in NUMBERS), m.verdict)

@@ -8,8 +8,8 @@ import numpy as np
 
 from orbitmc.ask.questions.drawing import draws
 from orbitmc.errors import InputError
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.interop.dimod_models import from_dimod
-from orbitmc.machine.lazy import extra
 
 READS = 64
 

@@ -8,9 +8,9 @@ import numpy as np
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.questions.joint import joint as joint_of
 from orbitmc.errors import InputError
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.graph.evidence import Seen
 from orbitmc.interop.pgmpy_networks import labelled
-from orbitmc.machine.lazy import extra
 
 
 class PgmpyInference:

@@ -8,10 +8,10 @@ import numpy as np
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.questions.joint import joint
 from orbitmc.errors import InputError
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.evidence import Seen
 from orbitmc.interop.pyagrum_networks import from_pyagrum
-from orbitmc.machine.lazy import extra
 
 
 class PyAgrumInference:

@@ -1,11 +1,9 @@
-"""What is loaded when it is first used: names, code that draws values, other libraries."""
+"""What is loaded when it is first used: names of packages, and code that draws values."""
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
-
-from orbitmc.errors import InputError
 
 Load = Callable[[str], Any]
 List = Callable[[], list[str]]
@@ -44,15 +42,3 @@ class Displayed:
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def extra(library: str, name: str) -> Any:
-    """Load a library, or say which extra of ours installs it.
-
-    >>> extra("json", "json").dumps([1])
-    '[1]'
-    """
-    try:
-        return importlib.import_module(library)
-    except ImportError:
-        raise InputError(f"this needs the library {library}: pip install orbitmc[{name}]") from None

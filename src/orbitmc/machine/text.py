@@ -149,6 +149,17 @@ def in_words(size: int) -> str:
     )
 
 
+def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
+    """A name for each label: its text, or how Python writes it where texts would coincide.
+
+    >>> names_of(["a", 1]), names_of([1, "1"])
+    (('a', '1'), ('1', "'1'"))
+    """
+    every = list(labels)
+    texts = tuple(map(str, every))
+    return texts if len(set(texts)) == len(texts) else tuple(map(repr, every))
+
+
 def quoted(word: str) -> str:
     """Quote what was found in a file, shortened if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
@@ -159,14 +170,3 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
-
-
-def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
-    """A name for each label: its text, or how Python writes it where texts would coincide.
-
-    >>> names_of(["a", 1]), names_of([1, "1"])
-    (('a', '1'), ('1', "'1'"))
-    """
-    every = list(labels)
-    texts = tuple(map(str, every))
-    return texts if len(set(texts)) == len(texts) else tuple(map(repr, every))

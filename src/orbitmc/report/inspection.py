@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.ask.method.memory import fitted, sampling_bytes
+from orbitmc.ask.method.fitting import fitted
+from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict

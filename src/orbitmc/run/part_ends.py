@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc.estimate.row_summaries import persistence
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import log_weights_of_parts
+from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.machine.arrays import Bytes, Floats, sealed
 from orbitmc.machine.lanes.random import COLUMNS
 

@@ -71,7 +71,8 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
             raise InputError(f"the kernel is given: leave out {one.name}")
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
-    from orbitmc.ask.method.memory import fitted, require_memory, sampling_bytes
+    from orbitmc.ask.method.fitting import fitted
+    from orbitmc.ask.method.memory import require_memory, sampling_bytes
 
     settings = fitted(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
@@ -117,7 +118,7 @@ def decide(
 
 def _as_asked(model: Model, settings: Settings) -> Decision:
     """Sample by the method that was asked for."""
-    from orbitmc.ask.method.memory import fitted
+    from orbitmc.ask.method.fitting import fitted
 
     settings, reason = fitted(model.graph, settings), f"{settings.method} was asked for"
     return _unfrozen(model, settings, reason) or _tuned(model, settings, reason)
@@ -171,7 +172,7 @@ def _more_patience(plan: Plan | Template, settings: Settings) -> float:
 def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
-    from orbitmc.ask.method.memory import fitted
+    from orbitmc.ask.method.fitting import fitted
 
     settings = fitted(model.graph, settings)
     plain = replace(settings, method="gibbs")

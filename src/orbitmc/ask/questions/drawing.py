@@ -20,7 +20,7 @@ from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.potentials import log_weights_of_parts
+from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.machine.arrays import Bytes, Floats, lengths
 from orbitmc.machine.interrupts import listening
 from orbitmc.machine.text import in_words

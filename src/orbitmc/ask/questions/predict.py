@@ -15,13 +15,13 @@ from orbitmc.ask.marginals import Program, require_program
 from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.interrupts import listening
-from orbitmc.machine.lazy import extra
 
 if TYPE_CHECKING:
     from pandas import DataFrame

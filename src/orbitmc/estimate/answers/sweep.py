@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from orbitmc.estimate.answers.estimate import Estimate
+from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import plain_table
-from orbitmc.machine.lazy import Displayed, drawing, extra
+from orbitmc.machine.lazy import Displayed, drawing
 
 HEADINGS = ("beta", "energy", "±", "heat capacity", "±", "verdict")
 

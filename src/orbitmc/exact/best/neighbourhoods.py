@@ -4,10 +4,13 @@ Where single changes lead nowhere, because constraints tie variables together, m
 together may. Which ones are held is a matter of chance; as many as make elimination cheap.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.best.max_elimination import MaxElimination, best_states, with_held
+from orbitmc.exact.best.enumeration import best_states
+from orbitmc.exact.best.max_elimination import MaxElimination
 from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.orders.tree import build_tree
@@ -48,4 +51,8 @@ class Neighbourhoods:
         except ContradictionError:  # the state was impossible
             return state
         _, best = next(best_states(elimination))
-        return self.problem.in_values(with_held(best, held))
+        return self._over_all_variables([held.get(v, value) for v, value in enumerate(best)])
+
+    def _over_all_variables(self, values: Sequence[int]) -> Numbers:
+        pairs = zip(self.problem.possible, self.problem.place, strict=True)
+        return np.array([own[values[place] if place >= 0 else 0] for own, place in pairs])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Numbers
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
 from orbitmc.machine.compiling import compiled, shared
 
 
@@ -83,24 +83,3 @@ def factors_around(graph: FactorGraph, moved: NDArray[np.bool_]) -> NDArray[np.u
     """Factors that read a moved variable, each once."""
     touched = [graph.factors_of(variable) for variable in np.flatnonzero(moved)]
     return np.unique(np.concatenate([np.zeros(0, np.uint32), *touched]))
-
-
-def log_weights_of_parts(graph: FactorGraph, values: Bytes, part_of: NDArray[np.int64]) -> Floats:
-    """What the factors of each part add up to in each lane's state: `[part, lane]`.
-
-    `part_of` numbers the connected component of each variable.
-    """
-    result = np.zeros((int(part_of.max(initial=-1)) + 1, values.shape[1]))
-    factors = np.flatnonzero(graph.arities)
-    own = part_of[graph.scope[graph.scope_start[factors]]]
-    _add_by_part(graph, factors, own, np.ascontiguousarray(values), result)
-    return result
-
-
-@compiled
-def _add_by_part(
-    graph: FactorGraph, factors: Numbers, part: Numbers, values: Bytes, result: Floats
-) -> None:
-    for place, factor in enumerate(factors):
-        for lane in range(values.shape[1]):
-            result[part[place], lane] += log_potential(graph, factor, values, lane)

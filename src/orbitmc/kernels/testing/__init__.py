@@ -7,6 +7,6 @@ __getattr__, __dir__ = lazily(
     {
         "KernelReport": "kernels.testing.check",
         "check_kernel": "kernels.testing.check",
-        "transition_matrix": "kernels.testing.check",
+        "transition_matrix": "kernels.testing.matrices",
     },
 )

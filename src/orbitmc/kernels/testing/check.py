@@ -1,26 +1,19 @@
-"""Is a kernel right? Its exact transition matrix, over all states of small graphs, says so."""
+"""Is a kernel right? Its exact transition matrix says so."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare_unrounded
-from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.testing.matrices import distribution, one_step, states, transition_matrix
 
 EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by much more
 SIZES = ((2, 2, 2), (2, 2, 2, 2), (3, 3), (2, 3, 2))
-
-Run = Callable[[Bytes, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -91,49 +84,3 @@ def _random_model(sizes: tuple[int, ...], rng: np.random.Generator) -> Model:
     builder.add_factor(range(len(sizes)), rng.normal(size=sizes))
     names = tuple(f"v{number}" for number in range(len(sizes)))
     return Model(builder.build(), names, tuple(tuple(map(str, range(size))) for size in sizes))
-
-
-def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
-    """The matrix of a kernel over all states; impossible states stay where they are.
-
-    `run` takes a state, as an array of one lane, and a generator; it moves the state by one step.
-
-    >>> import orbitmc as om
-    >>> model = om.model({"coin": ["heads", "tails"]}, [(["coin"], [3, 1])])
-    >>> gibbs = one_step(om.kernels.prepare(model.graph), om.kernels.gibbs())
-    >>> transition_matrix(model.graph, gibbs).round(6).tolist()
-    [[0.75, 0.25], [0.75, 0.25]]
-    """
-    every = states(graph)
-    number = {state: place for place, state in enumerate(every)}
-    possible = distribution(graph) > 0
-    matrix = np.eye(len(every))
-    for place, state in enumerate(every):
-        if possible[place]:
-            matrix[place, place] = 0.0
-            for end, chance in outcomes(run, state).items():
-                matrix[place, number[end]] += chance
-    return matrix
-
-
-def one_step(prepared: PreparedGraph, kernel: Kernel) -> Run:
-    """A run of one step of a kernel, with fresh memory each time."""
-
-    def run(values: Bytes, rng: Any) -> None:
-        counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
-        steps(prepared, kernel, kernel.memory(prepared, 1), values, counts, rng, 1)
-
-    return run
-
-
-def states(graph: FactorGraph) -> list[tuple[int, ...]]:
-    """All states, the last variable fastest."""
-    return list(product(*(range(int(size)) for size in graph.cardinality)))
-
-
-def distribution(graph: FactorGraph) -> Floats:
-    """The probability of every state."""
-    logs = log_weight(graph, np.array(states(graph), dtype=np.uint8).T.copy())
-    weights = np.exp(logs - logs.max())
-    found: Floats = weights / weights.sum()
-    return found

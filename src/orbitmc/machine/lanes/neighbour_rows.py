@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils
 
 from orbitmc.machine.arrays import Bytes, Index, Indices, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
-    I8,
-    I32,
     I64,
     ROW,
     STREAMS,
@@ -53,7 +52,7 @@ def counts_of_agreeing(call: Call) -> list[Any]:
     builder = call.builder
 
     def agree(total: Any, row: Any, role: Any) -> Any:
-        negative = spread(builder, builder.trunc(role, I8), ROW.count)
+        negative = spread(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
         return builder.add(total, builder.xor(row, negative))
 
     return _folded(call, agree, ROW, ROW, repeated(0, ROW))
@@ -108,7 +107,7 @@ def _places_of_rows(call: Call) -> None:
         steps = builder.mul(builder.zext(row, WORDS), spread(builder, role, STREAMS))
         return builder.add(total, steps)
 
-    begin = builder.trunc(call.number("start"), I32)
+    begin = builder.trunc(call.number("start"), ir.IntType(32))
     totals = _folded(call, walk, WORDS, EIGHT, spread(builder, begin, STREAMS))
     _store(call, totals, "place", WORDS)
 

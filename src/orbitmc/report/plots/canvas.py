@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orbitmc.machine.lazy import extra
+from orbitmc.estimate.answers.extras import extra
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b8190"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#e69f00", "#56b4e9", "#000000", GREY)

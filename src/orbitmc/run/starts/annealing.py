@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import prepare
-from orbitmc.graph.weights.potentials import log_weights_of_parts
+from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes
 from orbitmc.machine.lanes.random import COLUMNS, generator

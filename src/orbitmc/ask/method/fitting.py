@@ -1,0 +1,68 @@
+"""How many chains a large model gets: those for which its memory and its time are enough.
+
+What is chosen depends on the model and on what was asked for, not on the machine, so the same seed
+gives the same samples everywhere. What was asked for by name is never changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from orbitmc.ask.method.memory import sampling_bytes
+from orbitmc.ask.settings import Settings
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.lanes.random import LANE_UNIT
+from orbitmc.run.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE
+
+LARGE = 50_000  # variables; smaller models have the usual packs
+ENOUGH = 24  # samples of each chain that a timed run should have
+SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and the answer
+NANOSECONDS = 0.5  # of a sweep, for each lane and each variable that is or that a factor reads
+RECORDING = 1.2  # sweeps that recording a sample takes
+
+WAYS = ((LANES, SWEEPS_PER_SAMPLE), *((LANE_UNIT, sweeps) for sweeps in (SWEEPS_PER_SAMPLE, 2, 1)))
+"""Lanes, and sweeps between two samples, the best first."""
+
+
+def fitted(graph: FactorGraph, settings: Settings) -> Settings:
+    """Settings with as many packs, lanes and steps between samples as a large model can afford."""
+    if graph.variables < LARGE:
+        return settings
+    timed = _within_time(graph, settings)
+    for packs, lanes in _shapes(timed, settings):
+        chosen = replace(timed, packs=packs, lanes=lanes)
+        if sampling_bytes(graph, chosen) <= settings.memory:
+            break
+    return chosen
+
+
+def _within_time(graph: FactorGraph, settings: Settings) -> Settings:
+    """Fewer lanes, then fewer sweeps between samples, until there is time for enough samples."""
+    seconds = settings.schedule().seconds
+    if seconds is None:
+        return settings
+    for lanes, sweeps in WAYS:
+        chosen = _with(graph, settings, lanes, sweeps)
+        if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
+            break
+    return chosen
+
+
+def _with(graph: FactorGraph, settings: Settings, lanes: int, sweeps: int) -> Settings:
+    usual = settings.spacing is not None or sweeps == SWEEPS_PER_SAMPLE
+    spacing = settings.spacing if usual else sweeps * graph.variables
+    return replace(settings, lanes=settings.lanes or lanes, spacing=spacing)
+
+
+def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
+    """About how long one sample of one pack takes."""
+    sweep = NANOSECONDS * 1e-9 * settings.lane_count * (graph.variables + len(graph.scope))
+    spacing = settings.schedule().spacing_for(graph.variables)
+    return sweep * (spacing / graph.variables + RECORDING)
+
+
+def _shapes(timed: Settings, asked: Settings) -> Iterator[tuple[int, int]]:
+    """Numbers of packs and of lanes, the largest first; only those that nobody asked for vary."""
+    fewer = (timed.lane_count, LANE_UNIT) if asked.lanes is None else (asked.lanes,)
+    for lanes in dict.fromkeys(fewer):
+        for packs in range(PACKS, 0, -1) if asked.packs is None else (asked.packs,):
+            yield packs, lanes
