@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.best.enumeration import best_states, proven_best
+from orbitmc.exact.best.enumeration import best_states
 from orbitmc.exact.best.max_elimination import MaxElimination
 from orbitmc.exact.best.mini_buckets import upper_bound
 from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+from orbitmc.exact.best.proven import proven_best
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder

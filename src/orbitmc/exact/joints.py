@@ -5,7 +5,7 @@ bucket; on the way down its beliefs are summed onto them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -65,10 +65,14 @@ def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
     return [problem.joint_of(scope, t, {}) for scope, t in zip(scopes, whole, strict=True)]
 
 
-def _parts(plan: Plan, asked: Sequence[Scope]) -> list[tuple[dict[int, int], float, list[Floats]]]:
+def _parts(
+    plan: Plan, asked: Sequence[Scope]
+) -> list[tuple[Mapping[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
 
-    def part(held: dict[int, int], problem: Problem) -> tuple[dict[int, int], float, list[Floats]]:
+    def part(
+        held: Mapping[int, int], problem: Problem
+    ) -> tuple[Mapping[int, int], float, list[Floats]]:
         open_ones = [tuple(v for v in own if v not in held) for own in asked]
         passes = _JointPasses(problem, plan, open_ones)
         log_z = passes.up()

@@ -143,7 +143,7 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
-    from orbitmc.exact.best.enumeration import needed_bytes
+    from orbitmc.exact.best.proven import needed_bytes
     from orbitmc.exact.plan import predict
 
     forced = settings.method == "exact"
@@ -165,7 +165,7 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
 
 
 def _proven(model: Model, plan: Plan, k: int) -> _Found:
-    from orbitmc.exact.best.enumeration import proven_best
+    from orbitmc.exact.best.proven import proven_best
 
     states = proven_best(plan, k)
     ranked = sorted((-log_weight(model.graph, state), state.tolist()) for state in states)

@@ -7,15 +7,13 @@ state is always known before it is made (Nilsson 1998).
 
 import heapq
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from orbitmc.exact.best.max_elimination import MaxElimination, State, message_bytes
-from orbitmc.exact.plan import Plan
-from orbitmc.exact.problem import Problem
-from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc.exact.best.max_elimination import MaxElimination, State
+from orbitmc.machine.arrays import Floats
 from orbitmc.machine.interrupts import heed
 
 
@@ -90,32 +88,3 @@ def _completed(
                 state[variable] = best
                 changed.add(variable)
     return Path(elimination.best() if parent is None else weight, state, scores, turn, excluded)
-
-
-def needed_bytes(plan: Plan) -> int:
-    """What an elimination by maxima takes: all its messages, and the tables."""
-    return plan.bytes + message_bytes(plan.tree)
-
-
-def proven_best(plan: Plan, count: int) -> list[Numbers]:
-    """The best states in order, as value numbers; fewer if fewer are possible.
-
-    >>> import orbitmc as om
-    >>> from orbitmc.exact.plan import predict
-    >>> plan = predict(om.ising_grid(2, 2, 0.5, 0.1).graph)
-    >>> [state.tolist() for state in proven_best(plan, 2)]
-    [[1, 1, 1, 1], [0, 0, 0, 0]]
-    """
-
-    def best_of(held: dict[int, int], problem: Problem) -> list[tuple[float, State]]:
-        best = itertools.islice(best_states(MaxElimination(problem, plan.tree)), count)
-        return [(weight + problem.constant, with_held(state, held)) for weight, state in best]
-
-    found = [one for some in plan.by_conditioning(best_of) for one in some]
-    found.sort(key=lambda one: -one[0])
-    return [plan.problem.in_values(state) for _, state in found[:count]]
-
-
-def with_held(state: State, held: Mapping[int, int]) -> State:
-    """A state with the values of variables that were held."""
-    return [held.get(variable, value) for variable, value in enumerate(state)]
