@@ -91,9 +91,9 @@ SHORT = {"samples": 2, "packs": 1}
     ("way", "calls"),
     [
         ({"method": "exact"}, 100),
-        ({"method": "gibbs", **SHORT}, 25),
-        ({"method": "mcsat", **SHORT}, 25),
-        ({"method": "lmh", "moves": MOVES, **SHORT}, 25),
+        ({"method": "gibbs", **SHORT}, 50),
+        ({"method": "mcsat", **SHORT}, 50),
+        ({"method": "lmh", "moves": MOVES, **SHORT}, 50),
     ],
 )
 def test_many_calls_leave_nothing_behind(way, calls):
