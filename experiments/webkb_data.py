@@ -38,19 +38,24 @@ LOOK_ALIKES = ("look-alike 1", "look-alike 2")
 
 def universities(folder: Path, *, quick: bool) -> tuple[Mapping[str, WebKB], str]:
     """The folds that are there, and what a title must say about them."""
-    found: dict[str, WebKB] = {}
-    for name in FOLDS:
-        try:
-            found[name.capitalize()] = read_webkb(folder, name)
-        except InputError:
-            note(f"{name.capitalize()} is not in the data")
-    if len(found) > 1 and not quick:
+    found = {} if quick else folds_in(folder)
+    if len(found) > 1:
         missing = [name.capitalize() for name in FOLDS if name.capitalize() not in found]
         return found, f" ({', '.join(missing)} missing)" if missing else ""
     pages = {
         name: synthetic_webkb(40, 20, seed=seed) for seed, name in enumerate(LOOK_ALIKES, start=1)
     }
     return pages, " (SYNTHETIC look-alike, not the data)"
+
+
+def folds_in(folder: Path) -> dict[str, WebKB]:
+    found: dict[str, WebKB] = {}
+    for name in FOLDS:
+        try:
+            found[name.capitalize()] = read_webkb(folder, name)
+        except InputError:
+            note(f"{name.capitalize()} is not in the data")
+    return found
 
 
 def truth_for(model: Model, asked: Asked, name: str) -> Reference:

@@ -96,7 +96,7 @@ SHORT = {"samples": 2, "packs": 1}
         ({"method": "lmh", "moves": MOVES, **SHORT}, 50),
     ],
 )
-def test_a_thousand_calls_leave_nothing_behind(way, calls):
+def test_many_calls_leave_nothing_behind(way, calls):
     model = om.ising_grid(2, 2, 0.3, 0.1)
 
     def ask(seed):

@@ -1,5 +1,7 @@
 """Errors are honest: intervals cover, and stuck or drifting chains are seen."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.special import fdtrc
@@ -189,10 +191,9 @@ def covered(kind, scan, models):
     """
     inside, seen = [], []
     for seed in models:
-        graph = random_graph([seed, 9], variables=(10, 17), cardinalities=(2,), clauses=False)
-        prepared = prepare(graph)
+        graph, exact = random_model(seed)
         run = sample(
-            prepared,
+            prepare(graph),
             scan(),
             Schedule(samples=40, warm_up=40),
             seed=seed,
@@ -200,10 +201,15 @@ def covered(kind, scan, models):
             kind=kind,
         )
         found = run.statistics()
-        exact = _exact(graph)
         inside += ((found.low <= exact) & (exact <= found.high)).tolist()
         seen += (found.standard_error == found.spread).tolist()
     return np.array(inside)[seen], np.array(inside)[~np.array(seen)]
+
+
+@cache
+def random_model(seed):
+    graph = random_graph([seed, 9], variables=(10, 17), cardinalities=(2,), clauses=False)
+    return graph, _exact(graph)
 
 
 def _exact(graph):

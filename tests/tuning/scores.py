@@ -32,7 +32,7 @@ class Runs:
         return self.packs * COLUMNS - 1
 
 
-def scores(model, moves, seeds, runs=Runs()):  # noqa: B008
+def scores(model, moves, seeds, runs=Runs()):
     """One score for each seed, of runs that replay recorded moves."""
     exact = om.marginals(model, method="exact")
     settings = {"method": "lmh", "moves": moves, "threads": 1, "samples": runs.samples}

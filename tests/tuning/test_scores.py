@@ -69,7 +69,7 @@ MORE = {
 
 def test_errors_of_recorded_moves_are_honest():
     found = {
-        name: scores(build(), recorded, range(120)) for name, (build, recorded) in QUICK.items()
+        name: scores(build(), recorded, range(80)) for name, (build, recorded) in QUICK.items()
     }
     assert honest(found.values()), {name: one.var() for name, one in found.items()}
 
@@ -82,7 +82,7 @@ def test_errors_of_every_family_are_honest(name):
 
 
 def test_errors_of_raced_runs_are_honest():
-    found = [_raced(model, range(150)) for model in (ordered_grid(4), glass())]
+    found = [_raced(model, range(100)) for model in (ordered_grid(4), glass())]
     assert honest(found), [one.var() for one in found]
 
 

@@ -1,6 +1,7 @@
 """The few array types of the package, and the read-only seal on them."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -66,6 +67,15 @@ def floats(values: ArrayLike) -> Floats:
     return sealed(np.array(values, dtype=np.float64))
 
 
+def arrays_in(holder: Any) -> Iterator[NDArray[Any]]:
+    """All arrays in tuples, and in tuples within them."""
+    if isinstance(holder, np.ndarray):
+        yield holder
+    elif isinstance(holder, tuple):
+        for part in holder:
+            yield from arrays_in(part)
+
+
 CACHE_LINE = 64  # bytes
 
 
@@ -74,7 +84,7 @@ def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     kind = np.dtype(dtype)
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * kind.itemsize
     room = np.zeros(size + CACHE_LINE, dtype=np.uint8)
-    first = -room.ctypes.data % CACHE_LINE
+    first = -room.__array_interface__["data"][0] % CACHE_LINE
     return room[first : first + size].view(kind).reshape(shape)
 
 

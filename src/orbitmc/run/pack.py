@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, Part, linked
-from orbitmc.machine.arrays import Bytes, brief, zeros
+from orbitmc.machine.arrays import Bytes, arrays_in, brief, zeros
 from orbitmc.machine.code.units import Link, Linked, call_at, link, opened
 from orbitmc.machine.compiling import compiled, unit
 from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
@@ -155,16 +154,8 @@ def copied(pack: Pack) -> Pack:
 
     What is sealed is shared: a copy would lose the seal, and be compiled for once more.
     """
-    sealed = _sealed_in((pack.memory, pack.tally, pack.scratch, pack.ends))
-    return deepcopy(pack, {id(array): array for array in sealed})
-
-
-def _sealed_in(holder: Any) -> Iterator[NDArray[Any]]:
-    if isinstance(holder, np.ndarray) and not holder.flags.writeable:
-        yield holder
-    elif isinstance(holder, tuple):
-        for part in holder:
-            yield from _sealed_in(part)
+    arrays = arrays_in((pack.memory, pack.tally, pack.scratch, pack.ends))
+    return deepcopy(pack, {id(array): array for array in arrays if not array.flags.writeable})
 
 
 def advance(

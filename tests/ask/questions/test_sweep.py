@@ -88,7 +88,7 @@ def test_hot_chains_help_cold_ones_out_of_their_modes(too_wide):
     """A magnet with two modes, one of them 9 times as heavy: cold chains alone never leave one."""
     magnet = om.ising_grid(4, 4, 1.2, 0.07)
     betas = [1.0, 0.7, 0.5, 0.35, 0.2]
-    options = {"samples": 4000, "seed": 1}
+    options = {"samples": 1000, "seed": 1}
     cold = om.sweep(magnet, betas, **options)[0]
     alone = om.sweep(magnet, betas, method="gibbs", scan="systematic", **options)[0]
     truth = om.marginals(magnet, method="exact")["s1_1"].probability[1]

@@ -11,7 +11,7 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.machine.arrays import Bytes, Floats
+from orbitmc.machine.arrays import Bytes, Floats, arrays_in
 
 Run = Callable[[Bytes, Any], Any]
 
@@ -40,13 +40,28 @@ def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
 
 
 def one_step(prepared: PreparedGraph, kernel: Kernel) -> Run:
-    """A run of one step of a kernel, with fresh memory each time."""
+    """A run of one step of a kernel, with its memory as in the beginning each time."""
+    memory = kernel.memory(prepared, 1)
+    restore = restoring(memory)
 
     def run(values: Bytes, rng: Any) -> None:
+        restore()
         counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
-        steps(prepared, kernel, kernel.memory(prepared, 1), values, counts, rng, 1)
+        steps(prepared, kernel, memory, values, counts, rng, 1)
 
     return run
+
+
+def restoring(memory: Any) -> Callable[[], None]:
+    """Give a function that brings memory back to what it holds now: sooner than making it anew."""
+    written = [array for array in arrays_in(memory) if array.flags.writeable]
+    begun = [array.copy() for array in written]
+
+    def restore() -> None:
+        for array, first in zip(written, begun, strict=True):
+            array[...] = first
+
+    return restore
 
 
 def states(graph: FactorGraph) -> list[tuple[int, ...]]:
