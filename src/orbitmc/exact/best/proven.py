@@ -1,7 +1,6 @@
 """The best states of a graph, by elimination: in order, and for sure."""
 
 import itertools
-from collections.abc import Mapping
 
 from orbitmc.exact.best.enumeration import best_states
 from orbitmc.exact.best.max_elimination import MaxElimination, State, message_bytes
