@@ -5,8 +5,8 @@ import pytest
 
 from orbitmc.errors import LimitError
 from orbitmc.exact.orders import order as orders
+from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.orders.order import find_order
-from orbitmc.exact.orders.tree import eliminate, neighbours_of
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder

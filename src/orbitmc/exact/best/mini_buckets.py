@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.exact.orders.tree import eliminate, neighbours_of
+from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.arrays import Floats

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
+from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
-from orbitmc.exact.orders.tree import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats

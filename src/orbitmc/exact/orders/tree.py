@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope
 
 Position = dict[int, int]
 
 SMALL = 2**12  # entries of a table that is cheaper made once than read in parts
-
-Neighbours = list[set[int]]
 
 
 class Group(NamedTuple):
@@ -126,23 +125,3 @@ def _depth_first(parent: Sequence[int], children: Sequence[Sequence[int]]) -> tu
         downward.append(variable)
         waiting.extend(children[variable])
     return tuple(reversed(downward))
-
-
-def neighbours_of(variables: int, scopes: Iterable[Sequence[int]]) -> Neighbours:
-    """Which variables share a factor with each variable."""
-    neighbours: Neighbours = [set() for _ in range(variables)]
-    for scope in scopes:
-        for variable in scope:
-            neighbours[variable].update(scope)
-    for variable, near in enumerate(neighbours):
-        near.discard(variable)
-    return neighbours
-
-
-def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
-    """Join the neighbours of a variable and remove it; gives the neighbours."""
-    near = neighbours[variable]
-    for member in near:
-        neighbours[member] |= near
-        neighbours[member] -= {member, variable}
-    return near
