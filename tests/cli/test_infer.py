@@ -89,7 +89,9 @@ def test_quiet_says_nothing_when_all_is_well(model):
 
 def test_a_log_gets_lines_of_progress(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)  # a line each time somebody looks
-    done = orbitmc("infer", grid(tmp_path), "--method", "gibbs", "--seconds", "3", "--seed", "1")
+    done = orbitmc(
+        "infer", grid(tmp_path), "--method", "gibbs", "--samples", "20000", "--seed", "1"
+    )
     assert " samples, " in done.stderr
     assert "worst ESS" in done.stderr
 
