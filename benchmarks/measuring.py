@@ -84,10 +84,22 @@ def ratio(ours: float | None, theirs: float | None) -> float | None:
 
 
 def write_results(
-    folder: Path, name: str, results: Mapping[str, Any], *, quick: bool, **about: Any
+    folder: Path,
+    name: str,
+    results: Mapping[str, Any],
+    *,
+    quick: bool,
+    only: Sequence[str] | None = None,
+    **about: Any,
 ) -> None:
-    """Write `<name>.json`: the numbers, and all one needs to know to read them."""
+    """Write `<name>.json`: the numbers, and all one needs to know to read them.
+
+    If `only` some rows were measured, the others stay as they were.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    if only and path.exists():
+        results = {**json.loads(path.read_text())["results"], **results}
     record = {
         "benchmark": name,
         "quick": quick,
@@ -97,7 +109,6 @@ def write_results(
         **about,
         "results": results,
     }
-    path = folder / f"{name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(f"written: {path.name}")
 
