@@ -1,7 +1,7 @@
 """Which measured numbers does the README show?
 
-It reads `results/*.json`, which the other benchmarks write, and prints the sentences and the rows of
-the table that hold numbers. `--write` puts them into the README; a test compares them with it.
+It reads `results/*.json`, which the other benchmarks write, and prints the sentences and the rows
+of the table that hold numbers. `--write` puts them into the README; a test compares them with it.
 """
 
 import argparse
@@ -96,21 +96,21 @@ def sentences() -> list[str]:
     munin, link = wide["munin1"], wide["link"]
     memory = max(one["MiB"] for one in wide.values())
     exact = (
-        f"- **Exact**: all marginals of the networks munin1 and link take {munin['orbitmc']:.1f} and "
-        f"{link['orbitmc']:.1f} s of CPU time and at most {memory:.0f} MiB of tables. pyAgrum: "
-        f"{peer(munin, 'pyagrum')} on munin1, {peer(link, 'pyagrum')} on link ([how this was "
-        f"measured]({PAGE}#wide-networks))."
+        "- **Exact**: all marginals of the networks munin1 and link take "
+        f"{munin['orbitmc']:.1f} and {link['orbitmc']:.1f} s of CPU time and at most "
+        f"{memory:.0f} MiB of tables. pyAgrum: {peer(munin, 'pyagrum')} on munin1, "
+        f"{peer(link, 'pyagrum')} on link ([how this was measured]({PAGE}#wide-networks))."
     )
     gibbs, lmh = (stuck[who]["5"] for who in ("Gibbs", "LMH"))
     sampled = (
-        "- **Sampled**: on a Chimera graph of 128 spins at β = 1 (a droplet instance), five CPU seconds "
-        "of LMH, its search for jumps included, leave a mean KL divergence of "
-        f"{lmh['best']:.0e} to {lmh['worst']:.0e} from the exact marginals, depending on the seed, where "
-        f"those of Gibbs leave {gibbs['best']:.0e} to {gibbs['worst']:.0e} "
+        "- **Sampled**: on a Chimera graph of 128 spins at β = 1 (a droplet instance), five CPU "
+        "seconds of LMH, its search for jumps included, leave a mean KL divergence of "
+        f"{lmh['best']:.0e} to {lmh['worst']:.0e} from the exact marginals, depending on the seed, "
+        f"where those of Gibbs leave {gibbs['best']:.0e} to {gibbs['worst']:.0e} "
         f"([how]({PAGE}#chimera-at-beta-1))."
     )
-    return [textwrap.fill(one, WIDTH, subsequent_indent="  ", break_on_hyphens=False,
-                          break_long_words=False) for one in (exact, sampled)]  # fmt: skip
+    whole = {"break_on_hyphens": False, "break_long_words": False}
+    return [textwrap.fill(one, WIDTH, subsequent_indent="  ", **whole) for one in (exact, sampled)]
 
 
 def of(name: str) -> Any:
@@ -121,6 +121,8 @@ def of(name: str) -> Any:
 def million(found: Mapping[str, float]) -> str:
     """Updates a second in few digits."""
     number = found["best"] / 1e6
+    if number < 0.1:
+        return f"{1e3 * number:.2g} thousand"
     return f"{number:,.0f} million" if number >= 10 else f"{number:.2g} million"
 
 

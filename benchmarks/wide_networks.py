@@ -1,8 +1,9 @@
-"""How long do all marginals of munin1 and link take, on which the order of elimination matters most?
+"""How long do all marginals of munin1 and link take, beside peers?
 
-Without evidence, in CPU seconds of one core, the file read and our code compiled before. Beside
-aGrUM's lazy propagation and pgmpy's variable elimination, in child processes that may take
-`--limit` wall seconds and `--peer-memory` GiB; one that takes more has no number.
+On these networks the order of elimination matters most. Without evidence, in CPU seconds of one
+core, the file read and our code compiled before. aGrUM's lazy propagation and pgmpy's variable
+elimination run in child processes that may take `--limit` wall seconds and `--peer-memory` GiB; one
+that takes more has no number.
 """
 
 import time

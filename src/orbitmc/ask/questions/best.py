@@ -54,8 +54,8 @@ def best(
     same order every time. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
-    the workers of an `executor` if there is one. Impossible states are never given; if fewer than `k`
-    states are possible, there are fewer. A `query` names variables to report. A program is told
+    the workers of an `executor` if there is one. Impossible states are never given; if fewer than
+    `k` states are possible, there are fewer. A `query` names variables to report. A program is told
     in atoms that are true or false.
 
     >>> import orbitmc as om

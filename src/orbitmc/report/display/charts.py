@@ -92,6 +92,7 @@ def histogram(
     )
     limits = "".join(
         f'<path class="m" d="M{x(at)} {TOP}V{HEIGHT - BOTTOM}"/>'
+        f'<text x="{x(at) + 4}" y="{TOP + 9}">{at:g}</text>'
         for at in marks
         if edges[0] < at < edges[-1]
     )
