@@ -133,6 +133,8 @@ def first_and_again(found: Mapping[str, float]) -> str:
 
 def peer(found: Mapping[str, Any], name: str) -> str:
     """The seconds of a peer, or why it has none."""
+    if name not in found:
+        return ""
     return f"{found[name]:.2g} s" if found[name] is not None else found[f"{name} ended"]
 
 

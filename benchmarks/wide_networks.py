@@ -6,10 +6,12 @@ elimination run in child processes that may take `--limit` wall seconds and `--p
 that takes more has no number.
 """
 
+import subprocess
 import time
 from typing import Any
 
 import measuring
+import peers
 from questions import ask_peer, networks
 
 import orbitmc as om
@@ -40,7 +42,7 @@ def measured(name: str, options: Any) -> dict[str, Any]:
     plan = om.exact.predict(model.graph)
     found: dict[str, Any] = {"variables": len(model.order), "MiB": plan.bytes / 2**20}
     found["orbitmc"] = min(_seconds(om.read(path)) for _ in range(TURNS))
-    for peer in () if options.no_peers else ("pyagrum", "pgmpy"):
+    for peer in () if options.no_peers else filter(is_there, ("pyagrum", "pgmpy")):
         begun = time.perf_counter()
         told = ask_peer(peer, path, [{}], options.limit, gigabytes=options.peer_memory)
         found[peer] = None if told is None else told["seconds"][0]
@@ -50,6 +52,12 @@ def measured(name: str, options: Any) -> dict[str, Any]:
         )
     print(name, found, flush=True)
     return found
+
+
+def is_there(peer: str) -> bool:
+    """Whether a peer is installed in the environment of peers."""
+    found = subprocess.run([str(peers.python()), "-c", f"import {peer}"], capture_output=True)
+    return found.returncode == 0
 
 
 def _seconds(model: om.Model) -> float:

@@ -115,7 +115,8 @@ def _turned(places: Floats, edges: list[tuple[int, int]]) -> Floats:
 def _height(places: Floats) -> int:
     """As tall as the drawing is beside its width, within limits."""
     wide, tall = np.ptp(places, axis=0)
-    return int(np.clip(2 * MARGIN + (WIDTH - 2 * MARGIN) * tall / max(wide, 1e-9), LEAST, TALLEST))
+    whole = 2 * MARGIN + (WIDTH - 2 * MARGIN) * tall / max(wide, 1e-9)
+    return int(np.clip(whole, LEAST, min(TALLEST, 160 + 12 * len(places))))
 
 
 def _stretched(places: Floats, height: int) -> Floats:
