@@ -59,7 +59,7 @@ def main() -> None:
     options = measuring.arguments(__doc__)
     measuring.use_one_core()
     results: dict[str, Any] = {}
-    for name in options.only or MODELS:
+    for name in options.only or (["lattice"] if options.quick else MODELS):
         model = MODELS[name]()
         if model is not None:
             results[name] = measured(model, quick=options.quick)

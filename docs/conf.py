@@ -13,6 +13,7 @@ from orbitmc.version import __version__
 
 project = "orbitmc"
 author = "The orbitmc developers"
+copyright = f"2026, {author}"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design"]
 myst_enable_extensions = ["colon_fence"]

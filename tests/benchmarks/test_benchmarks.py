@@ -29,6 +29,8 @@ NAMES = (
     "variance",
     "webkb_like",
     "questions",
+    "stuck",
+    "wide_networks",
 )
 
 
@@ -50,6 +52,16 @@ def run_and_look(name, tmp_path):
     written = json.loads((tmp_path / f"{name}.json").read_text())
     assert written["results"]
     assert {"commit", "processor", "versions", "repetitions"} <= written.keys()
+
+
+def test_the_readme_has_the_numbers_that_were_measured(monkeypatch):
+    """Those of which results are kept; `front_page.py --write` puts them there."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    page = importlib.import_module("front_page")
+    text, found = page.README.read_text(), page.lines()
+    assert len(found) >= 4
+    for start, line in found.items():
+        assert page.replaced(text, start, line) == text, line
 
 
 SHORT = ("--seeds", "2", "--seconds", "0.02", "--only", "random: pairs, weak")
