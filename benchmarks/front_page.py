@@ -54,7 +54,8 @@ def replaced(text: str, start: str, line: str) -> str:
 
 
 def row(title: str, cells: Mapping[str, str]) -> str:
-    return f"| {title} | " + " | ".join(cells.get(name, "") for name in COLUMNS).rstrip() + " |"
+    words = [title, *(cells.get(name, "") for name in COLUMNS)]
+    return f"|{'|'.join(f' {word} ' if word else ' ' for word in words)}|"
 
 
 def waiting() -> dict[str, str]:
@@ -70,7 +71,7 @@ def ising() -> dict[str, str]:
     found = of("gibbs_updates")["Ising grid"]
     return {
         "orbitmc": million(found["orbitmc systematic"]),
-        "PyMC": million(found["pymc"]),
+        "PyMC": million(found["pymc"]) if "pymc" in found else "",
         "thrml": million(found["thrml"]),
         "dwave-samplers": million(found["dwave inner loop"]),
     }
