@@ -141,7 +141,7 @@ def figure(asked: Asked, side: int) -> None:
             note(f"{name}: left out; {error}")
             continue
         measure(kept, name, samplers_for(model, asked.race_for), truth, asked)
-        title = f"Ising {side}x{side}: jumps help where fields are weak"
+        title = f"Ising {side}x{side}: Gibbs with and without jumps"
         finish(kept, title, asked, more={"side": side}, estimators=["rao-blackwell"])
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     samplers += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
     kept = figure_files(asked, "osa_bias")
     measure(kept, name, samplers, truth, asked, estimators=["values"], counted_after=COUNTED)
-    title = f"WebKB {name}{remark}: approximations stay biased, LMH does not"
+    title = f"WebKB {name}{remark}: LMH and over-symmetric models"
     finish(kept, title, asked, more={})
 
 

@@ -40,7 +40,7 @@ def main() -> None:
             accepted = kept.acceptance(name, sampler.name)
             if accepted is not None:
                 note(f"{name}: {sampler.name} accepts {accepted:.1%} of its jumps")
-        title = f"WebKB{remark}: LMH is ahead per iteration, Gibbs in turn per second"
+        title = f"WebKB{remark}: Gibbs and LMH"
         finish(kept, title, asked, more={"prior": DEVIATION}, estimators=["values"])
 
 
