@@ -135,7 +135,7 @@ def course(answer: Marginals) -> str:
     gain = first.largest / max(last.largest, 1e-300)
     said = (
         f"The first {counted(first.samples, 'sample')} of each chain were there after "
-        f"{first.seconds:.2f} s, preparations included, and all {last.samples:,} after "
+        f"{first.seconds:.2f} s, preparations included, and {last.samples:,} after "
         f"{last.seconds:.2f} s. The largest standard error became {few_digits(gain)} times smaller."
     )
     about = "standard errors against samples of each chain, both axes logarithmic"
