@@ -67,7 +67,9 @@ def test_a_page_has_all_sections_with_what_they_are_about(sampled, tmp_path):
     course = tuple(CoursePoint(0.1 * n, 100 * n, 0.1 / n, 0.2 / n) for n in (1, 2, 4))
     text = page_of(replace(sampled, about=replace(sampled.about, course=course)), tmp_path)
     assert "The first 100 samples of each chain were there after 0.10 s" in text
-    assert "included, and 400 after 0.40 s. The largest standard error became 4 times smaller" in text
+    assert (
+        "included, and 400 after 0.40 s. The largest standard error became 4 times smaller" in text
+    )
     assert re.findall(r"<h2>(.*?)</h2>", text) == list(SECTIONS)
     assert "Converged: every R-hat is at most 1.01" in text
     assert "grass = wet, rain: soft" in text
