@@ -15,7 +15,7 @@ import peers
 from questions import ask_peer, networks
 
 import orbitmc as om
-from orbitmc.exact.orders import earlier, order
+from orbitmc.exact.orders import order
 
 NETWORKS, QUICK = ("munin1", "link"), ("asia",)
 TURNS = 3
@@ -63,7 +63,7 @@ def is_there(peer: str) -> bool:
 def _seconds(model: om.Model) -> float:
     """The first question to a model; orders that were found before are forgotten."""
     order.KEPT.clear()
-    earlier.KEPT.clear()
+    order.KEPT_OF_GRAPHS.clear()
     begun = time.process_time()
     om.marginals(model, method="exact")
     return time.process_time() - begun
