@@ -49,7 +49,7 @@ picture: $(READY)  ## draw the pictures of the README and of the pages again
 
 benchmarks: $(READY)  ## speed, accuracy, start-up and memory, beside peers; about three hours
 	$(BIN)/python benchmarks/peers.py
-	for name in gibbs_updates accuracy startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning never_worse trust; do $(BIN)/python benchmarks/$$name.py; done
+	for name in gibbs_updates accuracy questions wide_networks stuck startup memory orbital_moves webkb_like symmetry_detection markov_logic webkb_learning never_worse trust; do $(BIN)/python benchmarks/$$name.py; done
 
 figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes with QUICK=1
 	for name in webkb osa_bias ising chimera blocks_table beside_peers; do \

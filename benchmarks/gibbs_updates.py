@@ -29,7 +29,14 @@ from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE
 
-PEERS = (peers.DWAVE, peers.DWAVE_INNER, peers.THRML, peers.OPENJIJ, peers.PYAGRUM_GIBBS)
+PEERS = (
+    peers.DWAVE,
+    peers.DWAVE_INNER,
+    peers.THRML,
+    peers.OPENJIJ,
+    peers.PYMC,
+    peers.PYAGRUM_GIBBS,
+)
 SCANS = {"random": RandomScan, "systematic": SystematicScan}
 
 
@@ -66,6 +73,7 @@ def main() -> None:
         "gibbs_updates",
         results,
         quick=settings.quick,
+        only=settings.only,
         unit="updates per CPU second",
         lanes=LANES,
         sweeps_per_sample=SWEEPS_PER_SAMPLE,

@@ -194,9 +194,8 @@ def main() -> None:
     rows = [measure(name, asked) for name in names if not asked.only or name in asked.only]
     measuring.print_table("Friends and smokers", columns, rows)
     results = {row[0]: dict(zip(columns[1:], row[1:], strict=True)) for row in rows}
-    measuring.write_results(
-        asked.results, "markov_logic", results, quick=asked.quick, repetitions=repetitions(asked)
-    )
+    about = {"quick": asked.quick, "only": asked.only, "repetitions": repetitions(asked)}
+    measuring.write_results(asked.results, "markov_logic", results, **about)
 
 
 if __name__ == "__main__":

@@ -84,10 +84,27 @@ def ratio(ours: float | None, theirs: float | None) -> float | None:
 
 
 def write_results(
-    folder: Path, name: str, results: Mapping[str, Any], *, quick: bool, **about: Any
+    folder: Path,
+    name: str,
+    results: Mapping[str, Any],
+    *,
+    quick: bool,
+    only: Sequence[str] | None = None,
+    **about: Any,
 ) -> None:
-    """Write `<name>.json`: the numbers, and all one needs to know to read them."""
+    """Write `<name>.json`: the numbers, and all one needs to know to read them.
+
+    If `only` some rows were measured, the others stay as they were; `rows` says of which commit
+    and processor each one is, since the head of the file tells of the last run only.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    origin = {"commit": _commit(), "processor": _processor()}
+    rows = dict.fromkeys(results, origin)
+    if only and path.exists():
+        before = json.loads(path.read_text())
+        rows = {**origins(before), **rows}
+        results = {**before["results"], **results}
     record = {
         "benchmark": name,
         "quick": quick,
@@ -95,11 +112,17 @@ def write_results(
         "processor": _processor(),
         "versions": _versions(),
         **about,
+        "rows": rows,
         "results": results,
     }
-    path = folder / f"{name}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(f"written: {path.name}")
+
+
+def origins(record: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Of which commit and processor each row of a file is; older files tell it once for all."""
+    head = {key: record[key] for key in ("commit", "processor")}
+    return {row: record.get("rows", {}).get(row, head) for row in record["results"]}
 
 
 def _commit() -> str:

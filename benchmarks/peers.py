@@ -14,7 +14,9 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 ENVIRONMENT = FOLDER / ".peers-venv"
-PACKAGES = ("dwave-samplers", "thrml", "openjij", "pyagrum", "numba", "numbskull", "pgmpy")
+PACKAGES = (
+    "dwave-samplers", "thrml", "openjij", "pyagrum", "numba", "numbskull", "pgmpy", "pymc",
+)  # fmt: skip
 # numbskull needs numba and does not say so.
 # pgmpy only answers exactly, in `questions.py`: its Gibbs sampler tabulates the joint distribution
 # of all other variables, so none of these models fits into memory
@@ -34,6 +36,7 @@ DWAVE = Peer("dwave", "dwave_marginals.py", "spins")
 DWAVE_INNER = Peer("dwave inner loop", "dwave_inner.py", "spins")
 THRML = Peer("thrml", "thrml_marginals.py", "spins")
 OPENJIJ = Peer("openjij", "openjij_marginals.py", "spins")
+PYMC = Peer("pymc", "pymc_marginals.py", "spins")
 PYAGRUM_GIBBS = Peer("pyagrum Gibbs", "pyagrum_marginals.py", "network", "GibbsSampling")
 PYAGRUM_IMPORTANCE = Peer(
     "pyagrum importance", "pyagrum_marginals.py", "network", "ImportanceSampling"

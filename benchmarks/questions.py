@@ -59,12 +59,8 @@ def main() -> None:
     for name, question in (("best", questions_uai.best), ("log_z", questions_uai.log_z)):
         if name in wanted and options.data is not None:
             results[name] = question(options)
-    known = options.results / "questions.json"
-    if known.exists() and options.only:
-        results = {**json.loads(known.read_text())["results"], **results}
-    measuring.write_results(
-        options.results, "questions", results, quick=options.quick, repetitions=3
-    )
+    about = {"quick": options.quick, "only": options.only, "repetitions": 3}
+    measuring.write_results(options.results, "questions", results, **about)
 
 
 def networks() -> dict[str, Path]:
@@ -160,9 +156,15 @@ def _peer_answers(path: Path, rows: list[dict[str, int]]) -> dict[str, Any]:
 
 
 def ask_peer(
-    peer: str, path: Path, rows: list[dict[str, int]], limit: float = LIMIT, **more: Any
+    peer: str,
+    path: Path,
+    rows: list[dict[str, int]],
+    limit: float = LIMIT,
+    *,
+    gigabytes: float | None = None,
+    **more: Any,
 ) -> dict[str, Any] | None:
-    """What a peer says about a network; None if it is not there or takes too long."""
+    """What a peer says about a network; None if it is not there, or takes too long or too much."""
     python = peers.python()
     if not python.exists():
         return None
@@ -178,11 +180,19 @@ def ask_peer(
                 text=True,
                 timeout=limit,
                 check=True,
+                preexec_fn=None if gigabytes is None else lambda: _limit_memory(gigabytes),
             )
             return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError, IndexError):
             print(f"missing: {peer} on {path.name}", file=sys.stderr)
             return None
+
+
+def _limit_memory(gigabytes: float) -> None:
+    import resource
+
+    most = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _require_same(peer: str, truth: om.Marginals, told: dict[str, list[float]]) -> None:

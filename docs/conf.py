@@ -1,12 +1,19 @@
 """Settings of the documentation."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from notebooks import tutorials, write_notebooks  # found by that line
 
 from orbitmc.version import __version__
 
 project = "orbitmc"
 author = "The orbitmc developers"
+copyright = f"2026, {author}"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_design"]
 myst_enable_extensions = ["colon_fence"]
@@ -55,7 +62,28 @@ def types_once(app: Any, domain: str, kind: str, content: Any) -> None:
         known[name] = {"return": known[name]["return"]} if "return" in known[name] else {}
 
 
+NOTEBOOK = (
+    '<p><a class="reference download" href="{}.ipynb" download>This page as a notebook</a>, '
+    "to run and to change.</p>"
+)
+
+
+def offer_notebook(app: Any, name: str, template: str, context: Any, document: Any) -> None:
+    """Put a link to the notebook below the title of a tutorial."""
+    own = {f"tutorials/{page.stem}": page.stem for page in tutorials()}
+    if name in own and "body" in context:
+        context["body"] = context["body"].replace("</h1>", f"</h1>{NOTEBOOK.format(own[name])}", 1)
+
+
+def add_notebooks(app: Any, error: Exception | None) -> None:
+    """Write the notebooks beside the pages."""
+    if error is None and app.builder.format == "html":
+        write_notebooks(Path(app.outdir) / "tutorials")
+
+
 def setup(app: Any) -> None:
+    app.connect("html-page-context", offer_notebook)
+    app.connect("build-finished", add_notebooks)
     app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-process-docstring", shorten_docstring)
     app.connect("object-description-transform", types_once, priority=100)

@@ -3,25 +3,20 @@
 Left, a cold lattice of spins (the model of `orbitmc demo`): estimates of one marginal against
 sweeps. Right, the same lattice: the error of all marginals against CPU seconds of one core, for
 Gibbs and for the jumps that a race chooses, which is charged for its race. CPU seconds, because
-then it does not matter what else the machine does. A spin glass is measured in the same way, for
-the page that compares libraries.
+then it does not matter what else the machine does. `benchmarks/stuck.py` measures other models in
+the same way.
 
 What was measured is kept in `picture.json`; what is missing there is measured again.
 """
 
 import json
-import time
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 
 import orbitmc as om
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import kernel_for
 from orbitmc.cli.demo import demo_model
-from orbitmc.estimate.divergences import divergence
-from orbitmc.estimate.statistics import values_of
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.report.plots.canvas import BLUE, ORANGE, label_logarithms
 
@@ -30,11 +25,11 @@ import matplotlib.pyplot as plt  # the backend must be chosen first
 from matplotlib.ticker import NullLocator
 
 FOLDER = Path(__file__).parent
-SEEDS = (1, 2, 3)
-SAMPLES = 100_000
+sys.path.append(str(FOLDER.parent / "benchmarks"))
+
+import stuck  # noqa: E402 - found by that line
+
 SPIN = "s5_5"
-CELLS, COUPLING, FIELD, INSTANCE = 4, 1.5, 0.1, 1
-WARM_UP = 8
 
 
 def main() -> None:
@@ -61,58 +56,13 @@ def lattice():
     return {"truth": truth, "curves": curves}
 
 
-def glass() -> om.Model:
-    """Couplings from a normal distribution, fields from a uniform one."""
-    rng = np.random.default_rng(INSTANCE)
-    edges = om.models.chimera_edges(CELLS, CELLS)
-    couplings = COUPLING * rng.normal(size=len(edges))
-    return om.chimera(CELLS, CELLS, couplings, rng.uniform(-FIELD, FIELD, size=8 * CELLS**2))
+def errors():
+    """Errors of all marginals by CPU seconds, for each seed; jumps for a run of ten seconds."""
+    jumps, _, found = stuck.curves(demo_model(), most=2.5, raced_for=10.0)
+    return {"jumps": jumps, "curves": found}
 
 
-def errors(model, seconds):
-    """Errors of all marginals by CPU seconds, for each seed; jumps for a run of so many seconds."""
-    truth = om.marginals(model, method="exact").columns.probability
-    prepared = om.kernels.prepare(model.graph)
-    settings = om.Settings(method="lmh", seconds=seconds)
-    decide(model, settings)  # compiles
-    begun = time.process_time()
-    chosen = decide(model, settings)
-    spent = time.process_time() - begun
-    kernels = {
-        "Gibbs": (SystematicScan(), 0.0),
-        "LMH": (kernel_for(model, prepared, chosen.settings).kernel, spent),
-    }
-    curves = {name: [] for name in kernels}
-    for seed in SEEDS:
-        for name, (kernel, before) in kernels.items():
-            curves[name].append(course(prepared, kernel, truth, SAMPLES, seed, before))
-            print(name, seed, curves[name][-1][-1], flush=True)
-    return {"jumps": chosen.reason, "curves": curves}
-
-
-def course(prepared, kernel, truth, samples, seed, before):
-    """Pairs of CPU seconds and mean KL divergence from the truth."""
-    schedule = om.Schedule(samples=samples, warm_up=WARM_UP, snapshots=True)
-    places, seconds, found = values_of(prepared.graph.cardinality), [], []
-
-    def watch(run):
-        if len(run.snapshots) > len(seconds):
-            seconds.append(time.process_time() - begun)
-
-    om.sample(prepared, kernel, om.Schedule(samples=1, warm_up=0), packs=1)  # compiles
-    begun = time.process_time()
-    run = om.sample(prepared, kernel, schedule, seed=seed, packs=1, threads=1, watchers=[watch])
-    for spent, one in zip(seconds, run.snapshots, strict=True):
-        error = divergence(truth, places.probabilities(one.probability), places.start)
-        found.append((before + spent, error.of_estimate))
-    return found
-
-
-MEASURED = {
-    "lattice": lattice,
-    "errors": lambda: errors(demo_model(), 10.0),
-    "chimera": lambda: errors(glass(), 60.0),
-}
+MEASURED = {"lattice": lattice, "errors": errors}
 
 
 def draw(found) -> None:

@@ -234,7 +234,7 @@ def main() -> None:
         ]
         measure(kept, title, samplers, panel.truth, asked)
         measure_peers(kept, panel, title, asked)
-        finish(kept, "Beside peers, one core", asked, more={}, axes=("seconds",))
+        finish(kept, "Error against wall time, one core", asked, more={}, axes=("seconds",))
 
 
 if __name__ == "__main__":

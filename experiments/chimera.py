@@ -95,7 +95,9 @@ def main() -> None:
             without_any_field(kept, cells, beta, asked)
             with_fields(kept, cells, beta, asked)
     acceptances(kept)
-    finish(kept, f"Chimera {cells}x{cells}x8", asked, more={"instance": INSTANCE})
+    title = f"Chimera {cells}x{cells}x8 with fields: Gibbs with and without jumps"
+    drawing = {"estimators": ["rao-blackwell"], "shown": lambda panel: "fields" in panel}
+    finish(kept, title, asked, more={"instance": INSTANCE}, **drawing)
 
 
 def acceptances(kept: FigureFiles) -> None:

@@ -141,7 +141,8 @@ def figure(asked: Asked, side: int) -> None:
             note(f"{name}: left out; {error}")
             continue
         measure(kept, name, samplers_for(model, asked.race_for), truth, asked)
-        finish(kept, f"Ising {side}x{side}", asked, more={"side": side})
+        title = f"Ising {side}x{side}: Gibbs with and without jumps"
+        finish(kept, title, asked, more={"side": side}, estimators=["rao-blackwell"])
 
 
 def table(asked: Asked, side: int) -> None:

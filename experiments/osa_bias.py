@@ -22,7 +22,8 @@ def main() -> None:
     samplers += [oversymmetric_mcmc(model, rank, clusters) for rank, clusters in wanted]
     kept = figure_files(asked, "osa_bias")
     measure(kept, name, samplers, truth, asked, estimators=["values"], counted_after=COUNTED)
-    finish(kept, f"WebKB {name}{remark}: bias of over-symmetric models", asked, more={})
+    title = f"WebKB {name}{remark}: LMH and over-symmetric models"
+    finish(kept, title, asked, more={})
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ def main() -> None:
             accepted = kept.acceptance(name, sampler.name)
             if accepted is not None:
                 note(f"{name}: {sampler.name} accepts {accepted:.1%} of its jumps")
-        finish(kept, f"WebKB{remark}: error of page labels", asked, more={"prior": DEVIATION})
+        title = f"WebKB{remark}: Gibbs and LMH"
+        finish(kept, title, asked, more={"prior": DEVIATION}, estimators=["values"])
 
 
 if __name__ == "__main__":

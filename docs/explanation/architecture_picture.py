@@ -69,7 +69,8 @@ def draw(place, counts) -> None:
             arrow(axis, boxes[home], boxes[target], {"color": "0.75", "lw": 0.4 + 0.04 * count})
     for number, (home, target) in enumerate(QUESTION, start=1):
         arrow(axis, boxes[home], boxes[target], {"color": "tab:blue", "lw": 1.6})
-        x, y = ((place[home][k] + place[target][k]) / 2 for k in (0, 1))
+        part = 0.28 if place[home][1] - place[target][1] < 4 else 0.6  # where no box stands
+        x, y = ((1 - part) * place[home][k] + part * place[target][k] for k in (0, 1))
         disc = {"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "tab:blue", "lw": 0.6}
         axis.text(x, y, number, color="tab:blue", ha="center", va="center", fontsize=8, bbox=disc)
     figure.savefig(FILE, metadata={"Date": None})

@@ -29,6 +29,8 @@ NAMES = (
     "variance",
     "webkb_like",
     "questions",
+    "stuck",
+    "wide_networks",
 )
 
 
@@ -50,6 +52,28 @@ def run_and_look(name, tmp_path):
     written = json.loads((tmp_path / f"{name}.json").read_text())
     assert written["results"]
     assert {"commit", "processor", "versions", "repetitions"} <= written.keys()
+
+
+def test_rows_that_were_not_measured_again_keep_their_origin(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    measuring = importlib.import_module("measuring")
+    old = {"commit": "abc", "processor": "old", "results": {"a": 1, "b": 2}}
+    (tmp_path / "x.json").write_text(json.dumps(old))
+    measuring.write_results(tmp_path, "x", {"b": 3}, quick=True, only=["b"])
+    written = json.loads((tmp_path / "x.json").read_text())
+    assert written["results"] == {"a": 1, "b": 3}
+    assert written["rows"]["a"] == {"commit": "abc", "processor": "old"}
+    assert written["rows"]["b"] == {key: written[key] for key in ("commit", "processor")}
+
+
+def test_the_readme_has_the_numbers_that_were_measured(monkeypatch):
+    """Those of which results are kept; `front_page.py --write` puts them there."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    page = importlib.import_module("front_page")
+    text, found = page.README.read_text(), page.lines()
+    assert len(found) >= 4
+    for start, line in found.items():
+        assert page.replaced(text, start, line) == text, line
 
 
 SHORT = ("--seeds", "2", "--seconds", "0.02", "--only", "random: pairs, weak")

@@ -30,6 +30,34 @@ def test_a_model_is_drawn_with_its_sizes(sprinkler):
     assert text.count('class="e"') == 5  # pairs that share a factor
 
 
+def test_a_lattice_is_drawn_level():
+    """Rows of a grid have one height each, up to what keeps names apart."""
+    text = shown(om.ising_grid(4, 5, 0.3))
+    places = re.findall(r'cx="(\d+)" cy="(\d+)"', text)
+    heights = np.array([int(y) for _, y in places]).reshape(4, 5)
+    assert (np.ptp(heights, axis=1) <= 12).all()
+    assert (abs(np.diff(heights.mean(axis=1))) > 40).all()
+
+
+def test_a_program_is_drawn_as_its_ground_model():
+    program = om.read("examples/smokers.mln", "examples/smokers.db", query="Smokes,Cancer")
+    text = shown(program)
+    assert "8 atoms asked about" in text
+    assert text.count("<circle") == 6  # two of eight atoms are known
+    assert repr(program) == (
+        "MarkovLogic(8 atoms asked about, Model(6 variables, 9 factors, 0 observed))"
+    )
+
+
+def test_a_badge_says_how_an_answer_ended(sprinkler):
+    assert ">exact</span>" in shown(om.marginals(sprinkler))
+    sampled = shown(om.marginals(sprinkler, method="gibbs", samples=200, seed=1))
+    assert ">converged</span> every R-hat is at most 1.01" in sampled
+    frozen = shown(om.marginals(om.ising_grid(6, 6, 1.0, 0.01), method="gibbs", samples=60, seed=1))
+    assert ">not converged</span> 36 variables are not mixed" in frozen
+    assert "method=&quot;auto&quot;" in frozen
+
+
 def test_large_models_are_not_drawn():
     side = MOST_VARIABLES + 1
     assert "<circle" in shown(om.ising_grid(1, MOST_VARIABLES, 0.3))

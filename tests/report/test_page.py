@@ -66,7 +66,10 @@ def page_of(answer, folder):
 def test_a_page_has_all_sections_with_what_they_are_about(sampled, tmp_path):
     course = tuple(CoursePoint(0.1 * n, 100 * n, 0.1 / n, 0.2 / n) for n in (1, 2, 4))
     text = page_of(replace(sampled, about=replace(sampled.about, course=course)), tmp_path)
-    assert "From 0.1 s to 0.4 s the largest standard error fell 4-fold" in text
+    assert "The first 100 samples of each chain were there after 0.10 s" in text
+    assert (
+        "included, and 400 after 0.40 s. The largest standard error became 4 times smaller" in text
+    )
     assert re.findall(r"<h2>(.*?)</h2>", text) == list(SECTIONS)
     assert "Converged: every R-hat is at most 1.01" in text
     assert "grass = wet, rain: soft" in text
@@ -159,6 +162,8 @@ def test_a_program_is_reported_in_atoms(tmp_path):
     program = om.read("examples/smokers.mln", ["examples/smokers.db"])
     text = page_of(program.marginals(method="mcsat", samples=50), tmp_path)
     assert "Cancer(Anna)" in text
+    assert "<h1>Marginals of 4 atoms</h1>" in text
+    assert "<dt>asked about</dt><dd>4 atoms</dd>" in text
     assert "intervals hold the exact value" in text
 
 

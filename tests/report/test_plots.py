@@ -7,7 +7,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.report.plots.canvas import label_logarithms
-from orbitmc.report.plots.draws import autocorrelation
+from orbitmc.report.plots.draws import MOST_CHAINS, autocorrelation
 
 mpl.use("agg")
 import matplotlib.pyplot as plt  # the backend must be chosen first
@@ -60,9 +60,12 @@ def test_draws_show_what_chains_remember_and_where_means_settle():
     drawn = om.draws(om.ising_grid(3, 3, 0.5), samples=50, chains=32, method="gibbs")
     left, right = drawn.plot(["s0_0"]).axes
     assert left.lines[0].get_ydata()[0] == pytest.approx(1.0)
-    last = right.lines[0].get_ydata()[-1]
+    (mean,) = (line for line in right.lines if line.get_label().startswith(drawn.names[0]))
     values = drawn.values[:, :, 0]
-    assert last == pytest.approx(max(values.mean(), 1 - values.mean()))
+    usual = int(values.mean() > 0.5)
+    assert mean.get_ydata()[-1] == pytest.approx((values == usual).mean())
+    single = [line.get_ydata()[-1] for line in right.lines[:MOST_CHAINS]]
+    assert single == pytest.approx((values[:MOST_CHAINS] == usual).mean(axis=1).tolist())
     with pytest.raises(InputError, match="no draws of 'nobody'"):
         drawn.plot(["nobody"])
 

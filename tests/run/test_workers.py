@@ -82,6 +82,20 @@ def test_other_questions_have_the_same_bytes():
         assert here.tobytes() == there.tobytes()
 
 
+@pytest.mark.parametrize("kind", [Copying, Losing])
+def test_best_states_are_searched_on_workers(kind):
+    """A glass, so that rounds differ; two packs of chains in three rounds."""
+    glass = om.random_chimera(2, 2, beta=2.0, field=0.5, seed=1)
+    how = {"method": "gibbs", "samples": 3, "packs": 2, "seed": 2, "k": 3}
+    executor = kind()
+    here, there = om.best(glass, **how), om.best(glass, executor=executor, **how)
+    assert [dict(state) for state in here] == [dict(state) for state in there]
+    assert [state.log_weight for state in here] == [state.log_weight for state in there]
+    assert there.about.chains == 128
+    assert len(executor.sent) == 6 + getattr(executor, "lost", 0)
+    assert there[0].log_weight == pytest.approx(om.best(glass)[0].log_weight, rel=1e-12)
+
+
 def test_what_workers_are_sent_compiles_nothing_anew():
     om.marginals(GRID, method="gibbs", samples=400, seed=3)
     before = len(_advance.signatures)
@@ -163,8 +177,6 @@ def test_work_that_never_succeeds_is_an_error():
 def test_what_is_no_executor_is_refused():
     with pytest.raises(InputError, match=r"executor: expected an executor of concurrent\.futures"):
         om.marginals(GRID, method="gibbs", samples=30, executor=4)
-    with pytest.raises(InputError, match="leave out the executor"):
-        om.best(GRID, executor=Copying())
 
 
 def a_run():

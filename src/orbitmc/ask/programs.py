@@ -50,8 +50,8 @@ from orbitmc.logic.rewriting.degrees import without_degrees
 from orbitmc.logic.rewriting.empty_types import without_empty_types
 from orbitmc.logic.rewriting.fitting import fitted
 from orbitmc.logic.rewriting.remarks import closed_by_few, meaning_in_words
-from orbitmc.machine.arrays import brief
 from orbitmc.machine.interrupts import listening
+from orbitmc.machine.lazy import Displayed
 from orbitmc.machine.text import MEMORY
 from orbitmc.run.run import Watcher
 
@@ -60,8 +60,8 @@ TRUTH = ("true",)
 CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
 
 
-@dataclass(frozen=True)
-class MarkovLogic:
+@dataclass(frozen=True, repr=False)
+class MarkovLogic(Displayed):
     """A ground program, and the atoms that were asked about.
 
     `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
@@ -73,8 +73,9 @@ class MarkovLogic:
     remarks: tuple[str, ...] = field(default=())
     conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
 
-    def __repr__(self) -> str:
-        return brief(self)
+    def __str__(self) -> str:
+        """Say how large the program is when it is grounded."""
+        return f"MarkovLogic({len(self.asked.names):,} atoms asked about, {self.model})"
 
     @cached_property
     def model(self) -> Model:

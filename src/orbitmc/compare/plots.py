@@ -1,7 +1,7 @@
 """Draw curves of error from their CSV alone (needs matplotlib)."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ from orbitmc.report.plots.canvas import COLOURS, label_logarithms
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}
 ERRORS = {
-    "kl": "mean KL(estimate || truth)",
-    "kl_of_truth": "mean KL(truth || estimate)",
+    "kl": "mean KL to the truth",
+    "kl_of_truth": "mean KL from the truth",
     "hellinger": "mean Hellinger distance",
 }
 LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
-INCHES = (4.6, 3.4)
+INCHES = (4.2, 3.0)  # two side by side are as wide as a README
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
 
@@ -33,12 +33,14 @@ def draw(
     axes: Sequence[str] = ("iterations", "seconds"),
     error: str = "kl",
     estimators: Sequence[str] | None = None,
+    shown: Callable[[str], bool] = lambda panel: True,
 ) -> None:
     """Draw medians, bands, and the floor of the truth, in one picture per panel and axis.
 
-    Several axes of a panel stand in a row; with one axis, two panels do.
+    Several axes of a panel stand in a row; with one axis, two panels do. Only panels that are
+    `shown` are drawn, and only the `estimators` that are named.
     """
-    rows = read_curves(source)
+    rows = [row for row in read_curves(source) if shown(row.panel)]
     if estimators is not None:
         rows = [row for row in rows if row.estimator in estimators]
     figure = picture(rows, title=title, axes=axes, error=error)
@@ -66,17 +68,19 @@ def picture(
     wanted = [(name, axis) for name in shown for axis in axes]
     for (name, axis), place in zip(wanted, places, strict=False):
         _panel(place, shown[name], axis, error, colour)
-        place.set_title(name, fontsize=9)
+        place.set_title(name, fontsize=10)
     for place in places[len(wanted) :]:
         place.remove()
     _legend(figure, rows, colour)
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(title, fontsize=11.5, weight="bold")
     return figure
 
 
 def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[str, str]) -> None:
-    for (method, estimator), curve in curves(rows, axis, error).items():
-        style = {"color": colour[method], "linestyle": LINES.get(estimator, "-")}
+    found = curves(rows, axis, error)
+    several = len({estimator for _, estimator in found}) > 1
+    for (method, estimator), curve in found.items():
+        style = {"color": colour[method], "linestyle": LINES[estimator] if several else "-"}
         style["marker"] = "o" if len(curve.axis) == 1 else ""
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
@@ -89,9 +93,10 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
         place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
         place.set_ylim(bottom=bottom)
     label_logarithms(place)
-    place.set_xlabel(AXES[axis], fontsize=8)
-    place.set_ylabel(ERRORS[error], fontsize=8)
-    place.tick_params(labelsize=7)
+    place.set_xlabel(AXES[axis], fontsize=9.5)
+    place.set_ylabel(ERRORS[error], fontsize=9.5)
+    place.tick_params(labelsize=9)
+    place.spines[["top", "right"]].set_visible(False)
     place.grid(alpha=0.25, which="major")
 
 
@@ -103,10 +108,13 @@ def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
         Line2D([], [], color=shade, label=method) for method, shade in colour.items()
     ]
     words = {"values": "counted values", "rao-blackwell": "Rao-Blackwell"}
-    for estimator in dict.fromkeys(row.estimator for row in rows):
-        style = LINES.get(estimator, "-")
+    ways = list(dict.fromkeys(row.estimator for row in rows))
+    for estimator in ways if len(ways) > 1 else ():
+        style = LINES[estimator]
         entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))
     if any(row.kl_floor > 0 for row in rows):
         entries.append(Patch(color="0.5", alpha=0.3, label="below the error of the truth"))
-    columns = min(len(entries), 4)
-    figure.legend(handles=entries, loc="outside lower center", ncols=columns, fontsize=8)
+    columns = min(len(entries), 3 if len(entries) in (5, 6) else 4)
+    figure.legend(
+        handles=entries, loc="outside lower center", ncols=columns, fontsize=9.5, frameon=False
+    )

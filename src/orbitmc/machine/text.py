@@ -170,3 +170,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def few_digits(number: float) -> str:
+    """Write two digits that count, and no power of ten for large numbers.
+
+    >>> few_digits(1234.0), few_digits(2.54), few_digits(0.94)
+    ('1,200', '2.5', '0.94')
+    """
+    if math.isfinite(number) and abs(number) >= 10:
+        return f"{float(f'{number:.1e}'):,.0f}"
+    return f"{number:.2g}"

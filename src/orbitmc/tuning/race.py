@@ -12,6 +12,7 @@ from typing import Any
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.compiling import Stopwatch, WorkClock
+from orbitmc.machine.text import few_digits
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
@@ -274,7 +275,7 @@ class _Race:
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
-            times = f"{self.gain:.2g} times as many effective samples per second"
+            times = f"{few_digits(self.gain)} times as many effective samples per second"
             about = f"{self.standing.words} ({times})"
             return Choice(self.standing.recipe, about, tuple(self.prices))
         if keeper is not None and self.seen.memory > CALM:

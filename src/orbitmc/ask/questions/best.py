@@ -53,8 +53,9 @@ def best(
     Where elimination is affordable they are proven, and states that weigh the same come in the
     same order every time. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
-    with a `bound` that no state exceeds. Impossible states are never given; if fewer than `k`
-    states are possible, there are fewer. A `query` names variables to report. A program is told
+    with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
+    the workers of an `executor` if there is one. Impossible states are never given; if fewer than
+    `k` states are possible, there are fewer. A `query` names variables to report. A program is told
     in atoms that are true or false.
 
     >>> import orbitmc as om
@@ -101,8 +102,6 @@ def _require_sense(settings: Settings, k: int) -> None:
         )
     if settings.checkpoint is not None:
         raise InputError("a search for the best states is no run that could be saved")
-    if settings.executor is not None:
-        raise InputError("the best states are searched in this process: leave out the executor")
     settings.require_use()
     settings.schedule()  # refuses two ends
 
@@ -192,10 +191,18 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
     champions = Champions(graph, k)
     steps = Neighbourhoods(problem, settings.seed)
     clock = _Clock(settings)
-    rounds = 0
+    rounds, packs = 0, settings.packs or 1
+    cooling = cooled_states(
+        graph,
+        seed=settings.seed,
+        lanes=settings.lane_count,
+        packs=packs,
+        executor=settings.executor,
+        stopped=lambda: clock.stopped,
+    )
     try:
         with stopped_by_ctrl_c(clock.stop):
-            for states in cooled_states(graph, seed=settings.seed, lanes=settings.lane_count):
+            for states in cooling:
                 champions.consider(states)
                 for _ in range(STEPS << rounds):
                     if not clock.is_over(rounds):
@@ -213,7 +220,7 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
         reason=reason,
         seed=settings.seed,
         samples=rounds,
-        chains=settings.lane_count,
+        chains=packs * settings.lane_count,
         interrupted=clock.stopped,
     )
     proven = k == 1 and _is_sure(ranked[0][0], bound)

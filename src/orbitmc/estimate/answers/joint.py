@@ -49,13 +49,14 @@ class Joint(Displayed):
             yield (*words, *(column[place] for column in numbers))
 
     def __str__(self) -> str:
+        wide, titles = len(self.names), ("P", "±") if self.standard_error.any() else ("P",)
         lines = [
-            (*row[: len(self.names)], *map(in_words, row[len(self.names) :][:2]))
+            (*row[:wide], *map(in_words, row[wide : wide + len(titles)]))
             for row in itertools.islice(self.rows(), MOST_ROWS)
         ]
         left_out = self.probability.size - len(lines)
         more = f"\n… and {left_out:,} more rows" if left_out else ""
-        table = plain_table((*self.names, "P", "±"), lines, self.names)
+        table = plain_table((*self.names, *titles), lines, self.names)
         return f"{table}{more}\n{self.about.method}: {self.about.reason}; {self.verdict}"
 
     def plot(self, ax: Any = None) -> Any:

@@ -8,7 +8,7 @@ from orbitmc.report.display.scales import Scale, log_scale
 from orbitmc.report.display.words import safe
 
 WIDTH, HEIGHT = 440, 250
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 62, 24, 12, 44
 BAR_WIDTH, BAR_HEIGHT = 120, 12
 
 
@@ -92,6 +92,7 @@ def histogram(
     )
     limits = "".join(
         f'<path class="m" d="M{x(at)} {TOP}V{HEIGHT - BOTTOM}"/>'
+        f'<text x="{x(at) + 4}" y="{TOP + 9}">{at:g}</text>'
         for at in marks
         if edges[0] < at < edges[-1]
     )

@@ -10,7 +10,8 @@ from orbitmc.report.display.words import safe
 
 MOST_VARIABLES = 40
 STEPS = 300
-WIDTH, TALLEST, MARGIN = 640, 400, 46
+WIDTH, LEAST, TALLEST, MARGIN = 640, 130, 400, 46
+SQUARE = 0.8  # how alike the directions of lines are in a lattice, 1 if all cross at right angles
 FEW, SHORT, LONG = 16, 10, 18  # letters of a name: longer ones where there are few
 LETTER, TALL = 6.0, 24.0  # pixels of a letter, and of a dot with its name
 PUSHES = 80
@@ -22,9 +23,10 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     if not 0 < count <= MOST_VARIABLES:
         return ""
     edges = _edges(model)
-    height = min(TALLEST, 120 + 10 * count)
     shown = [safe(name, LONG if count <= FEW else SHORT) for name in model.names]
-    places = _untangled(_stretched(_layout(count, edges), height), shown, height)
+    turned = _turned(_layout(count, edges), edges)
+    height = _height(turned)
+    places = _untangled(_stretched(turned, height), shown, height)
     lines = "".join(
         f'<path class="e" d="M{places[a, 0]:.0f} {places[a, 1]:.0f}'
         f'L{places[b, 0]:.0f} {places[b, 1]:.0f}"/>'
@@ -58,14 +60,27 @@ def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
     apart = _distances(count, edges)
     weight = apart**-2.0
     np.fill_diagonal(weight, 0.0)
-    turn = 2 * np.pi * np.arange(count) / count
-    places = count / 6.0 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    places = _first_places(apart)
     total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-9)
     for _ in range(STEPS):
         between = places[:, None] - places[None]
         length = np.maximum(np.linalg.norm(between, axis=2), 1e-6)
         wanted = places[None] + between * (apart / length)[:, :, None]
         places = (weight[:, :, None] * wanted).sum(axis=1) / total
+    return places
+
+
+def _first_places(apart: Floats) -> Floats:
+    """Places by classical scaling (Torgerson 1952), and a little circle that parts equal ones."""
+    count = len(apart)
+    squares = apart**2
+    np.fill_diagonal(squares, 0.0)
+    centring = np.eye(count) - 1.0 / count
+    values, vectors = np.linalg.eigh(-centring @ squares @ centring / 2)
+    turn = 2 * np.pi * np.arange(count) / count
+    found = np.zeros((count, 2))
+    found[:, : min(2, count)] = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :2]
+    places: Floats = found + 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     return places
 
 
@@ -83,13 +98,31 @@ def _distances(count: int, edges: list[tuple[int, int]]) -> Floats:
     return found
 
 
-def _stretched(places: Floats, height: int) -> Floats:
-    """Fill the picture, the longer side across."""
+def _turned(places: Floats, edges: list[tuple[int, int]]) -> Floats:
+    """Turn most lines of a lattice level, and of anything else the longer side."""
     centred = places - places.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    turned = centred @ axes.T if len(centred) > 1 else centred
-    low, high = turned.min(axis=0), turned.max(axis=0)
-    share = (turned - low) / np.maximum(high - low, 1e-9)
+    lines = np.array([centred[b] - centred[a] for a, b in edges]).reshape(-1, 2)
+    four = np.exp(4j * np.arctan2(lines[:, 1], lines[:, 0]))
+    if len(edges) and abs(four.mean()) > SQUARE:
+        angle = np.angle(four.mean()) / 4
+        axes = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    else:
+        axes = np.linalg.svd(centred, full_matrices=False)[2]
+    turned: Floats = centred @ axes.T if len(centred) > 1 else centred
+    return turned if np.ptp(turned[:, 0]) >= np.ptp(turned[:, 1]) else turned[:, ::-1]
+
+
+def _height(places: Floats) -> int:
+    """As tall as the drawing is beside its width, within limits."""
+    wide, tall = np.ptp(places, axis=0)
+    whole = 2 * MARGIN + (WIDTH - 2 * MARGIN) * tall / max(wide, 1e-9)
+    return int(np.clip(whole, LEAST, min(TALLEST, 160 + 12 * len(places))))
+
+
+def _stretched(places: Floats, height: int) -> Floats:
+    """Fill the picture."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    share = (places - low) / np.maximum(high - low, 1e-9)
     share[:, high - low < 1e-6] = 0.5
     room = np.array([WIDTH - 2 * MARGIN, height - 2 * MARGIN])
     found: Floats = MARGIN + share * room

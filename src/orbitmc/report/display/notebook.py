@@ -14,7 +14,7 @@ from orbitmc.report.display.graph_drawing import MOST_VARIABLES, draw_graph
 from orbitmc.report.display.heat_map import joint_table
 from orbitmc.report.display.marginal_rows import marginal_table
 from orbitmc.report.display.style import NOTEBOOK
-from orbitmc.report.display.words import paragraph, safe, short, table, tone
+from orbitmc.report.display.words import counted, paragraph, safe, short, table, tone
 from orbitmc.report.words import doing, verdict
 
 MOST_ROWS = 200
@@ -56,9 +56,11 @@ def _model(model: Model) -> str:
 def _marginals(answer: Marginals) -> str:
     rows, left_out = marginal_table(answer, MOST_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
-    said = doing(answer) if answer.about.method == "exact" else verdict(answer)
+    exact = answer.about.method == "exact"
+    word, _, said = (f"exact: {doing(answer)}" if exact else verdict(answer)).partition(": ")
+    said = said.replace("--method auto", 'method="auto"')
     colour = "good" if answer.converged else "doubt"
-    badge = f'<span class="badge {colour}">{"converged" if answer.converged else "doubt"}</span>'
+    badge = f'<span class="badge {colour}">{safe(word)}</span>'
     warnings = "".join(paragraph(f"warning: {safe(w, LONG)}") for w in answer.about.warnings)
     return f"<p>{badge} {safe(said, LONG)}</p>{warnings}{rows}{more}"
 
@@ -77,13 +79,20 @@ def _estimate(found: Estimate) -> str:
 
 
 def _estimates(found: Estimates) -> str:
+    errors = any(one.standard_error for one in found.values())
     rows = [
-        [safe(name), short(one.value), short(one.standard_error), safe(one.verdict)]
+        [
+            safe(name),
+            short(one.value),
+            *([short(one.standard_error)] if errors else []),
+            safe(one.verdict),
+        ]
         for name, one in list(found.items())[:MOST_ROWS]
     ]
     left_out = len(found) - len(rows)
     more = f"<p>… and {left_out:,} more</p>" if left_out else ""
-    return table(("name", "value", "±", "verdict"), rows, numbers=(1, 2)) + more
+    titles = ("name", "value", *(("±",) if errors else ()), "verdict")
+    return table(titles, rows, numbers=range(1, len(titles) - 1)) + more
 
 
 def _draws(drawn: Draws) -> str:
@@ -126,8 +135,14 @@ def _symmetries(found: Any) -> str:
     return symmetries_of_model(found) if hasattr(found, "model") else symmetries_of_graph(found)
 
 
+def _program(program: Any) -> str:
+    asked = counted(len(program.asked.names), "atom")
+    return paragraph(f"<b>Markov logic</b>: {asked} asked about") + _model(program.model)
+
+
 SHOWN: Mapping[str, Callable[[Any], str]] = {
     "Model": _model,
+    "MarkovLogic": _program,
     "Marginals": _marginals,
     "Joint": _joint,
     "Estimate": _estimate,

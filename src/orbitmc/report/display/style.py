@@ -46,4 +46,6 @@ NOTEBOOK = (
     COMMON
     + '.om{overflow-x:auto}body[data-jp-theme-light="false"] .om,.vscode-dark .om'
     + "{--good:#56b4e9;--fair:#e6b450;--doubt:#ff8f4f;--known:#9aa1b0}\n"
+    + 'body[data-jp-theme-light="false"] .om :is(.badge,td.h.x),.vscode-dark .om :is(.badge,td.h.x)'
+    + "{color:#10151c}\n"
 )

@@ -9,7 +9,7 @@ from orbitmc.groups.chains.order import order_in_words
 from orbitmc.groups.cycles import cycle_text
 from orbitmc.groups.permutation_groups import orbits
 from orbitmc.report.display.graph_drawing import draw_graph
-from orbitmc.report.display.words import paragraph, safe, table
+from orbitmc.report.display.words import counted, paragraph, safe, table
 
 if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import Approximation, SymmetryOverview
@@ -49,15 +49,6 @@ def head(order: int | None, generators: int, complete: bool, how: str) -> str:
 def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
     """The first generators and orbits."""
     return _list("generator", generators) + _list("orbit", orbits)
-
-
-def counted(number: int, thing: str) -> str:
-    """How many there are of a thing, in words.
-
-    >>> counted(1, "orbit"), counted(2000, "orbit")
-    ('1 orbit', '2,000 orbits')
-    """
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

@@ -96,3 +96,12 @@ def short(number: float) -> str:
     if abs(number) >= 1000:
         return f"{number:,.0f}"
     return f"{number:.1e}" if 0 < abs(number) < 1e-3 else f"{number:.3g}"
+
+
+def counted(number: int, thing: str) -> str:
+    """How many there are of a thing, in words.
+
+    >>> counted(1, "orbit"), counted(2000, "orbit")
+    ('1 orbit', '2,000 orbits')
+    """
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

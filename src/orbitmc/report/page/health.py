@@ -6,9 +6,10 @@ from orbitmc.estimate.columns import Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
 from orbitmc.machine.arrays import Floats
+from orbitmc.machine.text import few_digits
 from orbitmc.report.display.charts import Line, histogram, line_chart
 from orbitmc.report.display.marginal_rows import by_concern
-from orbitmc.report.display.words import paragraph, safe, short, table, tone
+from orbitmc.report.display.words import counted, paragraph, safe, short, table, tone
 from orbitmc.report.words import worst
 
 BINS = 24
@@ -119,22 +120,23 @@ def _worst(answer: Marginals) -> str:
 
 
 def course(answer: Marginals) -> str:
-    """Standard errors against time, beside what independent samples would do."""
+    """Standard errors while the chains ran, beside what independent samples would do."""
     points = [one for one in answer.about.course if one.middle > 0 and one.seconds > 0]
     if len(points) < 2:
         return paragraph("The run was too short to follow its error.")
-    seconds = [one.seconds for one in points]
-    first = points[0]
+    samples = [one.samples for one in points]
+    first, last = points[0], points[-1]
     slope = [first.largest * (first.samples / one.samples) ** 0.5 for one in points]
     lines = [
-        Line("largest standard error", seconds, [one.largest for one in points], "doubt"),
-        Line("middle standard error", seconds, [one.middle for one in points], "good"),
-        Line("if errors shrank with the root of samples", seconds, slope, "known", dashed=True),
+        Line("largest standard error", samples, [one.largest for one in points], "doubt"),
+        Line("middle standard error", samples, [one.middle for one in points], "good"),
+        Line("if errors shrank with the root of samples", samples, slope, "known", dashed=True),
     ]
-    gain = points[0].largest / max(points[-1].largest, 1e-300)
+    gain = first.largest / max(last.largest, 1e-300)
     said = (
-        f"From {first.seconds:.2g} s to {points[-1].seconds:.2g} s the largest standard error fell "
-        f"{gain:.2g}-fold."
+        f"The first {counted(first.samples, 'sample')} of each chain were there after "
+        f"{first.seconds:.2f} s, preparations included, and {last.samples:,} after "
+        f"{last.seconds:.2f} s. The largest standard error became {few_digits(gain)} times smaller."
     )
-    about = "standard errors against seconds, both axes logarithmic"
-    return paragraph(said) + line_chart(lines, "seconds", "standard error", about)
+    about = "standard errors against samples of each chain, both axes logarithmic"
+    return paragraph(said) + line_chart(lines, "samples of each chain", "standard error", about)

@@ -51,7 +51,8 @@ def _outcomes(about: About) -> str:
         if tried > 0 and "accepted" in found
         else ""
     )
-    return "<h3>Steps</h3>" + accepted + table(("outcome", "count"), rows, numbers=(1,))
+    said = paragraph("A step moves all chains of a pack.", "quiet")
+    return "<h3>Steps</h3>" + accepted + said + table(("outcome", "count"), rows, numbers=(1,))
 
 
 def symmetries(answer: Marginals, found: Checks) -> str:

@@ -13,7 +13,7 @@ from orbitmc.report.display.charts import scatter
 from orbitmc.report.display.graph_drawing import draw_graph
 from orbitmc.report.display.marginal_rows import marginal_table
 from orbitmc.report.display.notebook import model_summary
-from orbitmc.report.display.words import code, paragraph, safe
+from orbitmc.report.display.words import code, counted, paragraph, safe
 from orbitmc.report.page.checks import Checks, checks
 from orbitmc.report.page.health import course, health
 from orbitmc.report.page.method import method, symmetries
@@ -64,7 +64,7 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>orbitmc: {len(answer):,} marginals</title><style>{PAGE}</style></head>"
         '<body class="om"><main>'
-        f"<h1>Marginals of {len(answer):,} variables</h1>{_verdict(answer)}<nav>"
+        f"<h1>Marginals of {_things(answer)}</h1>{_verdict(answer)}<nav>"
     )
     for title in sections:
         yield f'<a href="#{_anchor(title)}">{title}</a>'
@@ -73,6 +73,12 @@ def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
         yield f'<section id="{_anchor(title)}"><h2>{title}</h2>{body}</section>'
     yield f"<footer>Made by orbitmc {__version__}.</footer></main>"
     yield f"<script>{SCRIPT}</script></body></html>\n"
+
+
+def _things(answer: Marginals) -> str:
+    """How many variables, or atoms of a program, were asked about."""
+    is_program = answer.asked is not None and answer.asked.in_atoms is not None
+    return counted(len(answer), "atom" if is_program else "variable")
 
 
 def _anchor(title: str) -> str:
@@ -111,6 +117,7 @@ def _question(answer: Marginals) -> str:
     about = "all variables" if whole else f"{len(answer):,} of {len(model.order):,} variables"
     if asked.in_atoms is not None:
         seen.append("databases of the program")
+        about = _things(answer)
     return (
         f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
         f"<dt>evidence</dt><dd>{', '.join(seen) or 'none'}</dd>"

@@ -100,7 +100,7 @@ def for_a_paper(answer: Marginals) -> str:
     return (
         f"Marginals of {variables} were estimated with orbitmc {__version__} by "
         f"{METHODS.get(about.method, about.method)}: {about.chains:,} chains of {about.samples:,} "
-        f"samples each after warm-up ({about.updates:.3g} single-variable updates in "
+        f"samples each after warm-up ({about.updates:,} single-variable updates in "
         f"{about.seconds:.1f} s, seed {about.seed}). The largest R-hat was {r_hat:.3f}, the "
         f"smallest effective sample size {ess:,.0f}, and the largest standard error "
         f"{float(errors.max(initial=0.0)):.2g}.{state}"

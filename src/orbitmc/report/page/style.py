@@ -40,6 +40,7 @@ background:var(--card);border:1px solid var(--line);border-radius:4px}
 .stack i{display:block}.stack .good{background:var(--good)}.stack .fair{background:var(--fair)}
 .stack .doubt{background:var(--doubt)}.stack .known{background:var(--known)}
 ul{padding-left:1.2em;overflow-wrap:anywhere}
+@media (max-width:40rem){.om .scroll>table:not(.marginals) td{white-space:normal}}
 footer{margin-top:3em;font-size:13px;opacity:.8}
 @media print{:root{--paper:#fff;--card:#f3f4f6;--text:#000}
 .om{--good:#0072b2;--fair:#b07a00;--doubt:#c04a00;--known:#5b6170;--line:#8a8f9c}

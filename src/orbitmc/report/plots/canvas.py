@@ -3,6 +3,7 @@
 from typing import Any
 
 from orbitmc.estimate.answers.extras import extra
+from orbitmc.report.display.scales import RAISED
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b8190"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, "#e69f00", "#56b4e9", "#000000", GREY)
@@ -30,7 +31,22 @@ def label_logarithms(place: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     for axis, (low, high) in ((place.xaxis, place.get_xlim()), (place.yaxis, place.get_ylim())):
-        fine = (1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)
+        fine = (
+            (1.0, 2.0, 5.0) if high < 20.0 * low else (1.0, 3.0) if high < 100.0 * low else (1.0,)
+        )
         axis.set_major_locator(LogLocator(subs=fine))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_major_formatter(FuncFormatter(lambda number, _: round_number(number)))
+
+
+def round_number(number: float) -> str:
+    """A number with one digit that counts, as people write it.
+
+    >>> [round_number(x) for x in (0.05, 200000.0, 2e-7, 1e7)]
+    ['0.05', '200,000', '2·10⁻⁷', '10⁷']
+    """
+    if 1e-3 * (1 - 1e-9) <= abs(number) < 1e6 or number == 0:
+        return f"{number:,g}"
+    digit, power = f"{number:.0e}".split("e")
+    whole = f"10{str(int(power)).translate(RAISED)}"
+    return whole if digit == "1" else f"{digit}·{whole}"

@@ -12,6 +12,7 @@ from orbitmc.report.plots.canvas import COLOURS, figure
 
 MOST_NAMES = 4
 MOST_LAGS = 100
+MOST_CHAINS = 8  # that are drawn beside their mean
 
 
 def plot_draws(drawn: Draws, names: Sequence[str] | None) -> Any:
@@ -23,13 +24,17 @@ def plot_draws(drawn: Draws, names: Sequence[str] | None) -> Any:
         label = f"{drawn.names[place]} = {value}"
         lags = autocorrelation(seen)
         left.plot(lags, color=colour, label=label)
-        right.plot(np.arange(1, seen.shape[1] + 1), _running(seen), color=colour, label=label)
+        draws = np.arange(1, seen.shape[1] + 1)
+        right.plot(draws, _running(seen[:MOST_CHAINS]).T, color=colour, alpha=0.3, linewidth=0.8)
+        right.plot(draws, _running(seen).mean(axis=0), color=colour, linewidth=2, label=label)
     left.axhline(0.0, color="0.6", linewidth=0.8)
     left.set(xlabel="draws apart", ylabel="autocorrelation")
-    right.set(xlabel="draws of each chain", ylabel="mean over all chains")
+    right.set(xlabel="draws of each chain", ylabel="mean so far")
+    chains = min(MOST_CHAINS, drawn.values.shape[0])
+    right.set_title(f"thick: all chains; thin: {chains} of them", fontsize=9)
     for axes in (left, right):
         axes.grid(alpha=0.25)
-    right.legend(fontsize=8)
+    left.legend(fontsize=8)
     return picture
 
 
@@ -65,6 +70,6 @@ def autocorrelation(seen: Floats) -> Floats:
 
 
 def _running(seen: Floats) -> Floats:
-    """The mean of all chains so far."""
-    running: Floats = np.cumsum(seen.mean(axis=0)) / np.arange(1, seen.shape[1] + 1)
+    """The mean of each chain so far."""
+    running: Floats = np.cumsum(seen, axis=1) / np.arange(1, seen.shape[1] + 1)
     return running

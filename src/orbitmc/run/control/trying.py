@@ -11,6 +11,7 @@ from orbitmc.estimate.control.corrected import Controls, radii_for, scaled, term
 from orbitmc.estimate.control.secants import STATES, secants
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.text import few_digits
 from orbitmc.run.control.choice import ControlChoice, plainly
 from orbitmc.run.control.trial import GAIN_OF_SLOW, LEAST_GAIN, Best, best_way, is_slow, trial_of
 
@@ -57,4 +58,5 @@ def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
 
 def _words(best: Best) -> str:
     looks = f"{best.looks} looks for each sample, " if best.looks > 1 else ""
-    return f"control variates, {looks}about {best.gain:.2g} times less variance in the same time"
+    gain = few_digits(best.gain)
+    return f"control variates, {looks}about {gain} times less variance in the same time"

@@ -1,7 +1,11 @@
 """States of high weight by cooling chains slowly, then climbing."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +21,8 @@ from orbitmc.machine.lanes.random import generator
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.annealing import annealed_states, heaviest
 from orbitmc.run.starts.ascent import ascend, changed_weights
+from orbitmc.run.workers.seals import sealed_graph
+from orbitmc.run.workers.sending import Sender, shared
 
 BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 """Inverse temperatures, from hot to cold."""
@@ -26,28 +32,92 @@ PURPOSE = 2**30  # keeps these random numbers apart from others
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
 
 
-def cooled_states(graph: FactorGraph, *, seed: int, lanes: int) -> Iterator[Bytes]:
+class Round(NamedTuple):
+    """A pack of one round of the search."""
+
+    seed: int
+    lanes: int
+    number: int
+    """Of the pack; it keeps random numbers apart."""
+    sweeps: int
+    """At each temperature; 0 in the first round, which does not cool."""
+
+
+class Cooling:
+    """A graph at falling temperatures, prepared when chains first cool."""
+
+    def __init__(self, graph: FactorGraph) -> None:
+        self.graph = graph
+
+    @cached_property
+    def ladder(self) -> list[PreparedGraph]:
+        return [prepare(at_beta(self.graph, beta)) for beta in BETAS]
+
+    def states(self, work: Round) -> Bytes:
+        """States [variable, lane] that no single change improves."""
+        seed, lanes, number, sweeps = work
+        states = annealed_states(self.graph, seed=seed, group=number, lanes=lanes)
+        kernel, rng = SystematicScan(), generator(seed, PURPOSE + number, lanes)
+        for prepared in self.ladder if sweeps else ():
+            pack = replace(empty_pack(prepared, kernel, lanes=lanes), rng=rng)
+            pack.values[...] = states
+            _walk(prepared, kernel, pack, sweeps * self.graph.variables)
+            states = pack.values
+        ascend(self.graph, states)
+        return states
+
+
+@dataclass(frozen=True)
+class SharedCooling:
+    """What workers need to cool chains."""
+
+    graph: FactorGraph
+
+    def opened(self) -> Cooling:
+        """Chains that a worker cools by itself."""
+        return Cooling(sealed_graph(self.graph))
+
+
+def cooled_states(
+    graph: FactorGraph,
+    *,
+    seed: int,
+    lanes: int,
+    packs: int = 1,
+    executor: Executor | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Bytes]:
     """Round after round of states [variable, lane] that no single change improves.
 
     The first round starts from annealed states and where heavy factors are at their best; each
-    later one cools from a hot start, twice as slowly as the one before.
+    later one cools from a hot start, twice as slowly as the one before. With an `executor` the
+    packs of a round are cooled by its workers; the states are the same.
     """
-    states = annealed_states(graph, seed=seed, group=0, lanes=lanes)
-    ascend(graph, states)
-    yield states
-    ladder = [prepare(at_beta(graph, beta)) for beta in BETAS]
-    kernel, sweeps, number = SystematicScan(), FIRST_SWEEPS, 1
-    while True:
-        states = annealed_states(graph, seed=seed, group=number, lanes=lanes)
-        rng = generator(seed, PURPOSE + number, lanes)
-        for prepared in ladder:
-            pack = replace(empty_pack(prepared, kernel, lanes=lanes), rng=rng)
-            pack.values[...] = states
-            _walk(prepared, kernel, pack, sweeps * graph.variables)
-            states = pack.values
-        ascend(graph, states)
-        yield states
-        sweeps, number = 2 * sweeps, number + 1
+    cool = _here(graph) if executor is None else _elsewhere(graph, executor, stopped)
+    for number in count():
+        sweeps = FIRST_SWEEPS << number - 1 if number else 0
+        work = [Round(seed, lanes, number * packs + pack, sweeps) for pack in range(packs)]
+        yield np.concatenate(cool(work), axis=1)
+
+
+Cool = Callable[[list[Round]], list[Bytes]]
+
+
+def _here(graph: FactorGraph) -> Cool:
+    cooling = Cooling(graph)
+    return lambda work: [cooling.states(one) for one in work]
+
+
+def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], bool]) -> Cool:
+    sender, needed = Sender(executor), shared(SharedCooling(graph))
+
+    def cool(work: list[Round]) -> list[Bytes]:
+        found = sender.all(Cooling.states, needed, work, stopped)
+        if found is None:
+            raise KeyboardInterrupt
+        return found
+
+    return cool
 
 
 def _walk(prepared: PreparedGraph, kernel: SystematicScan, pack: Pack, updates: int) -> None:
