@@ -82,6 +82,36 @@ def _parts(
     return plan.by_conditioning(part)
 
 
+def mean_log_weight(plan: Plan) -> float:
+    """The mean log-weight of a state: what all tables are on average, and the constant.
+
+    >>> import orbitmc as om
+    >>> round(mean_log_weight(om.exact.predict(om.ising_grid(2, 2, 0.3).graph)), 6)
+    0.374741
+    """
+    problem, shares, means = replace(plan.problem, constant=0.0), [], []
+    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
+        some = hold(problem, dict(zip(plan.cutset, values, strict=True)))
+        passes = _JointPasses(some, plan, some.scopes)
+        try:
+            shares.append(passes.up())
+        except ContradictionError:
+            continue
+        passes.down(passes.homes)
+        pairs = zip(some.scopes, some.tables, strict=True)
+        means.append(some.constant + math.fsum(_mean(passes.found[s], t) for s, t in pairs))
+    if not means:
+        raise ContradictionError("no state is possible: every state has weight 0")
+    weights = np.exp(np.array(shares) - max(shares))
+    return plan.problem.constant + float(weights @ np.array(means) / weights.sum())
+
+
+def _mean(chances: Floats, table: Floats) -> float:
+    """The mean of a table whose impossible entries have no chance."""
+    possible = table > -np.inf
+    return float(chances[possible] @ table[possible] / chances.sum())
+
+
 class _JointPasses(Passes):
     """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
 
