@@ -74,7 +74,8 @@ def _rungs(
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
     decision = _decided(together(cooled, _labels(betas)), betas, settings)
-    decision = replace(decision, reason=f"{reason}; {decision.reason}", ruled_out=("exact",))
+    reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
+    decision = replace(decision, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
     noted = sample_feature(asked, decision, feature, watchers)
     if settings.method == "auto":
