@@ -123,3 +123,10 @@ def test_a_ladder_that_does_not_reach_the_model_is_refused(monkeypatch):
     model = om.model({"A": ["x", "y"], "B": ["x", "y"]}, weights)
     with pytest.raises(LimitError, match="too far apart"):
         om.log_z(model, method="gibbs", samples=10)
+
+
+def test_a_variable_with_too_many_values_is_not_cooled_down():
+    model = om.model({"A": [f"x{k}" for k in range(300)]}, [(["A"], np.arange(1.0, 301.0))])
+    assert om.log_z(model).value == pytest.approx(math.log(300 * 301 / 2), abs=1e-9)
+    with pytest.raises(LimitError, match="sampling handles up to 256"):
+        om.log_z(model, method="gibbs", samples=4)

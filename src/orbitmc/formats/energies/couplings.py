@@ -54,14 +54,14 @@ def read_ising(path: str | Path, *, memory: int = MEMORY) -> Model:
 def _read(text: Text, vartype: str, memory: int) -> Model:
     require_memory(text.source, BYTES_PER_LINE * (text.content.count("\n") + 1), memory)
     lines = list(_lines(text))
-    first = lines.pop(0) if lines and len(lines[0].words) == 2 else None
+    head = lines.pop(0) if lines and len(lines[0].words) == 2 else None
     if not lines:
         raise text.error(len(text.content), "expected lines 'i j bias', found none")
     terms = [_term(text, line) for line in lines]
     spins = None
-    if first is not None:
-        spins = _label(text, first, 0)
-        _require_all(text, first, terms)
+    if head is not None:
+        spins = _label(text, head, 0)
+        _require_all(text, head, terms)
     labels = _labels(text, terms, spins, memory)
     place = {label: number for number, label in enumerate(labels)}
     linear = np.zeros(len(labels))
@@ -100,13 +100,13 @@ def _label(text: Text, line: Line, place: int) -> int:
     return int(word)
 
 
-def _require_all(text: Text, first: Line, terms: list[tuple[int, int, float]]) -> None:
+def _require_all(text: Text, head: Line, terms: list[tuple[int, int, float]]) -> None:
     """Refuse a file that was cut off; some count couplings only, others all lines."""
     couplings = sum(one != other for one, other, _ in terms)
-    if _label(text, first, 1) not in (couplings, len(terms)):
+    if _label(text, head, 1) not in (couplings, len(terms)):
         raise text.error(
-            first.at,
-            f"{first.words[1]} couplings are announced, but {couplings} follow: is the file whole?",
+            head.at,
+            f"{head.words[1]} couplings are announced, but {couplings} follow: is the file whole?",
         )
 
 
