@@ -89,21 +89,17 @@ def mean_log_weight(plan: Plan) -> float:
     >>> round(mean_log_weight(om.exact.predict(om.ising_grid(2, 2, 0.3).graph)), 6)
     0.376529
     """
-    problem, shares, means = replace(plan.problem, constant=0.0), [], []
-    for values in itertools.product(*(range(problem.sizes[v]) for v in plan.cutset)):
-        some = hold(problem, dict(zip(plan.cutset, values, strict=True)))
-        passes = _JointPasses(some, plan, some.scopes)
-        try:
-            shares.append(passes.up())
-        except ContradictionError:
-            continue
+
+    def part(held: Mapping[int, int], problem: Problem) -> tuple[float, float]:
+        passes = _JointPasses(problem, plan, problem.scopes)
+        log_z = passes.up()
         passes.down(passes.homes)
-        pairs = zip(some.scopes, some.tables, strict=True)
-        means.append(some.constant + math.fsum(_mean(passes.found[s], t) for s, t in pairs))
-    if not means:
-        raise ContradictionError("no state is possible: every state has weight 0")
-    weights = np.exp(np.array(shares) - max(shares))
-    return plan.problem.constant + float(weights @ np.array(means) / weights.sum())
+        pairs = zip(problem.scopes, problem.tables, strict=True)
+        return log_z, problem.constant + math.fsum(_mean(passes.found[s], t) for s, t in pairs)
+
+    log_z, means = np.array(plan.by_conditioning(part)).T
+    weights = np.exp(log_z - log_z.max())
+    return plan.problem.constant + float(weights @ means / weights.sum())
 
 
 def _mean(chances: Floats, table: Floats) -> float:
