@@ -79,6 +79,7 @@ def test_what_stands_twice_adds_up(written):
         (".ising", f"{'9' * 30} 1 1\n", "expected the number of a variable"),
         (".ising", "2 1\n1 3 1.0\n", "2 spins are announced, but there is a spin 3"),
         (".ising", "99999999999 1\n1 2 1.0\n", "spins are announced, but only 1 lines follow"),
+        (".ising", "4 3\n1 2 1\n2 3 1\n", ":1:1: 3 couplings are announced, but 2 follow"),
     ],
 )
 def test_mistakes_in_couplings_are_named_with_their_place(written, suffix, content, message):
@@ -92,6 +93,8 @@ def test_mistakes_in_couplings_are_named_with_their_place(written, suffix, conte
 def test_more_lines_than_memory_holds_are_refused(written):
     with pytest.raises(LimitError, match="over the memory limit"):
         read(written("0 1 1\n" * 1000, ".ising"), memory=100_000)
+    with pytest.raises(LimitError, match="over the memory limit"):
+        read(written("9999 10\n" + "1 2 1\n" * 10, ".ising"), memory=1_000_000)
 
 
 def saved(header=None, labels=("z", "a", 3), couplings=((1, 0, -1.0), (1, 2, 0.5)), version=2):
@@ -137,6 +140,7 @@ def test_a_saved_model_has_its_labels_biases_and_offset(written):
         (saved({"dtype": "object"}), "dtype is one of float32, float64"),
         (saved({"itype": "float64"}), "itype is one of"),
         (saved({"vartype": "QUBIT"}), "vartype is SPIN or BINARY"),
+        (saved({"vartype": ["SPIN"]}), "vartype is SPIN or BINARY"),
         (saved({"shape": [3]}), "shape is two whole numbers"),
         (saved({"shape": [3, -1]}), "shape is two whole numbers"),
         (saved({"shape": [True, 2]}), "shape is two whole numbers"),

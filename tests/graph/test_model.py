@@ -109,10 +109,18 @@ def test_evidence_that_is_not_understood_gets_a_hint(evidence, message):
         heart.given(evidence)
 
 
-def test_value_names_go_before_value_numbers():
-    dice = model({"die": ["1", "2", "3"]}, [(["die"], [1, 1, 1])])
+def test_values_that_are_called_by_numbers_have_no_other_numbers():
+    """Else 0 and 1 would both be the first face of a die, and nobody would notice."""
+    dice = model({"die": ["1", "2", "3"], "coin": ["1", "tails"]}, [(["die"], [1, 1, 1])])
     assert dice.given({"die": 1}).observed["die"].value == 0
-    assert dice.given({"die": 0}).observed["die"].value == 0
+    assert dice.given({"coin": 0}).observed["coin"].value == 0
+    with pytest.raises(InputError, match="unknown value 0 of variable 'die'; its values are 1, 2"):
+        dice.given({"die": 0})
+
+
+def test_two_values_of_one_name_are_refused():
+    with pytest.raises(InputError, match="two values of variable 'a' are called 'x'"):
+        model({"a": ["x", "y", "x"]}, [])
 
 
 def test_names_must_fit_the_graph():

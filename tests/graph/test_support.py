@@ -131,3 +131,11 @@ def test_walking_mends_tables_and_variables_of_many_values():
 def test_too_many_clauses_end_in_words_not_in_a_hang():
     with pytest.raises(ContradictionError, match="hard constraints"):
         possible_states(random_clauses(60, 360, seed=1), 1, SEED)
+
+
+def test_a_factor_of_no_variables_that_is_zero_leaves_no_state():
+    builder = Builder([2, 2])
+    builder.add_factor([0, 1], np.zeros((2, 2)))
+    builder.add_factor([], np.array(-np.inf))
+    with pytest.raises(ContradictionError, match="hard constraints"):
+        possible_values(builder.build())

@@ -1,6 +1,7 @@
 """Binary quadratic models of dimod, beside its own enumeration of all states."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,3 +156,14 @@ def test_the_sampler_draws_from_the_distribution(method):
         share = (found.record.sample[:, place] == 1).mean()
         error = math.sqrt(wanted[label] * (1 - wanted[label]) / reads)
         assert abs(share - wanted[label]) < 6 * error
+
+
+def test_ctrl_c_before_the_first_state_stays_an_interrupt(monkeypatch):
+    from orbitmc.interop import dimod_sampler
+
+    bqm = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -1.0}, 0.0, "SPIN")
+    whole = om.draws(om.from_dimod(bqm), samples=1, chains=3)
+    nothing = replace(whole, values=whole.values[:, :0], log_weight=whole.log_weight[:, :0])
+    monkeypatch.setattr(dimod_sampler, "draws", lambda *model, **options: nothing)
+    with pytest.raises(KeyboardInterrupt):
+        om.interop.DimodSampler().sample(bqm, num_reads=3)

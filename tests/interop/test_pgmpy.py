@@ -209,3 +209,11 @@ def test_a_sampled_query_is_near_and_says_so():
     assert solver.about.method == "gibbs"
     assert solver.converged
     np.testing.assert_allclose(found.values, exact.values, atol=6 * 0.5 / np.sqrt(256 * 500))
+
+
+def test_virtual_evidence_of_other_states_is_refused():
+    states = {"z": ["hi", "lo", "medium"]}
+    virtual = [discrete.TabularCPD("z", 3, [[0.2], [0.5], [0.3]], state_names=states)]
+    inference = om.interop.PgmpyInference(bayesian())
+    with pytest.raises(InputError, match="other states of 'z' than the network"):
+        inference.query(["a"], virtual_evidence=virtual)

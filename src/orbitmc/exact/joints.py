@@ -82,6 +82,32 @@ def _parts(
     return plan.by_conditioning(part)
 
 
+def mean_log_weight(plan: Plan) -> float:
+    """The mean log-weight of a state: what all tables are on average, and the constant.
+
+    >>> import orbitmc as om
+    >>> round(mean_log_weight(om.exact.predict(om.ising_grid(2, 2, 0.3).graph)), 6)
+    0.376529
+    """
+
+    def part(held: Mapping[int, int], problem: Problem) -> tuple[float, float]:
+        passes = _JointPasses(problem, plan, problem.scopes)
+        log_z = passes.up()
+        passes.down(passes.homes)
+        pairs = zip(problem.scopes, problem.tables, strict=True)
+        return log_z, problem.constant + math.fsum(_mean(passes.found[s], t) for s, t in pairs)
+
+    log_z, means = np.array(plan.by_conditioning(part)).T
+    weights = np.exp(log_z - log_z.max())
+    return plan.problem.constant + float(weights @ means / weights.sum())
+
+
+def _mean(chances: Floats, table: Floats) -> float:
+    """The mean of a table whose impossible entries have no chance."""
+    possible = table > -np.inf
+    return float(chances[possible] @ table[possible] / chances.sum())
+
+
 class _JointPasses(Passes):
     """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
 

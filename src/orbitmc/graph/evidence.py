@@ -1,6 +1,7 @@
 """What people say they have seen, checked against the names of a model."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,9 @@ from orbitmc.machine.text import suggestion
 Seen = str | int | float | bool | None | Set[Any] | Mapping[Any, float] | Sequence[float]
 
 Evidence = Mapping[str, Seen]
-"""Per variable: a value (by name, by number from 0, or true or false), a set of values of which
-one holds, or weights of its values. A row of a data frame is evidence too.
+"""Per variable: a value (by name, by number from 0 unless all names are numbers, or true or
+false), a set of values of which one holds, or weights of its values. A row of a data frame is
+evidence too.
 
 None, NaN and NA mean that the variable was not observed.
 """
@@ -70,12 +72,17 @@ def value_number(name: str, value: str | float, values: Sequence[str]) -> int:
         return list(values).index(str(value))
     if isinstance(value, float) and value.is_integer():
         return value_number(name, int(value), values)
-    if isinstance(value, int) and 0 <= value < len(values):
+    if isinstance(value, int) and 0 <= value < len(values) and not _are_numbers(values):
         return value
     raise InputError(
         f"unknown value {value!r} of variable {name!r}; its values are {', '.join(values)}"
         f"{suggestion(str(value), values)}"
     )
+
+
+def _are_numbers(values: Sequence[str]) -> bool:
+    """Whether all values are called by numbers: then these are meant, and not places from 0."""
+    return all(re.fullmatch(r"[+-]?[0-9]+", name) for name in values)
 
 
 def _truth_number(name: str, value: bool, values: Sequence[str]) -> int:

@@ -158,6 +158,10 @@ def model(
     """
     names = tuple(values)
     index = {name: variable for variable, name in enumerate(names)}
+    for name in names:
+        if len(set(values[name])) != len(values[name]):
+            twice = Counter(values[name]).most_common(1)[0][0]
+            raise InputError(f"two values of variable {name!r} are called {twice!r}")
     builder = Builder([len(values[name]) for name in names])
     for scope, weights in factors:
         table = np.asarray(weights, dtype=np.float64)

@@ -63,6 +63,8 @@ class DimodSampler(_base()):  # type: ignore[misc]
             from_dimod(bqm, beta), chains=num_reads, samples=1, seed=seed, method=method,
             warm_up=warm_up, spacing=spacing,
         )  # fmt: skip
+        if not drawn.values.shape[1]:  # Ctrl-C in the warm-up: there is no state to give
+            raise KeyboardInterrupt
         # Draws have the order of the model's names, which is that of bqm.variables.
         states = drawn.values[:, 0, :].astype(np.int8)
         states = 2 * states - 1 if bqm.vartype.name == "SPIN" else states

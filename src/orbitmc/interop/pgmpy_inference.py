@@ -76,9 +76,14 @@ class PgmpyInference:
         weights = np.asarray(cpd.values, dtype=np.float64).reshape(-1).tolist()
         own = (getattr(cpd, "state_names", None) or {}).get(variable)
         wanted = self.network.states[variable]
-        if own is None or set(map(repr, own)) != set(map(repr, wanted)):
+        if own is not None and set(map(repr, own)) == set(map(repr, wanted)):
+            return [weights[list(own).index(state)] for state in wanted]
+        if own is None or list(own) == list(range(len(weights))):  # pgmpy's, if none are given
             return weights
-        return [weights[list(own).index(state)] for state in wanted]
+        raise InputError(
+            f"virtual evidence has other states of {variable!r} than the network: {list(own)!r} "
+            f"and {list(wanted)!r}"
+        )
 
     def _each(self, asked: Sequence[Hashable], seen: Mapping[str, Seen]) -> dict[Hashable, Any]:
         names = [self.network.names[variable] for variable in asked]

@@ -8,6 +8,7 @@ import orbitmc as om
 from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError, LimitError
 from orbitmc.logic.databases.evidence import parse_database
+from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.language.parser import parse
 
 TEXT = "p = {A, B}\nX(p)\nY(p)\n1.2 X(x) => Y(x)\n-0.4 Y(x)\n"
@@ -80,3 +81,21 @@ def test_a_variable_of_two_types_and_too_many_bindings():
 def test_a_checkpoint_keeps_no_conjunctions(tmp_path):
     with pytest.raises(InputError, match="checkpoint"):
         program("X(x) ^ Y(x)").marginals(checkpoint=tmp_path / "a.run")
+
+
+NAMES = ("A", "Bob B", "a,b", 'q"q', "p)(", "x^y", "semi;c", "back\\s", "tab\tx")
+
+
+def test_atoms_are_asked_about_as_answers_call_them():
+    listed = ", ".join(constant_text(name) for name in NAMES)
+    whole = program("X", text=TEXT.replace("A, B", listed))
+    assert len(whole.asked.names) == len(NAMES)
+    for name in whole.asked.names:
+        assert whole.asking(name).asked.names == (name,)
+        assert om.joint(whole, [name], method="exact").probability.shape == (2,)
+
+
+def test_a_long_list_of_arguments_is_refused_soon():
+    """Each comma looks at its own piece only: a hundred thousand of them are no work."""
+    with pytest.raises(InputError, match="it takes 1 argument"):
+        program("X(" + '"a",' * 100_000 + ")")

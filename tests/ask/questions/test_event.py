@@ -229,3 +229,12 @@ def test_other_mistakes_are_refused(sprinkler):
         om.probability(sprinkler, 3)
     with pytest.raises(InputError, match="given:1:1"):
         om.probability(sprinkler, "rain == none", given="rian == none")
+
+
+def test_an_event_that_evidence_decides_is_not_answered_where_no_state_is_possible():
+    model = om.model(
+        {"A": ["x", "y"], "B": ["x", "y"], "C": ["x", "y"]}, [(["A", "B", "C"], [0] * 8)]
+    )
+    model = model.given({"C": [0.5, 0.5]})
+    with pytest.raises(ContradictionError):
+        om.probability(model, "A == 'x' or A == 'y'", method="lmh", samples=20)

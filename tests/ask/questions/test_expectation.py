@@ -118,12 +118,28 @@ def test_observed_names_have_their_value(sprinkler):
     assert float(found["f"]) == 1.0
 
 
-def test_what_looks_at_nothing_is_certain_and_what_never_varies_is_not(sprinkler):
+def test_what_is_the_same_for_all_values_is_certain(sprinkler):
     options = {"method": "gibbs", "samples": 100, "seed": 1}
     features = {"three": lambda s: 3, "same": lambda s: 0 * s["rain"]}
     found = om.expect(sprinkler, features, **options)
     assert (found["three"].value, found["three"].verdict) == (3.0, "exact")
-    assert (found["same"].value, found["same"].verdict) == (0.0, "rare")
+    assert (found["same"].value, found["same"].verdict) == (0.0, "exact")
+
+
+def test_what_was_the_same_in_all_states_may_differ_in_others():
+    """No chain will see A true, but 13 variables have too many values to try all of them."""
+    names = ["A", *(f"B{k}" for k in range(12))]
+    model = om.model({name: ["no", "yes"] for name in names}, [(["A"], [1, 1e-9])])
+    features = {
+        "few": lambda s: 5.0 * s["A"],
+        "fails": lambda s: s["A"] / (1 - s["A"]),
+        "many": lambda s: sum(s[name] for name in names) * s["A"],
+    }
+    found = om.expect(model, features, method="gibbs", samples=20, packs=1, lanes=32)
+    few = found["few"]
+    assert (few.value, few.verdict) == (0.0, "rare")
+    assert few.low < 0 < few.standard_error < few.high < 1
+    assert found["fails"].verdict == found["many"].verdict == "too few samples"
 
 
 def test_frozen_variables_make_a_mean_doubtful_only_if_it_depends_on_them():

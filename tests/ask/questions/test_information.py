@@ -132,3 +132,9 @@ def test_frozen_variables_are_doubtful_and_others_are_not():
 def test_wrong_names_are_explained(sprinkler, target, candidates, said):
     with pytest.raises(InputError, match=said):
         om.information(sprinkler, target, candidates)
+
+
+@pytest.mark.parametrize("method", ["exact", "gibbs"])
+def test_where_all_others_are_observed_there_is_nothing_to_say(sprinkler, method):
+    seen = {"season": "dry", "rain": "none", "grass": "wet"}
+    assert not om.information(sprinkler, "sprinkler", None, seen, method=method)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.errors import InputError, LimitError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.run.annealed import importance
 from tests.ask.questions.truth import hard_models, soft_models
 from tests.oracle.enumeration import log_weights_of_all
@@ -106,3 +106,27 @@ def test_what_cannot_answer_is_refused():
         om.log_z(model, method="mcsat")
     with pytest.raises(LimitError, match="limit"):
         om.log_z(om.ising_grid(30, 30, 0.3), method="exact", memory=2**20)
+
+
+def test_a_model_without_states_is_refused_however_it_is_asked():
+    tables = [(["A", "B"], [[1, 0], [0, 1]]), (["A", "B"], [[0, 1], [1, 0]])]
+    model = om.model({"A": ["x", "y"], "B": ["x", "y"]}, tables)
+    for method in ("exact", "gibbs"):
+        with pytest.raises(ContradictionError):
+            om.log_z(model, method=method, samples=4)
+
+
+def test_a_ladder_that_does_not_reach_the_model_is_refused(monkeypatch):
+    """Chains stay in two modes whose log-weights differ by 12,000: steps are that small."""
+    monkeypatch.setattr(importance, "MOST_RUNGS", 100)
+    weights = [(["A", "B"], np.exp([[350.0, 0.0], [0.0, 50.0]]))] * 40
+    model = om.model({"A": ["x", "y"], "B": ["x", "y"]}, weights)
+    with pytest.raises(LimitError, match="too far apart"):
+        om.log_z(model, method="gibbs", samples=10)
+
+
+def test_a_variable_with_too_many_values_is_not_cooled_down():
+    model = om.model({"A": [f"x{k}" for k in range(300)]}, [(["A"], np.arange(1.0, 301.0))])
+    assert om.log_z(model).value == pytest.approx(math.log(300 * 301 / 2), abs=1e-9)
+    with pytest.raises(LimitError, match="sampling handles up to 256"):
+        om.log_z(model, method="gibbs", samples=4)

@@ -302,3 +302,20 @@ def test_a_program_is_asked_in_its_atoms():
     found = om.predict(asked, [{name: True}, {name: False}, {}], query=[other])
     single = om.marginals(asked.model, {name: True}, method="exact")[other].probability
     np.testing.assert_allclose(found.iloc[0], single, atol=1e-12)
+
+
+def test_soft_evidence_that_contradicts_what_is_observed_is_a_problem_of_its_row():
+    model = om.model({"a": ["x", "y"], "b": ["x", "y"]}, [(["a", "b"], [[1, 3], [2, 3]])])
+    rows = [{"a": [0.0, 1.0]}, {"a": {"y"}}, {"a": [0.5, 0.5]}]
+    found = predictions(model.given({"a": "x"}), rows, query=["b"], settings=om.Settings())
+    assert sorted(found.problems) == [0, 1]
+    assert "already observed to be 'x', which has weight 0" in found.problems[0]
+    np.testing.assert_allclose(found.probability[:, 2], [0.25, 0.75], atol=1e-12)
+
+
+def test_the_verdict_of_a_sampled_row_is_not_that_of_its_observed_variables():
+    model = om.model({"a": ["x", "y"], "b": ["x", "y"]}, [(["a", "b"], [[1, 3], [2, 3]])])
+    settings = om.Settings(method="gibbs", samples=20)
+    found = predictions(model, [{"a": "x"}], query=["a", "b"], settings=settings)
+    alone = om.marginals(model, {"a": "x"}, settings=settings)
+    assert (alone["a"].verdict, found.verdict(0)) == ("observed", alone["b"].verdict)

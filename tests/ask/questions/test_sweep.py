@@ -126,3 +126,42 @@ def test_a_model_at_another_temperature_keeps_its_names_and_evidence():
     assert cold.names == model.names
     assert cold.observed == model.observed
     np.testing.assert_allclose(cold.graph.table, 2.0 * model.graph.table)
+
+
+def switch(spins):
+    """A switch that frees spins: as probable as all of them together at beta 1."""
+    values = {"A": ["0", "1"], **{f"s{k}": ["0", "1"] for k in range(spins)}}
+    held = [(["A", f"s{k}"], [[1, 0], [1, 1]]) for k in range(spins)]
+    return om.model(values, [(["A"], [2.0**spins, 1]), *held])
+
+
+def test_exact_numbers_at_a_sharp_transition():
+    """The energy is 0 or -60 log 2, equally probable: all within 2 per cent of beta."""
+    rung = om.sweep(switch(60), [1.0], method="exact")[0]
+    depth = 60 * np.log(2)
+    assert rung.energy.value == pytest.approx(-depth / 2, rel=1e-12)
+    assert rung.heat_capacity.value == pytest.approx(depth**2 / 4, rel=1e-6)
+    assert rung.heat_capacity.low <= depth**2 / 4 <= rung.heat_capacity.high
+
+
+@pytest.mark.parametrize("beta", [1e-300, 1e-9])
+def test_exact_numbers_of_a_hot_model(beta):
+    rung = om.sweep(om.model({"A": ["x", "y"]}, [(["A"], [1.0, np.e])]), [beta])[0]
+    assert rung.energy.value == pytest.approx(-0.5, rel=1e-9)
+    assert rung.heat_capacity.value == pytest.approx(beta**2 / 4, rel=0.1)
+
+
+def test_temperatures_that_look_the_same_are_sampled_too():
+    model = om.ising_grid(2, 2, 0.4)
+    found = om.sweep(model, [0.44068679, 0.4406868, 0.44068679], method="gibbs", samples=20)
+    assert [rung.beta for rung in found] == [0.44068679, 0.4406868, 0.44068679]
+    assert all(list(rung.marginals) == list(model.names) for rung in found)
+
+
+def test_energies_that_were_all_the_same_still_have_an_error():
+    """No chain sees the other value, whose energy is 20 higher."""
+    model = om.model({"A": ["x", "y"]}, [(["A"], [1.0, np.exp(-20)])])
+    rung = om.sweep(model, [1.0], method="gibbs", samples=20)[0]
+    assert rung.energy.value == 0.0
+    assert rung.energy.low < 0 < rung.energy.standard_error < rung.energy.high < 1
+    assert rung.heat_capacity.high > 0

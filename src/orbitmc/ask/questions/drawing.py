@@ -190,7 +190,8 @@ class _Kept:
         self.free = np.array(free, dtype=np.int64)
         self.variable = np.array([names[place].variable for place in free], dtype=np.int64)
         for place, one in enumerate(names):
-            self.values[:, :, place] = 0 if one.known is None else one.known
+            if one.known:
+                self.values[:, :, place] = one.known
 
     def note(self, number: int, states: Bytes, recorded: int) -> None:
         first = number * self.lanes

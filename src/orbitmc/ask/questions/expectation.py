@@ -30,6 +30,7 @@ from orbitmc.ask.questions.subject import Named, Subject, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.estimate.answers.estimate import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.estimate.verdicts import FEW
 from orbitmc.exact.joints import joints, tied
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -61,7 +62,8 @@ def expect(
     elementwise. A feature may also be a table: `(["A", "B"], [[0, 1], [1, 2]])`. Answers are exact
     where elimination affords the joint of all names that a function looks at; sampled elsewhere.
     What a sampled function might be in states that were not seen is taken from its range in those
-    that were. Ctrl-C gives the partial answer.
+    that were; one that was the same in all of them is tried for all values that it may look at, and
+    is not believed where these are too many. Ctrl-C gives the partial answer.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -184,13 +186,16 @@ def _sampled(
 
     feature = FunctionFeature(functions, asked)
     noted = sample_feature(asked, decision, feature, watchers, feature.depends)
-    ends = (feature.low, feature.high)
+    ends = [feature.ends(place) for place in range(len(functions))]
+    seen = list(zip(feature.low.tolist(), feature.high.tolist(), strict=True))
+    pairs = [own or plain for own, plain in zip(ends, seen, strict=True)]
+    low, high = np.array(pairs).T
     rows = (noted.sums, noted.recorded, noted.lanes, noted.known, noted.rows)
-    every = expectations(*rows, ends)
+    every = expectations(*rows, (low, high))
     found = {}
     for place, function in enumerate(functions):
         own = every.row(place)
-        if not feature.used[place]:  # it looks at nothing, so it is the same in all states
+        if ends[place] is not None and low[place] == high[place]:  # the same in all states
             found[function.name] = certain(float(own.probability[0]), noted.about)
             continue
         found[function.name] = Estimate(
@@ -198,7 +203,7 @@ def _sampled(
             standard_error=float(own.standard_error[0]),
             low=float(own.low[0]),
             high=float(own.high[0]),
-            verdict=worst_verdict(own.verdict(), noted.verdicts),
+            verdict=worst_verdict(own.verdict() if ends[place] else FEW, noted.verdicts),
             about=noted.about,
         )
     return Estimates(found, noted.about)

@@ -94,6 +94,8 @@ def _found(
     watchers: Iterable[Watcher],
 ) -> Estimates:
     begun = time.perf_counter()
+    if not others:
+        return Estimates({}, About("exact", "no other variable is left that could be observed"))
     scopes = [variables_of([target, other]) for other in others]
     decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))
     if decision.plan is None:

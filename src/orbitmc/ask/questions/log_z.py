@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
+
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import exact_plan
 from orbitmc.ask.questions.features.answering import explained, require_no_checkpoint
@@ -89,8 +91,12 @@ def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.run.annealed.importance import POPULATIONS, SIZE
     from orbitmc.run.annealed.passes import PACKS, sampled_log_z
     from orbitmc.run.pace import available_cores
+    from orbitmc.run.pack import check_lanes
+    from orbitmc.run.starts.start import start_values
 
     lanes = POPULATIONS * SIZE
+    check_lanes(graph, lanes)
+    start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
     require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
     threads = settings.threads or available_cores()
     found = sampled_log_z(

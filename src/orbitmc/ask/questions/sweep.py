@@ -16,21 +16,22 @@ from orbitmc.ask.questions.features.answering import (
 from orbitmc.ask.questions.subject import Subject, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.estimate import Estimate
+from orbitmc.estimate.answers.estimate import Estimate, certain
 from orbitmc.estimate.answers.sweep import Rung, Sweep
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import EXACT
-from orbitmc.graph.copies import at_beta
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.marginals import Program
     from orbitmc.run.run import Watcher
 
-STEP = 0.01  # of beta, between exact values of log Z that derivatives are made of
+STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
+ROUNDING = 1e-15  # of an energy
+ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
 
 
 @asks
@@ -93,32 +94,44 @@ def _checked(betas: Sequence[float]) -> list[float]:
 def _exact(asked: Subject, beta: float, settings: Settings) -> Rung:
     decision = decide(asked.model.at(beta), replace(settings, method="exact"))
     found = carry_out(decision)
-    graph = asked.model.graph
-    near = {k: _log_z(graph, beta * (1.0 + k * STEP), decision.settings) for k in range(-4, 5)}
-    step = beta * STEP
-    slope, off = _extrapolated(*(_slope(near, gap, step) for gap in (1, 2)))
-    energy = _derived(-slope, off, found.about)
-    curve, off = _extrapolated(*(_curvature(near, gap, step) for gap in (1, 2)))
-    heat = _derived(beta**2 * curve, beta**2 * off, found.about)
-    return Rung(beta, energy, heat, asked.told(found))
+    energy = _energy(asked.model, beta, settings)
+    heat, off = _heat_capacity(asked.model, beta, energy, settings)
+    return Rung(
+        beta, certain(energy, found.about), _derived(heat, off, found.about), asked.told(found)
+    )
 
 
-def _log_z(graph: FactorGraph, beta: float, settings: Settings) -> float:
-    from orbitmc.exact.elimination import marginals
+def _energy(model: Model, beta: float, settings: Settings) -> float:
+    """The mean energy: minus the mean log-weight, by elimination."""
+    from orbitmc.exact.joints import mean_log_weight
 
-    plan, _ = exact_plan(at_beta(graph, beta), settings)
-    return marginals(at_beta(graph, beta), memory=settings.memory, plan=plan, wanted=[]).log_z
+    plan, _ = exact_plan(hardened(model.at(beta)).model.graph, replace(settings, method="exact"))
+    assert plan is not None  # it is asked for
+    return -mean_log_weight(plan) / beta
+
+
+def _heat_capacity(
+    model: Model, beta: float, energy: float, settings: Settings
+) -> tuple[float, float]:
+    """The variance of the energy times beta squared, which is how it falls with beta; its error.
+
+    Near a sharp transition only small steps see how steep it is.
+    """
+    found = []
+    for step in STEPS:
+        near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
+        fall, off = _extrapolated(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
+        lost = ROUNDING * abs(beta * energy) / step
+        found.append((off + lost, fall))
+        if off <= max(lost, ENOUGH * abs(fall)):
+            break
+    off, fall = min(found)
+    return max(fall, 0.0), off
 
 
 def _slope(f: dict[int, float], gap: int, step: float) -> float:
     """The first derivative, by differences of fourth order."""
     return (8 * (f[gap] - f[-gap]) - (f[2 * gap] - f[-2 * gap])) / (12 * gap * step)
-
-
-def _curvature(f: dict[int, float], gap: int, step: float) -> float:
-    """The second derivative, by differences of fourth order."""
-    near, far = f[gap] + f[-gap], f[2 * gap] + f[-2 * gap]
-    return (16 * near - far - 30 * f[0]) / (12 * (gap * step) ** 2)
 
 
 def _extrapolated(fine: float, coarse: float) -> tuple[float, float]:

@@ -23,23 +23,9 @@ from orbitmc.estimate.statistics import (
     states_seen,
 )
 from orbitmc.estimate.tallies import PARTS, capacity
-from orbitmc.estimate.verdicts import (
-    BELIEVED,
-    FEW,
-    FROZEN,
-    MISSED,
-    SUSPECT,
-    TIED,
-    UNMIXED,
-    VERDICTS,
-    Quality,
-    own_verdicts,
-)
+from orbitmc.estimate.verdicts import BELIEVED, SEVEREST, VERDICTS, Quality, own_verdicts
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS
-
-SEVEREST = (FROZEN, SUSPECT, MISSED, UNMIXED, TIED, FEW)
-"""Verdicts that are not to be believed, the worst first."""
 
 
 class FeatureTally(NamedTuple):

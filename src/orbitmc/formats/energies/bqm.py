@@ -78,7 +78,7 @@ def _header(data: bytes) -> tuple[Header, int]:
     for key, known in (("dtype", FLOATS), ("itype", INTEGERS), ("ntype", INTEGERS)):
         if said[key] not in known:
             raise InputError(f"{key} is one of {', '.join(known)} in the header")
-    if said["vartype"] not in NUMBERS:
+    if said["vartype"] not in list(NUMBERS):
         raise InputError("vartype is SPIN or BINARY in the header")
     shape = said["shape"]
     if not isinstance(shape, list) or len(shape) != 2 or not all(map(is_count, shape)):

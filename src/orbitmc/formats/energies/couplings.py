@@ -20,6 +20,9 @@ from orbitmc.models.quadratic import Quadratic, quadratic_model
 BYTES_PER_LINE = 600
 """What a line takes: a coupling as Python objects, then as a factor; `1 2 3` is a short one."""
 
+BYTES_PER_SPIN = 200
+"""What a variable takes that is announced and never named."""
+
 VARTYPE = re.compile(r"#\s*vartype\s*=\s*(\S+)", re.IGNORECASE)
 MOST_DIGITS = 18
 SPARE = 1000  # spins that a file may announce beyond those that it couples
@@ -51,14 +54,15 @@ def read_ising(path: str | Path, *, memory: int = MEMORY) -> Model:
 def _read(text: Text, vartype: str, memory: int) -> Model:
     require_memory(text.source, BYTES_PER_LINE * (text.content.count("\n") + 1), memory)
     lines = list(_lines(text))
-    spins = None
-    if lines and len(lines[0].words) == 2:
-        spins = _label(text, lines[0], 0)
-        lines = lines[1:]
+    head = lines.pop(0) if lines and len(lines[0].words) == 2 else None
     if not lines:
         raise text.error(len(text.content), "expected lines 'i j bias', found none")
     terms = [_term(text, line) for line in lines]
-    labels = _labels(text, terms, spins)
+    spins = None
+    if head is not None:
+        spins = _label(text, head, 0)
+        _require_all(text, head, terms)
+    labels = _labels(text, terms, spins, memory)
     place = {label: number for number, label in enumerate(labels)}
     linear = np.zeros(len(labels))
     for first, second, bias in terms:
@@ -96,13 +100,26 @@ def _label(text: Text, line: Line, place: int) -> int:
     return int(word)
 
 
-def _labels(text: Text, terms: list[tuple[int, int, float]], spins: int | None) -> list[int]:
+def _require_all(text: Text, head: Line, terms: list[tuple[int, int, float]]) -> None:
+    """Refuse a file that was cut off; some count couplings only, others all lines."""
+    couplings = sum(one != other for one, other, _ in terms)
+    if _label(text, head, 1) not in (couplings, len(terms)):
+        raise text.error(
+            head.at,
+            f"{head.words[1]} couplings are announced, but {couplings} follow: is the file whole?",
+        )
+
+
+def _labels(
+    text: Text, terms: list[tuple[int, int, float]], spins: int | None, memory: int
+) -> list[int]:
     """All variables in order; those that are announced but never named are free."""
     named = {label for first, second, _ in terms for label in (first, second)}
     if spins is None:
         return sorted(named)
     if spins > len(named) + SPARE * len(terms):
         raise text.error(0, f"{spins} spins are announced, but only {len(terms)} lines follow")
+    require_memory(text.source, BYTES_PER_SPIN * spins, memory)
     first = 0 if 0 in named else 1
     if max(named) >= spins + first:
         raise text.error(0, f"{spins} spins are announced, but there is a spin {max(named)}")

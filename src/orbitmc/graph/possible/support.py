@@ -46,7 +46,8 @@ def possible_values(graph: FactorGraph) -> Domains:
     search = search_memory(graph, domains)
     for factor in np.flatnonzero(search.hard):
         enqueue(search, factor)
-    if not propagate_once(graph, domains, search):
+    empty = lengths(graph.scope_start) == 0
+    if (search.hard & empty).any() or not propagate_once(graph, domains, search):
         raise ContradictionError(
             "no state satisfies the evidence and the hard constraints of the model"
         )

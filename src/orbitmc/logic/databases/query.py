@@ -16,14 +16,14 @@ from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.declarations import SMALL
 from orbitmc.logic.language.projects import read_source
-from orbitmc.logic.language.scanner import without_comments
+from orbitmc.logic.language.scanner import STRING, unquoted, without_comments
 from orbitmc.logic.language.syntax import Program
 from orbitmc.machine.text import MEMORY, suggestion
 
-PATTERN = re.compile(r"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|\"[^\"]*\")*)\))?\s*")
-SEPARATOR = re.compile(r",(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)")  # a comma outside quotes
+PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
+PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes
 WITH_ARITY = re.compile(r"(.+)/(\d{1,4})")
-WORD = re.compile(r"\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s,\"]+))\s*")
+WORD = re.compile(rf"\s*(?:({STRING})|([^\s,\"]+))\s*")
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,13 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         )
     if inside is None:
         return Pattern(name, None)
-    words = [WORD.fullmatch(part) for part in SEPARATOR.split(inside)]
+    words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
         raise InputError(f"the query gives {name} {inside!r}, but it takes {_counted(arity)}")
     notation = program.notation
     arguments = [
-        (re.sub(r"\\(.)", r"\1", word[1]), True)
+        (unquoted(word[1]), True)
         if word[1] is not None
         else (word[2], not notation.is_variable(word[2]))
         for word in words

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.errors import LimitError
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
@@ -49,6 +50,10 @@ def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
         cooled = prepare(at_beta(soft, betas[-1]))
         pack = replace(empty_pack(cooled, kernel, lanes=SIZE), values=values, rng=rng)
         walk(cooled, kernel, pack, soft.variables)
+    if betas[-1] < 1.0:
+        raise LimitError(
+            f"log-weights of chains lie too far apart to cool them down in {MOST_RUNGS:,} steps"
+        )
     return betas
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from orbitmc.estimate.answers.features import by_column, column_means
 from orbitmc.estimate.row_summaries import spread_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import partial_log_weight
+from orbitmc.graph.weights.ranges import extremes
 from orbitmc.machine.arrays import Bytes, Floats
 
 POWERS = 4
+ROUNDING = 1e-12  # of the sum of all log-potentials: energies that differ by less are the same
 
 
 class EnergyFeature:
@@ -24,6 +28,7 @@ class EnergyFeature:
         self.variables = np.arange(graph.variables)
         self.factors = np.arange(graph.factors, dtype=np.uint32)
         self.low, self.high = np.inf, -np.inf
+        self.alone = threading.Lock()  # packs work in threads
 
     def energies(self, states: Bytes) -> Floats:
         """Minus the log-weight of each state, less the constant."""
@@ -33,8 +38,9 @@ class EnergyFeature:
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
         own = self.energies(states)
-        self.low = min(self.low, float(own.min()))
-        self.high = max(self.high, float(own.max()))
+        with self.alone:
+            self.low = min(self.low, float(own.min()))
+            self.high = max(self.high, float(own.max()))
         return by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
 
     def errors(self, means: Floats) -> Floats:
@@ -46,9 +52,18 @@ class EnergyFeature:
         return [_moments(own, mean, counts) for own, counts in _counted(every, recorded, lanes)]
 
     def ends(self, mean: float) -> tuple[Floats, Floats]:
-        """The least and largest energy and squared deviation that were seen."""
-        furthest = max(mean - self.low, self.high - mean) ** 2
-        return np.array([self.low, 0.0]), np.array([self.high, furthest])
+        """The least and largest energy and squared deviation that were seen.
+
+        If all energies were the same, those of states that were not seen may still differ by what
+        tables allow.
+        """
+        low, high = self.low, self.high
+        least, most = (own[self.graph.table_of] for own in extremes(self.graph))
+        if high - low <= ROUNDING * float(np.maximum(np.abs(least), np.abs(most)).sum()):
+            low = min(low, -float(most.sum()) - self.graph.constant - self.near)
+            high = max(high, -float(least.sum()) - self.graph.constant - self.near)
+        furthest = max(mean - low, high - mean) ** 2
+        return np.array([low, 0.0]), np.array([high, furthest])
 
 
 def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.ask.questions.features.answering import variables_of
 from orbitmc.ask.questions.subject import Named, Subject
 from orbitmc.errors import InputError
 from orbitmc.machine.arrays import Bytes, Floats
@@ -17,6 +19,9 @@ from orbitmc.machine.arrays import Bytes, Floats
 Function = Callable[[Mapping[str, NDArray[Any]]], Any]
 Table = tuple[Sequence[str], Any]
 Lookup = Callable[[Named], NDArray[Any] | None]
+
+MOST_TRIED = 2**12  # joint values of names, for a function that was the same in all states
+ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are the same
 
 
 class Values(Mapping[str, NDArray[Any]]):
@@ -114,6 +119,38 @@ class FunctionFeature:
             self.high[place] = max(self.high[place], own.max())
             found[2 * place], found[2 * place + 1] = own, own**2
         return by_column(found)
+
+    def ends(self, place: int) -> tuple[float, float] | None:
+        """The least and the largest number that a function may be; None if nobody knows.
+
+        They are those that were seen. Where these are the same, the function is tried for all
+        joint values of the names that it looks at: states that were not seen may differ.
+        """
+        low, high = float(self.low[place]), float(self.high[place])
+        if high - low > ROUNDING * max(abs(low), abs(high)):
+            return low, high
+        found = self._everywhere(place)
+        return None if found is None else (min(low, found.min()), max(high, found.max()))
+
+    def _everywhere(self, place: int) -> Floats | None:
+        """The numbers of a function for all joint values; None if they are many, or it fails."""
+        used, size = self.used[place], self.asked.model.graph.cardinality
+        while True:
+            scope = variables_of(used.values())
+            sizes = [int(size[variable]) for variable in scope]
+            count = math.prod(sizes)
+            if count > MOST_TRIED:
+                return None
+            states = dict(zip(scope, np.indices(sizes).reshape(len(sizes), count), strict=True))
+            values = Values(self.asked, lambda one, s=states: s.get(one.variable), count)  # type: ignore[misc]
+            try:
+                with np.errstate(all="ignore"):
+                    found = self.functions[place](values)
+            except Exception:  # it is not ours, and need not know what to do in impossible states
+                return None
+            if set(variables_of(values.used.values())) <= set(scope):
+                return found
+            used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
         from orbitmc.estimate.row_summaries import spread_of

@@ -73,8 +73,9 @@ def _rungs(
     watchers: Iterable[Watcher],
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
-    decision = _decided(together(cooled, [f"beta {beta:g}" for beta in betas]), betas, settings)
-    decision = replace(decision, reason=f"{reason}; {decision.reason}", ruled_out=("exact",))
+    decision = _decided(together(cooled, _labels(betas)), betas, settings)
+    reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
+    decision = replace(decision, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
     noted = sample_feature(asked, decision, feature, watchers)
     if settings.method == "auto":
@@ -82,6 +83,14 @@ def _rungs(
         noted = replace(noted, marginals=replace(noted.marginals, about=about))
     own = apart(noted.marginals, cooled)
     return [_rung(asked, place, feature, noted, own[place]) for place in range(len(betas))]
+
+
+def _labels(betas: Sequence[float]) -> list[str]:
+    """A label for each copy; those that look the same are counted."""
+    plain = [f"beta {beta:g}" for beta in betas]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [f"{label}, number {place}" for place, label in enumerate(plain, 1)]
 
 
 def _decided(model: Model, betas: Sequence[float], settings: Settings) -> Decision:

@@ -16,7 +16,7 @@ from orbitmc.ask.questions.rows.wide import WideRows
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.verdicts import BELIEVED
+from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.rows.batches import Batch, batches, chunks
 from orbitmc.exact.rows.passes import Elimination
 from orbitmc.graph.evidence import Seen
@@ -263,6 +263,5 @@ def _distinct(rows: Numbers, soft: bool) -> tuple[Numbers, Numbers]:
 
 
 def _worst(found: Marginals) -> str:
-    """A verdict that is not believed, if there is one."""
-    every = list(found.verdicts())
-    return next((verdict for verdict in every if verdict not in BELIEVED), every[0])
+    """The worst of all verdicts; what is observed says nothing of the others."""
+    return min(found.verdicts(), key=SEVEREST.index)

@@ -70,8 +70,10 @@ def read_rows(model: Model, table: Any) -> Rows:
                 soft[column, row] = weights
             if wrong:
                 problems.setdefault(row, wrong)
-        _note_contradictions(model, name, value[column], problems)
-    return Rows(tuple(columns), value, soft, problems)
+    rows = Rows(tuple(columns), value, soft, problems)
+    for column in range(len(columns)):
+        _note_contradictions(model, column, rows, problems)
+    return rows
 
 
 def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
@@ -115,11 +117,18 @@ def _looked_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
     return found.hard.get(name, UNSEEN), None, ""
 
 
-def _note_contradictions(model: Model, name: str, value: Numbers, problems: dict[int, str]) -> None:
+def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[int, str]) -> None:
     """Note rows that contradict what is observed in all of them."""
+    name, value = rows.names[column], rows.value[column]
     known = model.observed.get(name)
     if known is None:
         return
-    for row in np.flatnonzero((value >= 0) & (value != known.value)):
-        was, said = known.values[known.value], known.values[value[row]]
-        problems.setdefault(int(row), f"{name!r} is already observed to be {was!r}, not {said!r}")
+    was = known.values[known.value]
+    for row in np.flatnonzero((value >= 0) & (value != known.value)).tolist():
+        said = known.values[value[row]]
+        problems.setdefault(row, f"{name!r} is already observed to be {was!r}, not {said!r}")
+    for row in np.flatnonzero(value == SOFT).tolist():
+        if rows.soft[column, row][known.value] == 0:
+            problems.setdefault(
+                row, f"{name!r} is already observed to be {was!r}, which has weight 0 here"
+            )
