@@ -213,7 +213,7 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
 
 
 def walker(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
-    """Give what takes so many steps: to link a pack takes as long as some sweeps of a small model."""
+    """Give what takes so many steps: to link a pack takes as long as sweeps of a small model."""
     stepping = _stepping(prepared, kernel, pack)
 
     def take(steps_taken: int) -> None:
