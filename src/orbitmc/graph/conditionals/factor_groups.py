@@ -71,7 +71,7 @@ def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> Facto
     new = np.ones(len(owner), dtype=bool)
     new[1:] = (np.diff(owner) != 0) | (np.diff(width) != 0) | (gain[1:] != gain[:-1])
     literal, unwanted = edges.literals(members)
-    literals = np.concatenate([np.zeros(1, np.int64), np.cumsum(width)])
+    literals = np.concatenate([np.zeros(1, np.int64), np.cumsum(width, dtype=np.int64)])
     clauses, places = edges.long_clauses(), np.flatnonzero(edges.is_long)
     return FactorGroups(
         smooth=sealed(edges.smooth()),
@@ -95,9 +95,9 @@ def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> Facto
 class _Members(NamedTuple):
     """What factors of edges earn for some others of their scopes: `width`, from the `first` on."""
 
-    edge: Numbers
-    first: Numbers
-    width: Numbers
+    edge: Indices
+    first: Bytes
+    width: Indices
     gain: Floats
 
 
@@ -140,33 +140,33 @@ class _Edges:
     def members(self) -> _Members:
         """The members in the order of their groups."""
         short, pair, triple = map(np.flatnonzero, (self.short, self.pair, self.triple))
-        one, two = self._rises(triple)
         found = [
-            self._all_others(short, self.clause_gain[short]),
-            self._all_others(pair, self._rises(pair)[0]),
-            *(_Members(triple, np.full_like(triple, k), np.ones_like(triple), gain)
-              for k, gain in enumerate((one, two))),
-            self._all_others(triple, self._bend(triple)),
-        ]  # fmt: skip
+            _members(short, 0, self.arity[short] - 1, self.clause_gain[short]),
+            _members(pair, 0, 1, self._rises(pair)[0]),
+            *(self._earning(triple, k, 1, gain) for k, gain in enumerate(self._rises(triple))),
+            self._earning(triple, 0, 2, self._bend(triple)),
+        ]
         edge, first, width, gain = map(np.concatenate, zip(*found, strict=True))
-        kept = np.flatnonzero((gain != 0.0) | ~self.triple[edge])
-        edge, first, width, gain = edge[kept], first[kept], width[kept], gain[kept]
+        del found
         order = np.lexsort((gain, width, self.variable[edge]))
         return _Members(edge[order], first[order], width[order], gain[order])
 
-    def _all_others(self, edges: Numbers, gain: Floats) -> _Members:
-        return _Members(edges, np.zeros_like(edges), self.arity[edges] - 1, gain)
+    def _earning(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
+        """Members that do earn something."""
+        some = gain != 0.0
+        return _members(edges[some], first, width, gain[some])
 
     def literals(self, members: _Members) -> tuple[Indices, Bytes]:
         """The other variables of each member, and the values that keep it from earning."""
-        begin = np.cumsum(members.width) - members.width
-        member = np.repeat(np.arange(len(begin)), members.width)
-        start = self.graph.scope_start[self.factor[members.edge]] + members.first
-        other = start[member] + np.arange(len(member)) - begin[member]
+        begin = np.cumsum(members.width, dtype=np.int64) - members.width
+        member = np.repeat(np.arange(len(begin), dtype=np.uint32), members.width)
+        start = self.graph.scope_start[self.factor[members.edge]] + members.first - begin
+        other = start[member]
+        other += np.arange(len(member))
         other += other >= self.place[members.edge][member]
-        wanted = self.graph.satisfying[other]
-        unwanted = np.where(self.short[members.edge][member], wanted, 0)
-        return self.graph.scope[other], unwanted.astype(np.uint8)
+        unwanted = self.graph.satisfying[other].astype(np.uint8)
+        unwanted[~self.short[members.edge][member]] = 0
+        return self.graph.scope[other], unwanted
 
     def offset(self) -> Floats:
         """What value 1 earns anyway."""
@@ -250,6 +250,12 @@ class _Edges:
         one, two = self._strides(edges)
         each = self._rise(edges, one) + self._rise(edges, two)
         return _sum(self._rise(edges, one + two) + self._rise(edges, np.int64(0)), -each)
+
+
+def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
+    """Members in few bytes: large programs have many millions."""
+    edge, begin = edges.astype(np.uint32), np.full(len(edges), first, dtype=np.uint8)
+    return _Members(edge, begin, np.zeros_like(edge) + np.uint32(width), gain)
 
 
 def _sum(one: Floats, other: Floats) -> Floats:
