@@ -3,7 +3,10 @@
 Friends and smokers with open friendships, where everybody smokes depending on all others, and Ising
 grids. Each row is a process of its own, asked for marginals in some seconds with all defaults:
 packs, lanes and steps between samples are chosen for it. Building, preparing and answering are
-seconds of CPU time; a sample is counted in nanoseconds for each variable and chain.
+seconds of CPU time; a sample of four sweeps is counted in nanoseconds for each variable and chain.
+`memory ns` is how long memory alone would take for that, at the pace at which one core of this
+machine adds to a large array: every sweep reads and writes all states and reads the conditionals,
+and states again where factors are added up; a sample adds to its sums.
 """
 
 import json
@@ -16,11 +19,12 @@ from measuring import argument_parser, print_table, write_results
 from memory import status
 
 SECONDS = 10.0
+SWEEPS = 4  # of a sample whose time is measured
 SIZES = {"smokers": (100, 316, 1000, 2000), "Ising": (100, 316, 1000, 2000)}
 QUICK = {"smokers": (12,), "Ising": (12,)}
 COLUMNS = (
     *("model", "variables", "factors", "build s", "prepare s", "answer s", "chains", "samples"),
-    *("ns a sample", "build µs", "peak MiB"),
+    *("ns a sample", "memory ns", "build µs", "peak MiB"),
 )
 
 
@@ -75,6 +79,7 @@ def child(kind: str, size: int, seconds: float) -> None:
                 "samples": told.about.samples,
                 "sweeps": run.spacing / graph.variables,
                 "ns a sample": nanoseconds(run),
+                "memory ns": moved_bytes(run) / bytes_per_nanosecond(),
                 "build µs": 1e6 * build / graph.variables,
                 "peak MiB": status("VmHWM") / 2**20,
             }
@@ -126,10 +131,36 @@ def nanoseconds(run: Any) -> float:
         begun = time.process_time()
         advance(
             run.prepared, run.kernel, run.packs[0], recorded=4 + turn, samples=1,
-            spacing=4 * run.graph.variables,
+            spacing=SWEEPS * run.graph.variables,
         )  # fmt: skip
         best = min(best, time.process_time() - begun)
     return 1e9 * best / (run.graph.variables * run.lanes)
+
+
+def moved_bytes(run: Any) -> float:
+    """What one sample reads and writes at least, for each variable and chain."""
+    from orbitmc.run.footprint import held_bytes
+
+    known, variables = run.prepared.conditionals, run.graph.variables
+    groups = known.groups
+    read = (known.path, known.neighbour_start, known.neighbour, known.role, known.start)
+    read += (known.limit, groups.literal, groups.unwanted, groups.long_start)
+    rows = 2 * variables + len(groups.literal) / 2  # of the states that clauses read, half are near
+    sweep = held_bytes(read) + rows * run.lanes
+    recording = sweep + 2 * run.packs[0].tally.sums[0].nbytes
+    return (SWEEPS * sweep + recording) / (variables * run.lanes)
+
+
+def bytes_per_nanosecond() -> float:
+    """How fast one core reads and writes memory beyond its caches, in CPU time."""
+    import numpy as np
+
+    numbers, best = np.ones(2**25), float("inf")
+    for _ in range(5):
+        begun = time.process_time()
+        numbers += 1.0
+        best = min(best, time.process_time() - begun)
+    return 2 * numbers.nbytes / (1e9 * best)
 
 
 if __name__ == "__main__":

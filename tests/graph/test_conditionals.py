@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals import local_weights
 from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
 from orbitmc.graph.conditionals.draws import (
     CERTAINTY,
@@ -227,3 +228,40 @@ def test_impossible_entries_of_three_binary_variables_stay_impossible():
     local_log_weights(as_factors(prepared), memory, states, 0)
     assert (memory.log_weights[1] == -np.inf).all()
     assert (memory.log_weights[0] == 0.0).all()
+
+
+def with_shared_triples(place, seed=5):
+    """Variable 0 at a place of eight equal tables of three, of two others, and of a clause."""
+    rng = np.random.default_rng(seed)
+    builder = Builder(np.full(10, 2))
+    tables = [builder.add_table(entries) for entries in rng.normal(size=(3, 8))]
+    builder.add_factor([0], [0.0, 0.3])
+    builder.add_factor([4, 0], rng.normal(size=(2, 2)))
+    builder.add_clause([0, 7, 9], [1, 0, 1], 0.8)
+    for number in [0] * 8 + [1, 2]:
+        scope = [0, *rng.choice(np.arange(1, 10), 2, replace=False).tolist()]
+        scope[0], scope[place] = scope[place], scope[0]
+        builder.add_factors([scope], tables[number])
+    return builder.build()
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("near", [0, 2**19])
+def test_shared_tables_of_three_are_counted_and_single_ones_are_read(place, near, monkeypatch):
+    monkeypatch.setattr(local_weights, "NEAR", near)  # rows are fetched early, or not
+    graph = with_shared_triples(place)
+    prepared = as_factors(prepare(graph))
+    groups = prepared.conditionals.groups
+    assert groups.rest_start[1] == 2  # those that are not shared
+    states = np.random.default_rng(1).integers(0, 2, (10, 64)).astype(np.uint8)
+    memory = scratch(prepared, 64)
+    local_log_weights(prepared, memory, states, 0)
+    for lane, state in enumerate(states.T):
+        chance = brute_force.conditional(graph, state, 0)
+        found = memory.log_weights[1, lane] - memory.log_weights[0, lane]
+        assert found == pytest.approx(np.log(chance[1] / chance[0]), abs=1e-12)
+
+
+def test_counted_tables_of_three_are_within_their_rounding():
+    for place in range(3):
+        assert largest_error(as_factors(prepare(with_shared_triples(place))), 3) <= FIELD_ERROR

@@ -8,7 +8,11 @@ from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.base.low_width.low_width import low_width
+from orbitmc.kernels.kernel import linked
 from orbitmc.models.ising_models import ising_grid
+from orbitmc.run import pack
+from orbitmc.run.control.settling import looks_of
+from orbitmc.run.control.trial import trial_of
 from orbitmc.run.kept.checkpoint import load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
@@ -102,3 +106,23 @@ def test_states_that_no_chain_has_are_refused(tmp_path):
     save(run, tmp_path / "wrong.run", {})
     with pytest.raises(InputError, match="a value that its variable lacks"):
         load(tmp_path / "wrong.run").restore(prepare(warm_grid()), SystematicScan())
+
+
+@pytest.fixture
+def links(monkeypatch):
+    """How often a pack is linked: that takes as long as some sweeps of a small model."""
+    made = []
+
+    def counted(part):
+        made.append(part)
+        return linked(part)
+
+    monkeypatch.setattr(pack, "linked", counted)
+    return made
+
+
+def test_a_trial_links_its_packs_once(links):
+    run = run_of(warm_grid(), Schedule(samples=10), packs=1)
+    links.clear()
+    trial_of(run, 50)
+    assert len(links) == len(looks_of(run))

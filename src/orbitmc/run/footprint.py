@@ -19,7 +19,7 @@ from orbitmc.machine.lanes.random import COLUMNS
 
 NAME = 256  # bytes of a variable's name, of its place in tuples, and of what reading leaves
 NEIGHBOUR, LIMIT = 24, 4  # bytes that stay of a neighbour and of a limit
-GROUPED = 6  # bytes that stay of a neighbour of which there is no list
+GROUPED = 8  # bytes that stay of a neighbour of which there is no list
 WHILE_MADE = 3  # times as much, in double precision and rounded, until conditionals are made
 FEWEST_LIMITS = 8  # of a variable that has any
 COUNT = 4  # bytes of a long clause in a lane: the kernel and the tally have two each

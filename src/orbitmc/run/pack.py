@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -189,12 +190,9 @@ def advance(
             note_end(pack.ends, prepared.graph, pack.values, part)
 
 
-def proceed_unrecorded(
-    prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int
-) -> None:
-    """Take steps and record nothing; what records is compiled along."""
+def compile_recording(prepared: PreparedGraph, pack: Pack) -> None:
+    """Compile what records, before there is anything to record."""
     _recording(prepared, pack)
-    walk(prepared, kernel, pack, steps_taken)
 
 
 NOWHERE = -1
@@ -211,8 +209,27 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
     >>> pack.outcomes.tolist()
     [90]
     """
+    walker(prepared, kernel, pack)(steps_taken)
+
+
+def walker(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
+    """Give what takes so many steps: to link a pack takes as long as sweeps of a small model."""
     stepping = _stepping(prepared, kernel, pack)
-    _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
+
+    def take(steps_taken: int) -> None:
+        _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
+
+    return take
+
+
+def recorder(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
+    """Give what takes so many steps and records the state in the first part of a tally."""
+    stepping, recording = _stepping(prepared, kernel, pack), _recording(prepared, pack)
+
+    def take(steps_taken: int) -> None:
+        _advance(*stepping.unit, *recording.unit, 0, 1, steps_taken)
+
+    return take
 
 
 def _stepping(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:

@@ -16,11 +16,19 @@ from orbitmc.run.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE
 LARGE = 50_000  # variables; smaller models have the usual packs
 ENOUGH = 24  # samples of each chain that a timed run should have
 SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and the answer
-NANOSECONDS = 0.5  # of a sweep, for each lane and each variable that is or that a factor reads
+NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
 RECORDING = 1.2  # sweeps that recording a sample takes
+AT_ONCE = 2  # packs that most machines advance at the same time
 
-WAYS = ((LANES, SWEEPS_PER_SAMPLE), *((LANE_UNIT, sweeps) for sweeps in (SWEEPS_PER_SAMPLE, 2, 1)))
-"""Lanes, and sweeps between two samples, the best first."""
+WAYS = (
+    (PACKS, LANES, SWEEPS_PER_SAMPLE),
+    (AT_ONCE, LANES, SWEEPS_PER_SAMPLE),
+    *((AT_ONCE, LANE_UNIT, sweeps) for sweeps in (SWEEPS_PER_SAMPLE, 2, 1)),
+)
+"""Packs, lanes, and sweeps between two samples, the best first.
+
+Two packs of 64 chains have half as many sums as four packs of 32.
+"""
 
 
 def fitted(graph: FactorGraph, settings: Settings) -> Settings:
@@ -36,33 +44,35 @@ def fitted(graph: FactorGraph, settings: Settings) -> Settings:
 
 
 def _within_time(graph: FactorGraph, settings: Settings) -> Settings:
-    """Fewer lanes, then fewer sweeps between samples, until there is time for enough samples."""
+    """Fewer packs, lanes, then sweeps between samples, until there is time for enough samples."""
     seconds = settings.schedule().seconds
     if seconds is None:
         return settings
-    for lanes, sweeps in WAYS:
-        chosen = _with(graph, settings, lanes, sweeps)
+    for way in WAYS:
+        chosen = _with(graph, settings, *way)
         if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
             break
     return chosen
 
 
-def _with(graph: FactorGraph, settings: Settings, lanes: int, sweeps: int) -> Settings:
+def _with(graph: FactorGraph, settings: Settings, packs: int, lanes: int, sweeps: int) -> Settings:
     usual = settings.spacing is not None or sweeps == SWEEPS_PER_SAMPLE
     spacing = settings.spacing if usual else sweeps * graph.variables
-    return replace(settings, lanes=settings.lanes or lanes, spacing=spacing)
+    packs, lanes = settings.packs or packs, settings.lanes or lanes
+    return replace(settings, packs=packs, lanes=lanes, spacing=spacing)
 
 
 def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
-    """About how long one sample of one pack takes."""
+    """About how long one sample of all packs takes."""
     sweep = NANOSECONDS * 1e-9 * settings.lane_count * (graph.variables + len(graph.scope))
     spacing = settings.schedule().spacing_for(graph.variables)
-    return sweep * (spacing / graph.variables + RECORDING)
+    turns = -(-settings.pack_count // AT_ONCE)
+    return turns * sweep * (spacing / graph.variables + RECORDING)
 
 
 def _shapes(timed: Settings, asked: Settings) -> Iterator[tuple[int, int]]:
     """Numbers of packs and of lanes, the largest first; only those that nobody asked for vary."""
     fewer = (timed.lane_count, LANE_UNIT) if asked.lanes is None else (asked.lanes,)
     for lanes in dict.fromkeys(fewer):
-        for packs in range(PACKS, 0, -1) if asked.packs is None else (asked.packs,):
+        for packs in range(timed.pack_count, 0, -1) if asked.packs is None else (asked.packs,):
             yield packs, lanes

@@ -2,8 +2,10 @@
 
 Ground formulas share weights, so a variable with many factors has few different ones. A member of
 a group earns its `gain` for value 1 where no other literal of its clause holds, or where its
-neighbour is 1; so bytes are counted, and one number per group is multiplied. Of long clauses, the
-literals that hold are counted once, and the counts are kept while variables change in turn.
+neighbour is 1; so bytes are counted, and one number per group is multiplied. A table of three
+variables that others share is several members: what each neighbour earns that is 1, and what both
+do. Of long clauses, the literals that hold are counted once, and the counts are kept while
+variables change in turn.
 """
 
 from typing import Any, NamedTuple
@@ -13,12 +15,21 @@ from numpy.typing import NDArray
 
 from orbitmc.graph.conditionals.paths import FACTORS
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, lengths, sealed, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Indices,
+    Numbers,
+    indices,
+    lengths,
+    sealed,
+    starts,
+)
 
 LONG = 16  # literals: counts of shorter clauses would take more room than the clauses
 LONGEST = 2**16 - 1  # literals: a count has 16 bits
-
-Numbers = NDArray[np.int64]
+SHARED = 4  # tables of three that are alike around a variable: fewer are read one by one
+NEGLIGIBLE = 1e-14  # of a number: what is left of it comes from rounding
 
 
 class FactorGroups(NamedTuple):
@@ -55,12 +66,12 @@ def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> Facto
     Clauses of `long` literals or more are long.
     """
     edges = _Edges(graph, path, long)
-    order, width, gain = edges.grouped()
-    owner = edges.variable[order]
-    new = np.ones(len(order), dtype=bool)
+    members = edges.members()
+    owner, width, gain = edges.variable[members.edge], members.width, members.gain
+    new = np.ones(len(owner), dtype=bool)
     new[1:] = (np.diff(owner) != 0) | (np.diff(width) != 0) | (gain[1:] != gain[:-1])
-    literal, unwanted = edges.literals(order, width)
-    literals = np.concatenate([np.zeros(1, np.int64), np.cumsum(width)])
+    literal, unwanted = edges.literals(members)
+    literals = np.concatenate([np.zeros(1, np.int64), np.cumsum(width, dtype=np.int64)])
     clauses, places = edges.long_clauses(), np.flatnonzero(edges.is_long)
     return FactorGroups(
         smooth=sealed(edges.smooth()),
@@ -81,60 +92,89 @@ def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> Facto
     )
 
 
+class _Members(NamedTuple):
+    """What factors of edges earn for some others of their scopes: `width`, from the `first` on."""
+
+    edge: Indices
+    first: Bytes
+    width: Indices
+    gain: Floats
+
+
 class _Edges:
-    """The places of variables in scopes, and what each means there."""
+    """The places of variables in scopes, and what each means there; only those that are needed.
+
+    An edge is needed if its variable is of the path FACTORS, or in a long clause.
+    """
 
     def __init__(self, graph: FactorGraph, path: Bytes, long: int) -> None:
         self.graph = graph
-        arity = lengths(graph.scope_start).astype(np.int64)
-        self.variable = graph.scope.astype(np.int64)
-        self.factor = np.repeat(np.arange(graph.factors), arity)
+        arity = lengths(graph.scope_start)
+        factor = np.repeat(np.arange(graph.factors, dtype=np.uint32), arity)
+        many = (arity >= long) & (arity <= LONGEST) & (np.arange(len(arity)) >= graph.first_clause)
+        chosen = (path == FACTORS)[graph.scope]
+        self.place = np.flatnonzero(chosen | many[factor] if many.any() else chosen)
+        self.variable = graph.scope[self.place].astype(np.int64)
+        self.factor = factor[self.place].astype(np.int64)
         self.arity = arity[self.factor]
-        self.wanted = graph.satisfying.astype(np.int64)
-        self.table = graph.table_start[graph.table_of].astype(np.int64)[self.factor]
-        chosen = (path == FACTORS)[self.variable]
+        self.wanted = graph.satisfying[self.place].astype(np.int64)
+        self.table = graph.table_start[graph.table_of[self.factor]].astype(np.int64)
+        chosen = chosen[self.place]
         summed = chosen & (graph.cardinality == 2)[self.variable]
         self.is_clause = (self.factor >= graph.first_clause) & self._may_hold()
-        self.is_long = self.is_clause & (self.arity >= long) & (self.arity <= LONGEST)
+        self.is_long = self.is_clause & many[self.factor]
         self.clause_gain = self._clause_gain()
-        self.is_field, self.is_pair = self._are_tables()
-        self.is_field |= self.is_clause & (self.arity == 1) & np.isfinite(self.clause_gain)
-        self.field = summed & self.is_field
-        self.pair = summed & self.is_pair
-        short = self.is_clause & ~self.is_long & (self.arity > 1)
-        self.short = summed & short
-        counted = self.field | self.pair | self.short | (summed & self.is_long)
+        finite = summed & self._are_finite_tables(factor)
+        single = self.is_clause & (self.arity == 1) & np.isfinite(self.clause_gain)
+        self.field = (finite & (self.arity == 1)) | (summed & single)
+        self.pair = finite & (self.arity == 2)
+        self.triple = self._shared(finite & (self.arity == 3))
+        self.short = summed & self.is_clause & ~self.is_long & (self.arity > 1)
+        counted = self.field | self.pair | self.triple | self.short | (summed & self.is_long)
         self.rest = np.flatnonzero(chosen & ~counted)
 
-    def by_variable(self, numbers: NDArray[Any], places: Numbers) -> NDArray[Any]:
-        """What some places have, in the order of their variables."""
-        return numbers[places[np.argsort(self.variable[places], kind="stable")]]
+    def by_variable(self, numbers: NDArray[Any], edges: Numbers) -> NDArray[Any]:
+        """What some edges have, in the order of their variables."""
+        return numbers[edges[np.argsort(self.variable[edges], kind="stable")]]
 
-    def grouped(self) -> tuple[Numbers, Numbers, Floats]:
-        """The places of members in the order of their groups, with widths and gains."""
-        places = np.flatnonzero(self.pair | self.short)
-        gain = np.where(self.pair[places], self._coupling(places), self.clause_gain[places])
-        width = self.arity[places] - 1
-        order = np.lexsort((gain, width, self.variable[places]))
-        return places[order], width[order], gain[order]
+    def members(self) -> _Members:
+        """The members in the order of their groups."""
+        short, pair, triple = map(np.flatnonzero, (self.short, self.pair, self.triple))
+        found = [
+            _members(short, 0, self.arity[short] - 1, self.clause_gain[short]),
+            _members(pair, 0, 1, self._rises(pair)[0]),
+            *(self._earning(triple, k, 1, gain) for k, gain in enumerate(self._rises(triple))),
+            self._earning(triple, 0, 2, self._bend(triple)),
+        ]
+        edge, first, width, gain = map(np.concatenate, zip(*found, strict=True))
+        del found
+        order = np.lexsort((gain, width, self.variable[edge]))
+        return _Members(edge[order], first[order], width[order], gain[order])
 
-    def literals(self, places: Numbers, width: Numbers) -> tuple[Numbers, Bytes]:
+    def _earning(self, edges: Numbers, first: int, width: int, gain: Floats) -> _Members:
+        """Members that do earn something."""
+        some = gain != 0.0
+        return _members(edges[some], first, width, gain[some])
+
+    def literals(self, members: _Members) -> tuple[Indices, Bytes]:
         """The other variables of each member, and the values that keep it from earning."""
-        begin = np.cumsum(width) - width
-        member = np.repeat(np.arange(len(places)), width)
-        first = self.graph.scope_start[self.factor[places]].astype(np.int64)
-        other = first[member] + np.arange(len(member)) - begin[member]
-        other += other >= places[member]
-        unwanted = np.where(self.pair[places][member], 0, self.wanted[other])
-        return self.variable[other], unwanted.astype(np.uint8)
+        begin = np.cumsum(members.width, dtype=np.int64) - members.width
+        member = np.repeat(np.arange(len(begin), dtype=np.uint32), members.width)
+        start = self.graph.scope_start[self.factor[members.edge]] + members.first - begin
+        other = start[member]
+        other += np.arange(len(member))
+        other += other >= self.place[members.edge][member]
+        unwanted = self.graph.satisfying[other].astype(np.uint8)
+        unwanted[~self.short[members.edge][member]] = 0
+        return self.graph.scope[other], unwanted
 
     def offset(self) -> Floats:
-        places = np.flatnonzero(self.field | self.pair)
-        table = self.graph.table[self.table[places] + self._own_stride(places)]
-        earned = table - self.graph.table[self.table[places]]
-        clause = self.is_clause[places]
-        earned[clause] = self.clause_gain[places][clause]
-        sums = np.bincount(self.variable[places], earned, minlength=self.graph.variables)
+        """What value 1 earns anyway."""
+        edges = np.flatnonzero(self.field | self.pair | self.triple)
+        earned = self._rise(edges, np.int64(0))
+        clause = self.is_clause[edges]
+        earned[clause] = self.clause_gain[edges][clause]
+        sums = np.bincount(self.variable[edges], earned, minlength=self.graph.variables)
         return sums.astype(np.float64)
 
     def smooth(self) -> Bytes:
@@ -147,10 +187,6 @@ class _Edges:
     def long_clauses(self) -> Numbers:
         """Factors that are long clauses, ascending."""
         return np.unique(self.factor[self.is_long])
-
-    def _own_stride(self, places: Numbers) -> Numbers:
-        stride = self.graph.stride[places].astype(np.int64)
-        return np.where(self.is_clause[places], 0, stride)
 
     def _may_hold(self) -> NDArray[np.bool_]:
         """Whether a clause may be satisfied; hard negated ones may not."""
@@ -165,23 +201,65 @@ class _Edges:
         gain[self.is_clause] = np.where(self.wanted[self.is_clause] == 1, rise, -rise)
         return gain
 
-    def _are_tables(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Finite tables of one binary variable, and of two."""
-        binary = np.ones(self.graph.factors, dtype=bool)
-        np.logical_and.at(binary, self.factor, self.graph.cardinality[self.variable] == 2)
-        plain = binary[self.factor] & (self.factor < self.graph.first_clause)
-        found = []
-        for arity in (1, 2):
-            some = plain & (self.arity == arity)
-            entries = self.table[some][:, None] + np.arange(2**arity)
-            some[some] = (self.graph.table[entries] > -np.inf).all(axis=1)
-            found.append(some)
-        return found[0], found[1]
+    def _are_finite_tables(self, factor: Indices) -> NDArray[np.bool_]:
+        """Tables of binary variables without zeros; `factor` belongs to all scopes."""
+        graph = self.graph
+        plain = np.arange(graph.factors) < graph.first_clause
+        plain[factor[(graph.cardinality != 2)[graph.scope]]] = False
+        table_of = np.repeat(np.arange(len(graph.table_start) - 1), lengths(graph.table_start))
+        finite = np.ones(len(graph.table_start) - 1, dtype=bool)
+        finite[table_of[graph.table == -np.inf]] = False
+        return (plain & finite[graph.table_of])[self.factor]
 
-    def _coupling(self, places: Numbers) -> Floats:
-        """What value 1 of both variables earns beside all else; 0 where there is no pair."""
-        coupling = np.zeros(len(places))
-        pair = self.pair[places]
-        entries = self.graph.table[self.table[places][pair][:, None] + np.arange(4)]
-        coupling[pair] = entries[:, 3] - entries[:, 2] - entries[:, 1] + entries[:, 0]
-        return coupling
+    def _shared(self, triple: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Those tables of three that enough factors around the same variable share."""
+        edges = np.flatnonzero(triple)
+        number = self.graph.table_of[self.factor[edges]].astype(np.int64)
+        own = self.graph.stride[self.place[edges]].astype(np.int64)
+        order = np.lexsort((own, number, self.variable[edges]))
+        keys = (self.variable[edges][order], number[order], own[order])
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
+        alike = np.diff(np.append(np.flatnonzero(new), len(order)))
+        found = np.zeros_like(triple)
+        found[edges[order]] = np.repeat(alike >= SHARED, alike)
+        return found
+
+    def _rise(self, edges: Numbers, shift: Any) -> Floats:
+        """What value 1 earns beside value 0, so far behind the first entry of a table."""
+        start = self.table[edges] + shift
+        own = np.where(self.is_clause[edges], 0, self.graph.stride[self.place[edges]])
+        return np.asarray(self.graph.table[start + own] - self.graph.table[start])
+
+    def _strides(self, edges: Numbers) -> tuple[Numbers, Numbers]:
+        """How far the others of a table move in it: the first, and the last."""
+        first = self.graph.scope_start[self.factor[edges]].astype(np.int64)
+        last = first + self.arity[edges] - 1
+        first += first == self.place[edges]
+        last -= last == self.place[edges]
+        stride = self.graph.stride
+        return stride[first].astype(np.int64), stride[last].astype(np.int64)
+
+    def _rises(self, edges: Numbers) -> list[Floats]:
+        """What the first and the last of the others earn where they alone are 1."""
+        alone = self._rise(edges, np.int64(0))
+        return [_sum(self._rise(edges, far), -alone) for far in self._strides(edges)]
+
+    def _bend(self, edges: Numbers) -> Floats:
+        """What two others earn together beside what each of them does."""
+        one, two = self._strides(edges)
+        each = self._rise(edges, one) + self._rise(edges, two)
+        return _sum(self._rise(edges, one + two) + self._rise(edges, np.int64(0)), -each)
+
+
+def _members(edges: Numbers, first: int, width: Any, gain: Floats) -> _Members:
+    """Members in few bytes: large programs have many millions."""
+    edge, begin = edges.astype(np.uint32), np.full(len(edges), first, dtype=np.uint8)
+    return _Members(edge, begin, np.zeros_like(edge) + np.uint32(width), gain)
+
+
+def _sum(one: Floats, other: Floats) -> Floats:
+    """A sum, but for what rounding leaves of it."""
+    total = one + other
+    total[np.abs(total) <= NEGLIGIBLE * np.abs(one)] = 0.0
+    return total

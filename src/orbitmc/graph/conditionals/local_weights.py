@@ -8,9 +8,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.arrays import Bytes, Index
 from orbitmc.machine.compiling import shared
+from orbitmc.machine.lanes.neighbour_rows import fetch_row
 from orbitmc.machine.lanes.random import lanes_of
 
 MOST_COUNTED = 255  # members at a time: a count is a byte
+NEAR = 2**19  # bytes of values that stay close to the processor; of more, rows are fetched early
+AHEAD = 16  # literals
 
 
 @shared
@@ -83,14 +86,28 @@ def _count_members(
     groups: FactorGroups, scratch: Scratch, values: Bytes, first: Index, last: Index, width: Index
 ) -> None:
     """Count, per lane, the members of which no literal has its unwanted value."""
+    far = len(values) * lanes_of(scratch) > NEAR
     for lane in range(lanes_of(scratch)):
         scratch.pattern[lane] = 0
     if width == 1:
         while last - first >= 4:
+            if far:
+                _fetch_ahead(groups, scratch, values, first, 4)
             _count_four(groups, scratch, values, first)
             first += 4
     for place in range(first, last, width):
+        if far:
+            _fetch_ahead(groups, scratch, values, place, width)
         _count_member(groups, scratch, values, place, width)
+
+
+@shared
+def _fetch_ahead(
+    groups: FactorGroups, scratch: Scratch, values: Bytes, place: Index, count: Index
+) -> None:
+    """Fetch the rows of some literals that are read soon: they may lie anywhere in memory."""
+    for soon in range(place + AHEAD, min(place + AHEAD + count, len(groups.literal))):
+        fetch_row(values, np.uint64(groups.literal[soon]), scratch.width)
 
 
 @shared

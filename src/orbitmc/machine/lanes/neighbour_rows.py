@@ -14,6 +14,7 @@ from numba.core import cgutils
 from orbitmc.machine.arrays import Bytes, Index, Indices, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
+    I32,
     I64,
     ROW,
     STREAMS,
@@ -24,8 +25,23 @@ from orbitmc.machine.lanes.vector_code import (
     vector_code,
 )
 
+LINE = 64  # bytes that the processor fetches together
+
 Step = Callable[[Any, Any, Any], Any]
 """From a sum, a row of a neighbour and its role to the next sum."""
+
+
+def fetch_row(values: Bytes, variable: Index, width: Width) -> None:
+    """Let the processor fetch a row that is read soon; nothing changes."""
+
+
+@vector_code(fetch_row)
+def _fetch_row(call: Call) -> None:
+    builder, row = call.builder, call.row("values", "variable")
+    kind = ir.FunctionType(ir.VoidType(), [row.type, I32, I32, I32])
+    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    for lane in range(0, call.lanes, LINE):
+        builder.call(fetch, [call.at(row, lane), I32(0), I32(3), I32(1)])  # to read, for long, data
 
 
 def count_agreeing_rows(

@@ -22,6 +22,7 @@ from orbitmc.machine.compiling import F, generic, implementation, shared
 from orbitmc.machine.lanes.random_vectors import (
     LARGEST_CHANCE,
     accept_lanes,
+    choose_of_three,
     fill_random,
     flip_by_eight,
     toss_lanes,
@@ -168,6 +169,9 @@ def choose_by_table(
     rng: Any, limit: NDArray[Any], place: Indices, size: Index, values: Bytes, variable: Index
 ) -> None:
     """Choose a value per lane; `limit[place[lane] + a]` is the chance of a value up to `a`."""
+    if size == 3:
+        choose_of_three(rng.streams, limit, place, values, variable, rng.width)
+        return
     fill_random(rng.streams, rng.drawn, rng.width)
     for lane in range(lanes_of(rng)):
         values[variable, lane] = np.uint8(rng.drawn[lane] >= limit[place[lane]])

@@ -15,6 +15,8 @@ from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, Width
 from orbitmc.machine.lanes.vector_code import (
     EIGHT,
     HAS_AVX2,
+    I32,
+    I64,
     NUMBERS,
     ROW,
     STREAMS,
@@ -35,6 +37,7 @@ NO_LOSS = 2.0**-20  # a log-ratio so near to 0 is 0 but for the rounding of floa
 BITS = 31  # of a number are good for coins: the lowest is always 0
 FOUR = ir.VectorType(ir.FloatType(), 4)
 DOUBLES = ir.VectorType(ir.DoubleType(), 4)
+PAIRS = ir.VectorType(I64, STREAMS)
 
 
 def _draw(streams: Indices) -> Indices:
@@ -113,6 +116,45 @@ def _flip_by_eight(call: Call) -> None:
         return builder.icmp_unsigned("<", _draw_vector(builder, state), limit)
 
     _store_bits(call, below, call.row("values", "variable"))
+
+
+def choose_of_three(
+    streams: Indices,
+    limit: Indices,
+    place: Indices,
+    values: Bytes,
+    variable: Index,
+    width: Width,
+) -> None:
+    """Set `values[variable, lane]` to how many of two limits from `place[lane]` a draw reaches."""
+    drawn = np.empty_like(place)
+    fill_random(streams, drawn, width)
+    first = place.astype(np.int64)
+    values[variable] = (drawn >= limit[first]).astype(np.uint8) + (drawn >= limit[first + 1])
+
+
+@vector_code(choose_of_three)
+def _choose_of_three(call: Call) -> None:
+    """Load both limits of a lane at once."""
+    builder, places, target = call.builder, call.array("place"), call.row("values", "variable")
+    limits = call.array("limit")
+
+    def reached(state: list[Any], lane: int) -> Any:
+        pairs = ir.Constant(PAIRS, ir.Undefined)
+        for k in range(STREAMS):
+            place = builder.zext(builder.load(call.at(places, lane + k)), I64)
+            pair = call.load(limits, place, I64)
+            pairs = builder.insert_element(pairs, pair, I32(k))
+        drawn = _draw_vector(builder, state)
+        low = builder.trunc(pairs, WORDS)
+        high = builder.trunc(builder.lshr(pairs, repeated(32, PAIRS)), WORDS)
+        steps = [builder.icmp_unsigned(">=", drawn, one) for one in (low, high)]
+        return builder.add(*(builder.zext(step, EIGHT) for step in steps))
+
+    with _state(call) as state:
+        for row in range(0, call.lanes, 32):
+            parts = [reached(state, lane) for lane in range(row, row + 32, STREAMS)]
+            call.store(joined(builder, parts), target, row)
 
 
 def toss_lanes(streams: Indices, coins: Bytes, width: Width) -> None:

@@ -16,7 +16,7 @@ from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS, generator
 from orbitmc.run.control.choice import CONTROLLED, PLAIN
 from orbitmc.run.control.settling import looks_of
-from orbitmc.run.pack import advance, copied
+from orbitmc.run.pack import copied, recorder
 
 if TYPE_CHECKING:
     from orbitmc.run.run import Run
@@ -57,11 +57,12 @@ def trial_of(run: Run, samples: int) -> Trial:
     rng = generator(run.seed, STREAM, run.lanes)
     pack = replace(copied(run.packs[0]), rng=rng, ends=None)
     packs = [replace(pack, tally=one) for one in tallies]
+    record = [recorder(run.prepared, run.kernel, one) for one in packs]
     spacing = run.spacing // often[-1]
     order = (2, 1, 2, 0) if len(often) > 1 else (0,)
     for _ in range(samples):
         for place in order:
-            advance(run.prepared, run.kernel, packs[place], recorded=0, samples=1, spacing=spacing)
+            record[place](spacing)
     return {
         looks: _means(tallies[: place + 1], samples * looks * run.lanes // COLUMNS)
         for place, looks in enumerate(often)

@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import GibbsMemory, RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.run.pack import Pack, proceed_unrecorded
+from orbitmc.run.pack import Pack, compile_recording, walker
 
 STRETCH = 4096  # steps at least, in whole sweeps: to call compiled code takes time
 SCAN = SystematicScan()
@@ -20,19 +20,25 @@ def warm_up(
     sweeps, and jumps may carry it to others. So every other stretch of its warm-up is a systematic
     scan. Which stretch that is depends on the number of steps alone.
     """
+    compile_recording(prepared, pack)
+    walk = walker(prepared, kernel, pack)
     if not picks_at_random(kernel):
-        proceed_unrecorded(prepared, kernel, pack, steps)
+        walk(steps)
         return
     variables = max(1, prepared.graph.variables)
     stretch = variables * -(-STRETCH // variables)
+    scanning = _scanning(pack)
+    scan = walker(prepared, SCAN, scanning)
     while True:
         now = min(steps, stretch - taken % stretch)
         scanned = now if taken // stretch % 2 == 0 else 0
-        _scan(prepared, kernel, pack, scanned, taken % variables)
-        proceed_unrecorded(prepared, kernel, pack, now - scanned)
+        scanning.memory.turn[0] = taken % variables
+        scan(scanned)
+        walk(now - scanned)
         steps, taken = steps - now, taken + now
         if steps == 0:
-            return
+            break
+    pack.outcomes[kernel.outcomes.index("updates")] += scanning.outcomes[0]
 
 
 def picks_at_random(kernel: Kernel) -> bool:
@@ -43,10 +49,8 @@ def picks_at_random(kernel: Kernel) -> bool:
     return isinstance(base, RandomScan) and "updates" in kernel.outcomes
 
 
-def _scan(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps: int, turn: int) -> None:
-    """Update so many variables of a pack in turn, in the memory that its tally uses."""
+def _scanning(pack: Pack) -> Pack:
+    """The chains of a pack, to be scanned in the memory that its tally uses."""
+    memory = GibbsMemory(pack.scratch, np.zeros(1, dtype=np.int64))
     counted = np.zeros(1, dtype=np.int64)
-    memory = GibbsMemory(pack.scratch, np.array([turn], dtype=np.int64))
-    scanning = Pack(pack.values, memory, pack.rng, pack.tally, pack.scratch, counted)
-    proceed_unrecorded(prepared, SCAN, scanning, steps)
-    pack.outcomes[kernel.outcomes.index("updates")] += counted[0]
+    return Pack(pack.values, memory, pack.rng, pack.tally, pack.scratch, counted)
