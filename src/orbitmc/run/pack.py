@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -211,8 +212,17 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
     >>> pack.outcomes.tolist()
     [90]
     """
+    walking(prepared, kernel, pack)(steps_taken)
+
+
+def walking(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
+    """Steps of a pack, made ready once for many calls: that takes longer than a short walk."""
     stepping = _stepping(prepared, kernel, pack)
-    _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
+
+    def take(steps_taken: int) -> None:
+        _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
+
+    return take
 
 
 def _stepping(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
