@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.prepared import prepare
+from orbitmc.kernels.jumps.exchange import Shuffle
+from orbitmc.kernels.jumps.orbital import Orbital
 from orbitmc.models.ising_models import ising
 from orbitmc.tuning.race import race
-from tests.tuning.models import cubic_gas, lattice_gas
+from tests.tuning import conftest
+from tests.tuning.models import assignment, cubic_gas, lattice_gas
 
 
 def islands():
@@ -35,3 +38,15 @@ def test_a_family_is_chosen_where_it_frees_the_chain(counted, model, family):
     price = next(price for price in found.prices if price.family == family)
     assert price.verdict == "chosen"
     assert price.gain > 3
+
+
+def test_the_first_win_does_not_end_a_race_that_leaves_much_to_gain(counted, monkeypatch):
+    """Generators are tried first and win clearly, but exchanging groups is as good and cheaper."""
+    monkeypatch.setitem(conftest.JUMPS, Orbital, 6e-5)
+    monkeypatch.setitem(conftest.JUMPS, Shuffle, 1.2e-5)
+    model = assignment(5)
+    found = race(model, prepare(model.graph), seconds=0.5)
+    verdicts = {price.family: price.verdict for price in found.prices}
+    assert verdicts["generators"] == "chosen"
+    assert verdicts["group exchange"] == "chosen"
+    assert found.recipe.families == ("group exchange",)

@@ -5,12 +5,13 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.prepared import prepare
+from orbitmc.models.chimera_models import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.race import NO_TIME, race
 from orbitmc.tuning.recipe import TEMPERING, Recipe
-from tests.tuning.models import ordered_grid
+from tests.tuning.models import assignment, ordered_grid
 
 
 def asymmetric_grid():
@@ -50,6 +51,28 @@ def test_the_race_keeps_to_its_time(counted, monkeypatch, build):
     model = build()
     race(model, prepare(model.graph), seconds=0.5)
     assert 0.02 < counted.now <= 0.5
+
+
+def glass():
+    """Lanes stay in one of many modes, and only tempering leads from one to another."""
+    return random_chimera(3, 3, beta=2.0, field=0.5, seed=9)
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+@pytest.mark.parametrize("build", [ordered_grid, asymmetric_grid, assignment, glass])
+def test_looking_at_states_and_finding_a_ladder_count(all_counted, build, seconds):
+    """All families run; what is counted here is nearly all that takes time."""
+    model = build()
+    found = race(model, prepare(model.graph), seconds=seconds)
+    assert found.prices
+    assert all_counted.now <= seconds
+
+
+def test_there_is_time_for_tempering_after_all_families(all_counted):
+    model = glass()
+    found = race(model, prepare(model.graph), seconds=0.5)
+    assert (found.prices[-1].family, found.prices[-1].verdict) == (TEMPERING, "chosen")
+    assert found.recipe.base == TEMPERING
 
 
 def test_without_useful_symmetry_alpha_is_one(counted, monkeypatch):

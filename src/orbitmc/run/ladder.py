@@ -1,6 +1,8 @@
 """Find the rungs of parallel tempering in a warm-up, then freeze them."""
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.combine.tempering import Tempering, tempering
 from orbitmc.machine.arrays import Floats
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.run.pack import start_pack, walker
 from orbitmc.run.schedule import LANES
 
 HOTTEST = 0.1
@@ -17,6 +19,7 @@ ROUNDS = 4
 SWEEPS = 400
 FIRST_RUNGS = 6
 MOST_RUNGS = 64
+PIECES = 16  # of a round: after each of them one may stop
 
 
 def choose_ladder(
@@ -27,13 +30,16 @@ def choose_ladder(
     rounds: int = ROUNDS,
     sweeps: int = SWEEPS,
     seed: int = 0,
+    seconds: float = math.inf,
+    clock: Callable[[], float] = time.thread_time,
 ) -> tuple[float, ...]:
     """Give betas from 1 down to `hottest` whose neighbours exchange about equally often.
 
     Each round runs a ladder and measures how often exchanges are rejected; the next one has rungs
     where equal shares of all rejections lie, and as many as the wanted acceptance asks for. The
     first round settles for so many `sweeps` and measures for as many; longer ladders are given
-    fewer, so that all rounds take equally long.
+    fewer, so that all rounds take equally long. When the `clock` says that a round has taken its
+    part of all `seconds`, it ends.
 
     >>> import orbitmc as om
     >>> prepared = om.kernels.prepare(om.ising_grid(3, 3, 0.8).graph)
@@ -47,19 +53,42 @@ def choose_ladder(
     for number in range(rounds):
         kernel = tempering(prepared, betas)
         fewer = max(1, sweeps * FIRST_RUNGS // len(betas))
-        rates = exchange_rates(prepared, kernel, seed=seed, number=number, sweeps=fewer)
+        rates = exchange_rates(
+            prepared,
+            kernel,
+            seed=seed,
+            number=number,
+            sweeps=fewer,
+            seconds=seconds / rounds,
+            clock=clock,
+        )
         betas = _respaced(betas, 1.0 - rates, acceptance)
     return tuple(betas)
 
 
 def exchange_rates(
-    prepared: PreparedGraph, kernel: Tempering, *, seed: int, number: int, sweeps: int
+    prepared: PreparedGraph,
+    kernel: Tempering,
+    *,
+    seed: int,
+    number: int,
+    sweeps: int,
+    seconds: float = math.inf,
+    clock: Callable[[], float] = time.thread_time,
 ) -> Floats:
-    """How often neighbouring rungs exchange, after as many sweeps to settle."""
+    """How often neighbouring rungs exchange, after as many sweeps to settle.
+
+    Both take half of so many seconds, if the sweeps do not end before.
+    """
     pack = start_pack(prepared, kernel, seed=seed, number=number, lanes=LANES)
+    take = walker(prepared, kernel, pack)
+    piece = -(-sweeps // PIECES)
     for _ in range(2):
         pack.outcomes[:] = 0
-        walk(prepared, kernel, pack, 2 * sweeps * prepared.graph.variables)
+        end, left = clock() + seconds / 2, sweeps
+        while left > 0 and (left == sweeps or clock() < end):
+            take(2 * min(piece, left) * prepared.graph.variables)
+            left -= piece
     pairs = len(kernel.betas) - 1
     tried, accepted = pack.outcomes[1 : 1 + pairs], pack.outcomes[1 + pairs :]
     rates: Floats = accepted / np.maximum(tried, 1)

@@ -14,7 +14,7 @@ from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Propose
 from orbitmc.tuning.panel import Panel
 from orbitmc.tuning.recipe import Recipe, base_chain, combined
-from orbitmc.tuning.trial import Track, Trial
+from orbitmc.tuning.trial import TIMED, Track, Trial
 
 SHARE = 0.2  # of the time, for jumps in their first lap
 DEAR = 1e-3  # seconds: a jump that takes as long
@@ -41,6 +41,7 @@ class Arm:
         self.jumps, self.families, self.betas = jumps, tuple(jumps), tuple(betas)
         self.step, self.cost, self.period = step, 0.0, max(1, model.graph.variables)
         self.seen: Trial | None = None  # in its first trial
+        self.alone = False  # whether that trial is so long that there is time for no other
         kernel = base_chain(prepared, betas)
         if jumps:
             kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
@@ -65,6 +66,11 @@ class Arm:
         """Seconds from one jump to the next."""
         return self.step * (self.period + self.cost)
 
+    @property
+    def share(self) -> float:
+        """Of the time, for jumps."""
+        return self.cost / (self.period + self.cost)
+
     def period_for(self, share: float) -> int:
         """After how many base steps a jump comes if jumps take such a share of the time."""
         return max(1, round(self.cost * (1.0 - share) / share))
@@ -74,14 +80,15 @@ class Arm:
         kernel = self.track.kernel
         if isinstance(kernel, Alternation):
             self.period = period
-            self.track.kernel = kernel._replace(period=period)
+            self.track.run(kernel._replace(period=period))
             self.track.pack.memory.left[0] = period
 
     def trial(self, watched: Panel, seconds: float) -> Trial:
-        """Go on for so long; jumps that take long are not measured once more."""
-        dear = self.cost * self.step > DEAR
+        """Go on for so long; where a jump or what lies between two takes long, it is not timed."""
+        dear = self.cost * self.step > DEAR or self.cycle > TIMED * seconds
         step = self.cycle / self.period if dear else None
-        return self.track.trial(watched, seconds, step)
+        timed = self.jumps and not self.betas
+        return self.track.trial(watched, seconds, step, self.period if timed else 1)
 
     @property
     def acceptance(self) -> float | None:

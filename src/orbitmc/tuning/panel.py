@@ -15,6 +15,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.machine.arrays import Bytes, Floats
 
+STATES = 64  # that a trial looks at, if there is time
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of many
 TOGETHER, FACTORS = 1024, 128  # of combinations, of the log-weight: more would take too much time
 LOST = 0.3  # what lanes may keep of their difference
@@ -29,6 +30,7 @@ class Panel:
     Whether two watched variables in a row of `pairs` agree is watched too, and the log-weight, as
     far as it comes from `factors`. `kind` has a number for each statistic: that of a variable, of a
     combination, or of what does not change when all variables are flipped.
+    A trial looks at no more than so many `states`.
     """
 
     watched: NDArray[np.int64]
@@ -36,6 +38,7 @@ class Panel:
     signs: NDArray[np.float32]
     pairs: NDArray[np.int64]
     factors: NDArray[np.uint32]
+    states: int = STATES
 
     @property
     def kind(self) -> NDArray[np.int64]:

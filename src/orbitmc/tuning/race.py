@@ -13,40 +13,39 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.machine.compiling import Stopwatch, WorkClock
 from orbitmc.machine.text import few_digits
-from orbitmc.run.ladder import SWEEPS, choose_ladder
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tuning.choice import Choice, TrialResult, drawn_anew
 from orbitmc.tuning.families.families import CONTENDERS
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.network_families import forward_acceptance
 from orbitmc.tuning.families.sizes import OFTEN, chosen_size
+from orbitmc.tuning.ladders import ladder_within
+from orbitmc.tuning.laps import CLEARLY_FRESH, Laps
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import TEMPERING, Recipe
 from orbitmc.tuning.trial import Trial
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
 LARGE_SHARE = 0.5  # tried after a sure win, and where the chain is lost
+GREAT_SHARE = 0.8  # tried after a great win
 KEPT_SHARE = 0.02  # for jumps between modes whose worth a short race cannot show
 WIN, CLEAR_WIN = 1.2, 3.0  # times the effective samples per second of the chain without them
-SURE_WIN = 2.0  # seen twice already, it lets jumps take the large share; a win if lanes are lost
+GREAT_WIN = 10.0  # twice what the great share may cost if jumps were worth nothing
+SURE_WIN = 2.0  # seen twice, it lets jumps take the large share; seen once, a long trial wins
 SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variables
+EARLY = {"flip", "clusters"}  # families that are tried first then
 SELDOM = 1e-3  # accepted less often, a jump is no use
-FORGETFUL = 8.0  # sweeps: a chain that forgets so fast leaves little to gain
+FORGETFUL = 6.0  # sweeps: a chain that forgets so fast leaves little to gain
+SLOW = 100.0  # sweeps: of a chain that forgets so slowly one may temper ten copies
 CALM = 30.0  # sweeps: chains that agree with each other so fast are in no different modes
-JUMPS = 6  # of an arm, to see whether lanes that are lost forget by them where they came from
-BESIDE = 0.25  # as long as a long trial, the standing chain runs beside it
-AFFORDABLE = 0.8  # of the time that is left may go into one such trial
+JUMPS = 6, 5, 4  # of an arm, to see whether lost lanes forget where they came from: if time allows
+BESIDE = 0.4  # as long as a long trial, the standing chain runs beside it
 CLOUDED = 0.05  # share of independent states below which a lane has seen only a few
-CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
 LAPS, CONFIRMING = 26, 2  # laps that are no family's, and how many a confirmation takes
 RESERVE = 0.35  # of the time, which families leave for confirming and for tempering
-TEMPERED = 4  # laps of a tempered chain at most: states need time to come down its ladder
-TEMPERED_SHARE = 0.22  # of the time that is left, for each of its two laps
-LADDER_SHARE, LADDER_ROUNDS = 0.4, 3  # to find a ladder: of the time that is left, and how often
-LADDER_COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help
+TEMPERED, TEMPERED_SHARE = 4, 0.22  # most laps of a tempered chain, and most of the time left
 NO_TIME = "no time left"
-PANEL_SEED = 0
+SEED = 0  # of the panel
 
 
 def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
@@ -59,23 +58,18 @@ def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
 class _Race:
     """Families run one after the other, in the order of their usual worth.
 
-    Each runs as long as the base chain does. A clear win is adopted at once, and what follows
-    runs with it, unless the chain is no longer lost: then the race ends, because what is left would
-    have to be compiled to be tried. A chain is lost if lanes from opposite starts stay apart; then
-    jumps get time for several of them, and win by bringing lanes together. The standing chain is
-    measured anew beside each family. Families are left out when the `clock` shows that time is up.
+    Each runs for a lap, and the standing chain beside it. A clear win is adopted at once. A chain
+    is lost if lanes from opposite starts stay apart: then jumps get time for several of them, win
+    by bringing lanes together, and what follows runs with them; otherwise it runs against them.
+    The race ends when the standing chain leaves little to gain: what is left would have to be
+    compiled to be tried. Families are left out when a clock shows that time is up.
     """
 
     def __init__(
-        self,
-        model: Model,
-        prepared: PreparedGraph,
-        seconds: float,
-        clock: Callable[[], float],
+        self, model: Model, prepared: PreparedGraph, seconds: float, clock: Callable[[], float]
     ) -> None:
-        self.model, self.prepared, self.seconds, self.clock = model, prepared, seconds, clock
-        self.watched = panel(model.graph, PANEL_SEED)
-        self.lap = seconds / (LAPS + len(CONTENDERS))
+        self.model, self.prepared = model, prepared
+        self.laps = Laps(panel(model.graph, SEED), seconds, LAPS + len(CONTENDERS), clock)
         self.gain = 1.0
         self.prices: list[TrialResult] = []
 
@@ -85,68 +79,76 @@ class _Race:
         if (drawn := forward_acceptance(self.model)) >= OFTEN:
             return drawn_anew(self.model, drawn)
         self.standing = Arm(self.model, self.prepared, {}, ())
-        if self._sweep() > self.lap:
+        self.laps.prepare(self.standing)
+        if self._sweep() > self.laps.length:
             return Choice(Recipe(), "a sweep takes too long for a race in this time: Gibbs alone")
-        self.seen = self.first = self._first()
-        if self.first.memory <= FORGETFUL:
-            about = f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps"
-            return Choice(Recipe(), about)
-        keeper = self._race_families()
-        if self.seen.lost:
+        self.laps.trial(self.standing, self.laps.length)  # away from its starts
+        self.seen = self.first = self.laps.resolved(self.standing)
+        if self._leaves_little:
+            return Choice(Recipe(), f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps")
+        keeper, second = self._race_families()
+        if self._lost or self._sweeps > SLOW:
             self._try_tempering()
+        if second is not None and not self.standing.betas:
+            gain, arm = second
+            self._adopted(arm, WIN**2 / gain if self._has_rivals else self._least())
         return self._choice(keeper)
 
     def _sweep(self) -> float:
         """Seconds that the base chain needs to visit every variable once."""
-        return self.standing.track.seconds_per_step(0.1 * self.lap) * self.model.graph.variables
+        step = self.standing.track.seconds_per_step(0.1 * self.laps.length)
+        return step * self.model.graph.variables
 
-    def _first(self) -> Trial:
-        """What the base chain is worth, once it is away from its random starts."""
-        self.standing.trial(self.watched, self.lap)
-        return self._resolved(self.standing)
+    def _race_families(self) -> tuple[Arm | None, tuple[float, Arm] | None]:
+        """Let all families run; gives one that switches modes and may be worth keeping.
 
-    def _resolved(self, arm: Arm) -> Trial:
-        """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""
-        seen = arm.trial(self.watched, self.lap)
-        while seen.fresh > CLEARLY_FRESH and seen.spacing > SWEEPS_PER_SAMPLE:
-            self.lap *= 0.5
-            seen = arm.trial(self.watched, self.lap)
-        return seen
-
-    def _left(self) -> float:
-        return self.seconds - self.clock()
-
-    def _race_families(self) -> Arm | None:
-        """Let all families run; gives one that switches modes and may be worth keeping."""
+        The best of those that do not win clearly is given, too, with its gain.
+        """
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
         for sizes in self._contenders():
-            if self._left() < RESERVE * self.seconds:
+            if self.laps.left < RESERVE * self.laps.seconds:
                 self.prices.append(TrialResult(next(iter(sizes)), None, None, NO_TIME))
                 continue
             name = chosen_size(self.model, sizes, self.standing.track.pack.values)
-            family = sizes[name]
-            arm = self._arm(name, family)
+            arm = self._arm(name, sizes[name])
             gain = self._gain(arm) if arm is not None else None
             if arm is None or gain is None:
                 continue
-            keeper = keeper or (arm if family.switches else None)
+            keeper = keeper or (arm if sizes[name].switches else None)
             if self._is_clear(arm, gain) and self._adopted(arm, CLEAR_WIN):
-                if not self.seen.lost:
-                    return keeper
-                second = None
+                second = (second[0] / gain, second[1]) if second and second[0] > gain else None
+                if self._leaves_little:
+                    break
             elif gain >= self._least() and (second is None or gain > second[0]):
                 second = gain, arm
-        if second is not None:
-            self._adopted(second[1], self._least())
-        return keeper
+        return keeper, second
+
+    @property
+    def _lost(self) -> bool:
+        """Whether lanes of the standing chain would remember where they came from after a lap."""
+        return self.seen.lost(self.laps.first)
+
+    @property
+    def _has_rivals(self) -> bool:
+        """Whether families run against the standing jumps, not with them: lanes have met."""
+        return bool(self.standing.jumps) and not self._lost
+
+    @property
+    def _sweeps(self) -> float:
+        """In the time of how many plain sweeps the standing chain gives an effective sample."""
+        return self.seen.memory * self.seen.per_step / self.first.per_step
+
+    @property
+    def _leaves_little(self) -> bool:
+        return not self._lost and self._sweeps <= FORGETFUL
 
     def _contenders(self) -> list[dict[str, Family]]:
-        """All families; clusters first where the chain is lost and there is time for one trial."""
+        """All families; some come first where the chain is lost and there is time for a few."""
         lap = SHORT * self.first.per_step * self.model.graph.variables
-        if not self.first.lost or self.lap > lap:
+        if not self._lost or self.laps.length > lap:
             return list(CONTENDERS)
-        return sorted(CONTENDERS, key=lambda sizes: "clusters" not in sizes)
+        return sorted(CONTENDERS, key=lambda sizes: EARLY.isdisjoint(sizes))
 
     def _arm(self, name: str, family: Family) -> Arm | None:
         """The standing chain with one more family; None where that makes no sense."""
@@ -160,7 +162,7 @@ class _Race:
         jump = family.build(self.model, self.prepared)
         if jump is None:
             return None
-        others = self.standing.jumps.items()
+        others = () if self._has_rivals else self.standing.jumps.items()
         jumps = {other: own for other, own in others if other not in family.replaces}
         jumps[name] = jump
         return Arm(self.model, self.prepared, jumps, (), values, self.first.per_step)
@@ -168,39 +170,41 @@ class _Race:
     def _gain(self, arm: Arm) -> float | None:
         """Gain of an arm in one lap; None if its jumps are hardly ever accepted."""
         base = None if self.standing.jumps else self.standing.track
-        arm.find_cost(0.3 * self.lap, LARGE_SHARE if self.seen.lost else SHARE, base)
+        usual = LARGE_SHARE if self._lost else SHARE
+        arm.find_cost(0.3 * self.laps.length, max(usual, self.standing.share), base)
         length = self._length(arm)
         if length is None:
             self.prices.append(TrialResult(arm.families[-1], None, None, NO_TIME))
             return None
-        arm.seen = arm.trial(self.watched, length)
-        gain = arm.seen.rate / self._again(length).rate
+        arm.alone, arm.seen = length > self.laps.length, self.laps.trial(arm, length)
+        self.seen = self.laps.trial(self.standing, self._beside(length))
+        gain = arm.seen.rate / self.seen.rate
         rare = arm.acceptance is not None and arm.acceptance < SELDOM
         verdict = "hardly ever accepted" if rare else "no clear gain"
         self.prices.append(TrialResult(arm.families[-1], gain, arm.acceptance, verdict))
         return None if rare else gain
 
+    def _length(self, arm: Arm) -> float | None:
+        """How long a trial of an arm is: a lap, or some jumps of a lost chain, if there is time."""
+        jumps = JUMPS if self._lost else (0,)
+        for length in (max(self.laps.length, count * arm.cycle) for count in jumps):
+            if self.laps.affords(length, self._beside(length)):
+                return length
+        return None
+
+    def _beside(self, length: float) -> float:
+        """How long the standing chain runs beside a trial."""
+        return max(self.laps.length, BESIDE * length)
+
     def _is_clear(self, arm: Arm, gain: float) -> bool:
         """Whether a win is clear enough to try nothing else.
 
         Lanes that are lost give less than a sample each; that alone shows only that jumps help. It
-        is enough where there is time for one trial.
+        is enough where there is time for one trial, and so is a small gain if lanes have met.
         """
-        if arm.seen is None or self._length(arm) != self.lap:
-            return gain >= SURE_WIN
+        if arm.seen is None or arm.alone:
+            return gain >= (WIN if arm.seen is not None and not arm.seen.lost() else SURE_WIN)
         return arm.seen.least_rate >= CLEAR_WIN * self.seen.least_rate
-
-    def _length(self, arm: Arm) -> float | None:
-        """How long a trial of an arm is: a lap, or some jumps of a lost chain if there is time."""
-        longer = JUMPS * arm.cycle if self.seen.lost else 0.0
-        if longer <= self.lap:
-            return self.lap
-        return longer if longer <= AFFORDABLE * self._left() else None
-
-    def _again(self, length: float) -> Trial:
-        """The standing chain, now; what it is worth in a long trial shows in a part of it."""
-        self.seen = self.standing.trial(self.watched, max(self.lap, BESIDE * length))
-        return self.seen
 
     def _adopted(self, arm: Arm, wanted: float) -> bool:
         """Whether an arm wins again; then it stands.
@@ -208,29 +212,34 @@ class _Race:
         Chains that hardly forget run longer; those that forget fast would no longer be seen to.
         One trial of a lost chain that took several laps is all that there is time for.
         """
-        if arm.seen is not None and self._length(arm) != self.lap:
+        if arm.seen is not None and arm.alone:
             self._hold(arm, arm.seen, self.seen.rate)
             return True
-        short = self.seen.fresh > CLEARLY_FRESH or self.seen.lost
-        longer = self.lap * (1 if short else CONFIRMING)
-        before = self.standing.trial(self.watched, longer).rate
-        if arm.trial(self.watched, longer).rate < wanted * before:
+        short = self.seen.fresh > CLEARLY_FRESH or self._lost
+        longer = self.laps.length * (1 if short else CONFIRMING)
+        if not self.laps.affords(longer, longer, self.laps.length):
+            return False
+        before = self.laps.trial(self.standing, longer).rate
+        if self.laps.trial(arm, longer).rate < wanted * before:
             return False
         self._stand(arm, before)
         return True
 
     def _stand(self, arm: Arm, before: float) -> None:
         """Make an arm the standing one, its jumps as often as is best, unless it is still lost."""
-        trials = {arm.period: self._resolved(arm)}
-        if trials[arm.period].lost:
+        trials = {arm.period: self.laps.resolved(arm)}
+        if trials[arm.period].lost(self.laps.first):
             self._hold(arm, trials[arm.period], before)
             return
-        sure = trials[arm.period].rate >= SURE_WIN * before
-        shortest = arm.period_for(LARGE_SHARE if sure else SHARE)
+        gain = self.gain * trials[arm.period].rate / before
+        most = GREAT_SHARE if gain >= GREAT_WIN else LARGE_SHARE if gain >= SURE_WIN else SHARE
+        shortest = arm.period_for(most)
         once = max(arm.track.sample, shortest)  # for each state that a run would record
-        for period in {once, shortest, *map(arm.period_for, SHARES)} - trials.keys():
-            arm.hold(period)
-            trials[period] = arm.trial(self.watched, self.lap)
+        shares = SHARES if most == SHARE else (LARGE_SHARE, *SHARES)
+        for period in {once, shortest, *map(arm.period_for, shares)} - trials.keys():
+            if self.laps.affords(self.laps.length):
+                arm.hold(period)
+                trials[period] = self.laps.trial(arm, self.laps.length)
         best = max(trials, key=lambda period: trials[period].rate)
         arm.hold(best)
         self._hold(arm, trials[best], before)
@@ -247,36 +256,32 @@ class _Race:
 
     def _try_tempering(self) -> None:
         """Let the standing jumps run on a tempered base chain, and see who wins in long laps."""
-        before = self.standing
-        betas = self._ladder()
+        before, sweep = self.standing, self.first.per_step * self.model.graph.variables
+        left, clock = self.laps.left, self.laps.clock
+        betas = ladder_within(self.prepared, sweep=sweep, left=left, clock=clock)
         if betas is None:
             self.prices.append(TrialResult(TEMPERING, None, None, NO_TIME))
             return
         values = before.track.pack.values
         arm = Arm(self.model, self.prepared, before.jumps, betas, values)
         arm.hold(before.period)
-        longer = max(self.lap, min(TEMPERED * self.lap, TEMPERED_SHARE * self._left()))
-        seen = arm.trial(self.watched, longer)
-        gain = seen.rate / self.standing.trial(self.watched, longer).rate
-        verdict = "chosen" if gain >= WIN else "no clear gain"
+        lap = self.laps.length
+        longer = max(lap, min(TEMPERED * lap, TEMPERED_SHARE * self.laps.left))
+        if not self.laps.affords(longer, longer):
+            self.prices.append(TrialResult(TEMPERING, None, None, NO_TIME))
+            return
+        seen = self.laps.trial(arm, longer)
+        gain = seen.rate / self.laps.trial(self.standing, longer).rate
+        verdict = "chosen" if gain >= SURE_WIN else "no clear gain"
         self.prices.append(TrialResult(TEMPERING, gain, None, verdict))
-        if gain >= WIN:
+        if gain >= SURE_WIN:
             self.gain *= gain
             self.standing, self.seen = arm, seen
 
-    def _ladder(self) -> tuple[float, ...] | None:
-        """Rungs for a tempered chain, found in a share of the time that is left, if any is."""
-        graph, left = self.model.graph, self._left()
-        price = LADDER_COST * self.first.per_step * graph.variables
-        sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / price))
-        if sweeps * price > left:
-            return None
-        return choose_ladder(self.prepared, rounds=LADDER_ROUNDS, sweeps=min(sweeps, SWEEPS))
-
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
-            times = f"{few_digits(self.gain)} times as many effective samples per second"
-            about = f"{self.standing.words} ({times})"
+            times = f"({few_digits(self.gain)} times as many effective samples per second)"
+            about = f"{self.standing.words} {times}"
             return Choice(self.standing.recipe, about, tuple(self.prices))
         if keeper is not None and self.seen.memory > CALM:
             keeper.hold(max(keeper.track.sample, keeper.period_for(KEPT_SHARE)))
@@ -287,4 +292,6 @@ class _Race:
 
     def _least(self) -> float:
         """The gain that counts as a win; small ones are noise where few states are independent."""
+        if self._has_rivals:
+            return 1.0  # more is asked for when it is seen again
         return CLEAR_WIN if self.seen.fresh < CLOUDED else WIN

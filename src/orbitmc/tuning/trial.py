@@ -11,7 +11,7 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import heed
 from orbitmc.machine.lanes.random import generator
-from orbitmc.run.pack import Pack, empty_pack, walk
+from orbitmc.run.pack import Pack, empty_pack, walker
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.run.starts.start import start_values
 from orbitmc.tuning.panel import (
@@ -24,10 +24,13 @@ from orbitmc.tuning.panel import (
     worth,
 )
 
-SNAPSHOTS, FEWEST = 96, 24  # states that a trial looks at; fewer than so many are less than a sweep
+FEWEST = 24  # states that a trial looks at, even if they are less than a sweep apart
 SETTLING = 0.25  # of a trial is not counted
-SHORTEST = 0.002  # seconds: to call compiled code takes up to a tenth of a millisecond
-REPEATED = 4  # times that a step is timed again; the best counts
+SHORTEST = 0.0005  # seconds: to call compiled code takes some millionths
+TIMED = 0.2  # of a trial goes into finding out how long a step takes
+LONG_ENOUGH = 0.15  # of the time for that: a call of so long is repeated, and the best counts
+LOOKS = 4  # times that one looks, to see how long it takes
+OVERTIME = 2.0  # times as long as planned: then a trial stops
 SEED = 1
 
 
@@ -47,11 +50,12 @@ class Trial:
     fresh: float
     per_step: float
     kept: float
+    seconds: float
 
-    @property
-    def lost(self) -> bool:
-        """Whether lanes still remember where they came from."""
-        return self.kept > LOST
+    def lost(self, seconds: float = 0.0) -> bool:
+        """Whether lanes still remember where they came from, or would after so many seconds."""
+        longer = max(1.0, seconds / self.seconds)
+        return bool(max(0.0, self.kept) ** longer > LOST)
 
     @property
     def memory(self) -> float:
@@ -68,34 +72,56 @@ class Track:
         kernel: Kernel,
         values: Bytes | None = None,
     ) -> None:
-        self.prepared, self.kernel = prepared, kernel
+        self.prepared = prepared
         self.sample = SWEEPS_PER_SAMPLE * prepared.graph.variables
         self.pack = _pack(prepared, kernel, values)
+        self.run(kernel)
+
+    def run(self, kernel: Kernel) -> None:
+        """Go on with a kernel that works on the same memory."""
+        self.kernel, self._fastest = kernel, np.inf
+        self._walk = walker(self.prepared, kernel, self.pack)
         self._take(0)  # compiles
 
     def seconds_per_step(self, seconds: float, least: int = 1) -> float:
-        """How long one step takes in long calls, from at least so many seconds of them.
+        """How long one step takes in long calls, from about so many seconds of them.
 
-        Calls take `least` steps, or that many times a power of two.
+        Calls take `least` steps, or that many times a power of two. The last one is repeated, once
+        at least: the first call is slower.
         """
-        count, spent = -(-least // 2), 0.0
-        while spent < 0.3 * max(seconds, SHORTEST):
+        seconds = max(seconds, SHORTEST)
+        count, best, spent = -(-least // 2), 0.0, 0.0
+        while best < LONG_ENOUGH * seconds:
             count *= 2
-            spent = self._take(count)
-        return min(spent, *(self._take(count) for _ in range(REPEATED))) / count
+            best = self._take(count)
+            spent += best
+        for _ in range(max(1, int((seconds - spent) / best))):
+            best = min(best, self._take(count))
+        return best / count
 
-    def trial(self, watched: Panel, seconds: float, step: float | None = None) -> Trial:
+    def trial(
+        self, watched: Panel, seconds: float, step: float | None = None, cycle: int = 1
+    ) -> Trial:
         """Go on for so long, and count the effective samples of a panel.
 
-        How long a `step` takes is measured unless it is known.
+        How long a `step` takes is measured, in whole cycles, unless it is known; of all trials with
+        this kernel the fastest one counts, since others on this machine can only slow it down.
+        Where steps turn out to take much longer, fewer states are seen.
         """
-        step = self.seconds_per_step(0.2 * seconds) if step is None else step
+        if step is None:
+            measured = self.seconds_per_step(TIMED * seconds, cycle)
+            step = self._fastest = min(self._fastest, measured)
         variables, lanes = self.pack.values.shape
-        snapshots = int(np.clip(seconds / step / max(1, variables), FEWEST, SNAPSHOTS))
-        spacing = self._spacing(seconds / snapshots / step)
+        steps = seconds / step
+        states = np.clip(steps / max(1, variables), FEWEST, max(FEWEST, watched.states))
+        spacing = self._spacing(steps / states)
+        snapshots = max(FEWEST, int(steps / spacing))
         self.pack.outcomes[:] = 0
         seen: list[Floats] = []
+        end = time.thread_time() + OVERTIME * seconds
         for number in range(snapshots):
+            if len(seen) >= (1.0 - SETTLING) * FEWEST and time.thread_time() >= end:
+                break
             self._take(spacing)
             if number >= SETTLING * snapshots:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
@@ -109,7 +135,15 @@ class Track:
             fresh=found / (len(seen) * lanes),
             per_step=step,
             kept=float(kept.max(initial=0.0)),
+            seconds=seconds,
         )
+
+    def look(self, watched: Panel) -> float:
+        """How many seconds it takes to look at a state."""
+        begun = time.thread_time()
+        for _ in range(LOOKS):
+            statistics_of(watched, self.prepared.graph, self.pack.values)
+        return (time.thread_time() - begun) / LOOKS
 
     def _spacing(self, steps: float) -> int:
         """About so many steps, to look at states that a run would record, where that is possible.
@@ -118,7 +152,7 @@ class Track:
         second one would look as if nothing had happened.
         """
         samples = int(steps / self.sample)
-        return self.sample * (samples - 1 + samples % 2) if samples else max(1, int(steps))
+        return self.sample * (samples // 2 * 2 + 1) if samples else max(1, int(steps))
 
     def acceptance(self, outcomes: int) -> float | None:
         """Accepted among the real proposals of the last trial; None if nothing is ever rejected.
@@ -135,7 +169,7 @@ class Track:
     def _take(self, count: int) -> float:
         heed()
         begun = time.thread_time()  # what others do on this machine does not count
-        walk(self.prepared, self.kernel, self.pack, count)
+        self._walk(count)
         return time.thread_time() - begun
 
 
