@@ -14,11 +14,11 @@ from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.bindings import Tables, bindings
 from orbitmc.logic.grounding.expansion import guards, negation_normal, without_quantifiers
 from orbitmc.logic.grounding.features import Features
+from orbitmc.logic.grounding.folding import COPY, Template
 from orbitmc.logic.grounding.term_numbers import NOBODY, BoundTerms
 from orbitmc.logic.language.syntax import (
     Arithmetic,
     Comparison,
-    Rule,
     Term,
     atoms_of,
     free_variables,
@@ -35,22 +35,26 @@ class RuleGrounder:
 
     def __init__(
         self,
-        rule: Rule,
+        template: Template,
         universe: Universe,
         atoms: Mapping[str, Atoms],
         cardinality: Ints,
         tables: Tables,
     ) -> None:
+        rule = template.rule
         self.rule, self.universe, self.atoms = rule, universe, atoms
+        self.members = template.members
         self.cardinality = cardinality
         self.is_hard = rule.weight == np.inf
         self.formula = without_quantifiers(rule.formula, rule.types, universe)
+        listed = template.constants
         self.sizes = {
-            name: universe.size(rule.types[name])
+            name: universe.size(rule.types[name]) if name != COPY else len(self.members)
             for name in dict.fromkeys((*free_variables(rule.formula), *rule.per_constant))
+            if name not in listed
         }
         plans = [
-            (side, bindings(guards(rule.formula, side), self.sizes, tables))
+            (side, bindings(guards(rule.formula, side), self.sizes, tables, listed))
             for side in ((True,) if self.is_hard else (True, False))
         ]
         self.pruned_is, self.bindings = min(plans, key=lambda plan: plan[1].count)
@@ -77,12 +81,18 @@ class RuleGrounder:
                 elif piece.holds:
                     true += np.bincount(piece.weight, minlength=copies)
                 elif self.is_hard and len(piece.weight):
-                    raise ContradictionError(
-                        f"evidence contradicts {len(piece.weight)} groundings of this hard formula"
-                    )
+                    raise self._contradiction(piece.weight)
         if self.pruned_is and not self._has_arithmetic:
             true += math.prod(self.sizes.values()) // copies - seen
         return features, true
+
+    def _contradiction(self, copies: Ints) -> ContradictionError:
+        """Say which formula evidence contradicts, the first if it is several."""
+        first = self.members[copies.min() if len(self.members) > 1 else 0]
+        count = (copies == copies.min()).sum() if len(self.members) > 1 else len(copies)
+        return ContradictionError(
+            f"{first.place}: evidence contradicts {count} groundings of this hard formula"
+        )
 
     def _features(self, columns: patterns.Columns) -> Iterator[Features | patterns.Decided]:
         if len(self.conjuncts) > 1:
