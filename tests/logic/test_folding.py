@@ -75,7 +75,9 @@ def both_ways(text, facts, monkeypatch, world=None):
 
 def test_a_few_among_many_constants_are_folded_without_the_others(monkeypatch):
     rules = "".join(f"0.{n + 1} Friends(P{n},P{n + 50}) => Smokes(P{n})\n" for n in range(20))
-    rules += "".join(f"0.{n + 1} Friends(x,P{n}) ^ Friends(P{n},x) => Smokes(x)\n" for n in range(20))
+    rules += "".join(
+        f"0.{n + 1} Friends(x,P{n}) ^ Friends(P{n},x) => Smokes(x)\n" for n in range(20)
+    )
     facts = "Friends(P1,P51)\nFriends(P2,P52)\nFriends(P4,P3)\nFriends(P3,P4)\n?Friends(P7,P57)\n"
     watched = []
     program = parse(FRIENDS + rules)
@@ -104,8 +106,8 @@ def test_hard_rules_are_folded_and_a_contradiction_names_the_right_one(monkeypat
     assert len(shown(folded)) == 3
     program = parse(FRIENDS + hard)
     monkeypatch.undo()
+    database = parse_database(facts + "!Smokes(P17)\n", program)
     with pytest.raises(ContradictionError, match=r":21:1: evidence contradicts 2 groundings"):
-        database = parse_database(facts + "!Smokes(P17)\n", program)
         ground(program, database, World(query=frozenset({"Smokes"})))
 
 
