@@ -120,8 +120,8 @@ def test_only_atoms_that_may_be_one_variable_are_compared(formula, expected):
 def test_equal_sums_of_wide_tables_are_made_once():
     """Two orders of a pair read the same atoms: 4,950 sums of 2^14 entries would take 650 MB."""
     people = ", ".join(f"P{number}" for number in range(100))
-    text = f"p = {{{people}}}\nplace = {{A, B, C, D, E, F, G}}\nK(p,place)\n1 EXIST z (K(x,z) ^ K(y,z))\n"
-    program = parse(text)
+    types = f"p = {{{people}}}\nplace = {{A, B, C, D, E, F, G}}\nK(p,place)\n"
+    program = parse(types + "1 EXIST z (K(x,z) ^ K(y,z))\n")
     graph = graph_of(ground(program, parse_database("", program)))
     assert graph.factors == 100 + 4950
     assert len(graph.table) == 2**7 + 2**14

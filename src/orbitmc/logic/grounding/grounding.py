@@ -170,6 +170,8 @@ def _all_atoms(
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
             raise InputError(f"there is no predicate {name!r}{near}")
+    for name in sorted(world.opened & world.closed):
+        raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
     found: dict[str, Atoms] = {}
     soft: list[tuple[Ints, Ints, Floats]] = []
