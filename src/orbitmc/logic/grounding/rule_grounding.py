@@ -63,10 +63,11 @@ class RuleGrounder:
         self.pruned_is, self.bindings = min(plans, key=lambda plan: plan[1].count)
         whole = negation_normal(self.formula)
         self.clause = patterns.literals(whole)
-        self.parts: list[patterns.Part] = list(dict.fromkeys(parts_of(self.formula)))
+        self.conjuncts = conjuncts(whole) if self.is_hard and self.clause is None else []
+        read = whole if len(self.conjuncts) > 1 else self.formula
+        self.parts: list[patterns.Part] = list(dict.fromkeys(parts_of(read)))
         if self.clause is not None:
             self.parts = [part for part, _ in self.clause[0]]
-        self.conjuncts = conjuncts(whole) if self.is_hard and self.clause is None else []
         self.width = len(self.parts)  # how many atoms a grounding has
 
     def ground(self) -> tuple[list[Features], Ints]:
