@@ -130,8 +130,8 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         )
     if name in program.fuzzy:
         raise InputError(
-            f"{name} is fuzzy: its atoms have the degrees of truth that evidence gives, so no query "
-            "is about them"
+            f"{name} is fuzzy: its atoms have the degrees of truth that evidence gives, so no "
+            "query is about them"
         )
     if inside is None:
         return Pattern(name, None)
