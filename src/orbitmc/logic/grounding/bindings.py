@@ -21,6 +21,7 @@ from orbitmc.logic.language.syntax import Atom, Constant, Variable, free_variabl
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+MOST_UNCOUNTED = 2**12  # rows of a join that are fetched before they are counted
 MOST_JOINED = 2**22  # rows of a join that are held at once
 WORTH_JOINING = 0.5  # of a predicate's atoms are possible: joining more would not prune
 
@@ -81,10 +82,21 @@ class Bindings:
         self.joined = [name for name in sizes if name in column_of]
         self.free = [name for name in sizes if name not in column_of]
         self.rows = 1
+        self.small: Mapping[str, Ints] | None = None
         if query:
-            self.rows = int(tables.ask(f"SELECT count(*) AS rows {query}")["rows"][0])
+            self._look()
         self.copies = math.prod(sizes[name] for name in self.free)
         self.count = self.rows * self.copies
+
+    def _look(self) -> None:
+        """Fetch the join if it is small, else count its rows."""
+        if self.joined:
+            found = self._fetched(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")
+            self.rows = len(found[self.joined[0]])
+            if self.rows <= MOST_UNCOUNTED:
+                self.small = found
+                return
+        self.rows = int(self.tables.ask(f"SELECT count(*) AS rows {self.query}")["rows"][0])
 
     def chunks(self, most: int) -> Iterator[tuple[dict[str, Ints], int]]:
         """The bindings, and how many, at most so many at a time."""
@@ -106,17 +118,19 @@ class Bindings:
         if not self.joined:
             yield {}, self.rows
             return
+        if self.small is not None:
+            yield self.small, self.rows
+            return
         pieces = min(-(-self.rows // MOST_JOINED), self.sizes[self.joined[0]])
         edges = np.linspace(0, self.sizes[self.joined[0]], pieces + 1).astype(int)
         for low, high in itertools.pairwise(edges):
-            columns = self._fetched(int(low), int(high))
+            first = self.column_of[self.joined[0]]
+            columns = self._fetched(f"{self.query} AND {first} >= {low} AND {first} < {high}")
             yield columns, len(columns[self.joined[0]])
 
-    def _fetched(self, low: int, high: int) -> Mapping[str, Ints]:
+    def _fetched(self, query: str) -> Mapping[str, Ints]:
         names = [f"{self.column_of[name]} AS v{n}" for n, name in enumerate(self.joined)]
-        first = self.column_of[self.joined[0]]
-        piece = f"{self.query} AND {first} >= {low} AND {first} < {high}"
-        found = self.tables.ask(f"SELECT {', '.join(names)} {piece}")
+        found = self.tables.ask(f"SELECT {', '.join(names)} {query}")
         return {
             name: np.asarray(found[f"v{n}"], dtype=np.int64) for n, name in enumerate(self.joined)
         }
