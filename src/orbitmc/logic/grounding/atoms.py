@@ -238,8 +238,13 @@ def meeting(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms]) -> l
             alike.setdefault(part.predicate, {}).setdefault(named, []).append(place)
     found: list[Pair] = []
     for groups in alike.values():
-        where = {tuple(name is None for name in named) for named in groups}
-        together = sorted(itertools.chain(*groups.values()))
-        for places in groups.values() if len(where) == 1 else (together,):
+        shapes: dict[tuple[bool, ...], list[tuple[str | None, ...]]] = {}
+        for named, places in groups.items():
             found += itertools.combinations(places, 2)
+            shapes.setdefault(tuple(name is None for name in named), []).append(named)
+        for first, second in itertools.combinations(shapes.values(), 2):
+            for one, other in itertools.product(first, second):
+                if all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)):
+                    pairs = itertools.product(groups[one], groups[other])
+                    found += [(min(pair), max(pair)) for pair in pairs]
     return found

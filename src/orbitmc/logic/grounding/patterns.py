@@ -47,7 +47,7 @@ COMPARED = {
     ">": np.greater,
 }
 MOST_ENTRIES = 2**16  # of a truth table
-FEW_PAIRS = 28  # of columns are compared faster than rows are sorted
+FEW_PAIRS = 4  # for each column: they are compared faster than rows are sorted
 SHORT = 2  # clauses up to this length become tables, which add up when they meet
 
 
@@ -147,7 +147,7 @@ def _without_repeats(columns: Columns, signs: Bools, pairs: Sequence[Pair]) -> C
     """
     if not pairs or not len(columns.weight):
         return columns
-    if len(pairs) > FEW_PAIRS:
+    if len(pairs) > FEW_PAIRS * len(signs):
         return _settled(columns, signs)
     twice = np.zeros(len(columns.weight), dtype=bool)
     for column, other in pairs:
@@ -213,9 +213,11 @@ def table_features(
         return
     slot = _slots(columns, pairs)
     value = np.where(slot >= 0, columns.value, 0)
-    status = columns.status.astype(np.int64)
-    keys = np.concatenate([status, slot, value, columns.size], axis=1)
-    first, labels = row_classes(keys[:, (keys != keys[0]).any(axis=0)])
+    looks = [
+        part[:, (part != part[0]).any(axis=0)].astype(np.int64)
+        for part in (columns.status, slot, value, columns.size)
+    ]
+    first, labels = row_classes(np.concatenate(looks, axis=1))
     for label, row in enumerate(first):
         same = columns.take(labels == label)
         places = np.unique(slot[row][slot[row] >= 0])
