@@ -5,8 +5,9 @@ import math
 import zipfile
 
 import pytest
+from click import Command, Context, UsageError
 
-from orbitmc.cli.session.foreign import MEANT, OURS
+from orbitmc.cli.session.foreign import MEANT, OURS, translated
 from tests.cli.commands import orbitmc
 
 PROGRAM = "thing = {cup, mug}\nseen(thing)\nused(thing)\nlog(3) seen(?x) => used(?x)\n"
@@ -53,12 +54,34 @@ def test_a_list_of_closed_predicates(smokers):
 
 
 @pytest.mark.parametrize("option", sorted(OURS))
-def test_options_of_other_programs_are_named_with_ours(smokers, option):
-    done = orbitmc("infer", smokers[0], option, "1")
+def test_options_of_other_programs_are_named_with_ours(option):
+    own = {"-i", "-e", "-q", "-r", "-m", "-a", "-o", "--method"}
+    with pytest.raises(UsageError) as refused:
+        translated(Context(Command("infer")), ["s.mln", option, "1"], own, {"closed", "query_file"})
+    assert refused.value.message == (
+        f"{option} belongs to another program; here write {OURS[option]}"
+    )
+
+
+@pytest.mark.parametrize("option", ["-explicitRep", "-minProb", "-gz"])
+def test_no_option_of_others_is_taken_for_short_ones_of_ours(smokers, option):
+    """`-explicitRep 5` was read as evidence `xplicitRep`, and a second model."""
+    done = orbitmc("infer", "-i", smokers[0], option, "5")
     assert done.returncode == 2
-    assert f"{option} belongs to another program; here write {OURS[option]}" in " ".join(
-        done.stderr.split()
-    ).replace("│ ", "")
+    assert f"{option} belongs to another program" in done.stderr
+
+
+def test_an_unknown_option_of_several_letters_is_named_whole(smokers):
+    assert "No such option: -foo" in orbitmc("infer", smokers[0], "-foo", "5").stderr
+
+
+def test_a_predicate_that_is_closed_and_opened_or_asked_about(smokers):
+    program, facts = smokers
+    done = orbitmc("infer", program, "-e", facts, "--closed", "X,Y", "--opened", "X")
+    assert done.returncode == 2
+    assert "X is to be opened and closed: leave one of them out" in done.stderr
+    done = orbitmc("infer", program, "-e", facts, "--closed", "X,Y", "-q", "Y(A)")
+    assert "Y is asked about, so its atoms stay unknown though it is to be closed" in done.stderr
 
 
 def test_what_we_name_is_an_option_or_a_verb_of_ours():

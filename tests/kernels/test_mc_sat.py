@@ -20,7 +20,7 @@ from orbitmc.kernels.base.mcsat.mc_sat import (
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
-from orbitmc.kernels.base.mcsat.slices import draw_levels, holds
+from orbitmc.kernels.base.mcsat.slices import draw_level, holds
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import one_step
@@ -171,7 +171,9 @@ def test_pruning_loses_no_state_of_the_slice_and_adds_none():
         rng = np.random.default_rng(seed)
         possible = np.flatnonzero(brute_force.distribution(graph) > 0)
         memory.state[:] = every[rng.choice(possible)]
-        draw_levels(graph, ranks, memory, SlowGenerator(seed, 0, 32))
+        slow = SlowGenerator(seed, 0, 32)
+        for factor in range(graph.factors):
+            draw_level(graph, ranks, memory, factor, slow)
         before = [state for state in every if obeys(graph, ranks, memory, state)]
         constraints = np.count_nonzero(memory.level)
         prune(graph, ranks, memory)

@@ -171,3 +171,47 @@ def test_includes_that_cannot_be(tmp_path):
         (str(tmp_path / "b.mln"), 3, 3),
         *((str(tmp_path / "a.mln"), line, 10) for line in (2, 3, 4, 5)),
     ]
+
+
+FOREIGN = {
+    "pracmln": (
+        {
+            "COUNT(x | X(x)) = 1.": "counts are pracmln's; see dialect pracmln",
+            "count(X(x) | x) = 1.": "counts are pracmln's; see dialect pracmln",
+            "count(X(x)) = 1.": "counts are pracmln's; see dialect pracmln",
+            "1 X|Y(x)": "groups of predicates X|Y(?x) are pracmln's",
+            "logx(0.3) X(x)": "calculated is pracmln's; see dialect pracmln",
+            "P(X(x)) = 0.1": "probability constraints are pracmln's",
+            "1 X(?x)": "variables that begin with ? are pracmln's",
+        },
+        ("alchemy", "tuffy", "lomrf"),
+    ),
+    "tuffy": (
+        {
+            '[Label] "one" 1 X(x)': "labels of rules are Tuffy's; see dialect tuffy",
+            "wrote(person author)": "found 'author'; names of arguments are Tuffy's",
+            "w: X(w)": "a weight taken from a variable is Tuffy's",
+            "|x| X(x) <= 1": "cardinalities |x| are RockIt's; see dialect tuffy",
+            "@1 X(x)": "@ before a weight belongs to Tuffy",
+        },
+        ("alchemy", "pracmln", "lomrf"),
+    ),
+    "lomrf": (
+        {
+            "1 Y(x) :- X(x)": "definite clause of LoMRF (see dialect lomrf)",
+            "1 X(t++)": "next time step of LoMRF; see dialect lomrf",
+        },
+        ("alchemy", "pracmln", "tuffy"),
+    ),
+}
+REFUSED = [
+    (text, dialect, said)
+    for texts, dialects in FOREIGN.values()
+    for text, said in texts.items()
+    for dialect in dialects
+]
+
+
+@pytest.mark.parametrize(("text", "dialect", "said"), REFUSED)
+def test_what_another_dialect_has_is_refused_by_name(text, dialect, said):
+    assert said in message(text, dialect)[2]

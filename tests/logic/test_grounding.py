@@ -13,6 +13,7 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.features import ClauseFeatures
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
+from tests.oracle.brute_force import distribution, states
 
 SMOKERS = """
 person = {Anna, Bob, Cloe}
@@ -105,3 +106,13 @@ def test_open_world_of_many_people_is_linear():
     # a person's own friendship never breaks the rule, so 100 of the 10,000 pairs are decided
     assert graph.factors == 10_000 - 100 + 100 + 10_000
     assert len(graph.table_start) - 1 == 3  # one table for each formula
+
+
+def test_a_hard_conjunction_with_an_inequality():
+    """Its parts are looked up as they are ground: A != x as the negation of A = x."""
+    program = parse("p = {A, B}\nX(p)\nY(p)\n(X(x) v A != x) ^ (Y(x) v X(x) ^ Y(A)).\n")
+    graph = graph_of(ground(program, parse_database("", program)))
+    possible = distribution(graph) > 0
+    found = [tuple(s) for s, one in zip(states(graph), possible, strict=True) if one]
+    # X(A) holds. For A, then, Y(A) must hold; for B, Y(B) or X(B).
+    assert found == [(1, xb, 1, yb) for xb in (0, 1) for yb in (0, 1) if xb or yb]

@@ -49,7 +49,7 @@ from orbitmc.logic.language.syntax import Program
 from orbitmc.logic.rewriting.degrees import without_degrees
 from orbitmc.logic.rewriting.empty_types import without_empty_types
 from orbitmc.logic.rewriting.fitting import fitted
-from orbitmc.logic.rewriting.remarks import closed_by_few, meaning_in_words
+from orbitmc.logic.rewriting.remarks import asked_though_closed, closed_by_few, meaning_in_words
 from orbitmc.machine.interrupts import listening
 from orbitmc.machine.lazy import Displayed
 from orbitmc.machine.text import MEMORY
@@ -253,6 +253,7 @@ def logic(
     asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
     world = World(asked, named_predicates(opened, program), named_predicates(closed, program))
     remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
+    remarks += asked_though_closed(world)
     declared = program.predicates.keys()
     program, said = without_empty_types(program, known, asked or frozenset())
     remarks += said

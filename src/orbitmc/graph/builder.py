@@ -130,6 +130,8 @@ class Builder:
                 f"factor {self._factors + wrong[0]} reads {rows[wrong[0]].tolist()}, but the "
                 f"variables are 0 to {len(self._cardinality) - 1}"
             )
+        if (rows[:, 1:] > rows[:, :-1]).all():
+            return
         ordered = np.sort(rows, axis=1)
         repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(repeated):

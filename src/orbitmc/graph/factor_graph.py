@@ -121,8 +121,8 @@ def strides(
     arities = lengths(scope_start[: first_clause + 1])
     for length in np.unique(arities[arities > 0]):
         first = scope_start[np.flatnonzero(arities == length)].astype(np.int64)
-        places = first[:, None] + np.arange(length)
-        sizes = cardinality[scope[places]].astype(np.uint64)
-        sizes[:, 0] = 1
-        result[places] = np.cumprod(np.roll(sizes, -1, axis=1)[:, ::-1], axis=1)[:, ::-1]
+        stride = np.ones(len(first), dtype=np.uint32)
+        for place in reversed(range(length)):
+            result[first + place] = stride
+            stride = stride * cardinality[scope[first + place]]
     return sealed(result)

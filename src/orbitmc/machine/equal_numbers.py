@@ -41,12 +41,32 @@ def row_classes(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64
     """Where each distinct row first stands, in lexicographic order, and which of them each is."""
     if not len(rows):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = (rows[order][1:] != rows[order][:-1]).any(axis=1)
+    keys = _joined_columns(rows) if rows.dtype == np.int64 else list(rows.T)
+    order = np.lexsort(keys[::-1]) if keys else np.arange(len(rows))
+    new = np.zeros(len(rows), dtype=bool)
+    new[0] = True
+    for key in keys:
+        ordered = key[order]
+        new[1:] |= ordered[1:] != ordered[:-1]
     which = np.empty(len(rows), dtype=np.int64)
     which[order] = np.cumsum(new) - 1
     return order[new], which
+
+
+def _joined_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Fewer columns that order the rows alike: neighbours are joined while they fit."""
+    least, most = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
+    joined: list[NDArray[np.int64]] = []
+    room = 0
+    for column, low, high in zip(rows.T, least, most, strict=True):
+        size = high - low + 1
+        if size < room:
+            joined[-1] = joined[-1] * size + (column - low)
+        else:
+            joined.append(column - low if size < 2**63 else column)
+            room = 2**63
+        room //= size
+    return joined
 
 
 def numbered(classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -62,6 +62,7 @@ def test_sampled_answers_are_right_within_their_errors():
         ("X(x) ^ ^ Y(x)", "cannot read"),
         ("X ^ Y", "write the arguments of X"),
         ("X(x) ^ Z(x)", "no predicate"),
+        ("X(x) ^ !Y(x)", "a query cannot deny, as !Y does; `orbitmc ask` takes any formula"),
         ("X(x) ^ Y(x,y)", "1 argument"),
     ],
 )

@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
+from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError
+from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
 from tests.logic.dialects.worlds import IMPOSSIBLE, answered, by_worlds
 
@@ -72,3 +74,10 @@ def test_everything_but_the_query_may_be_closed():
     usual = answered(text, EVIDENCE, dialect="pracmln", query="use")
     closed = answered(text, EVIDENCE, dialect="pracmln", query="use", closed=["like", "other"])
     assert closed == usual
+
+
+def test_no_query_is_about_degrees():
+    text = "word = {a, b}\n#fuzzy\nZ(word)\nX(word)\n1 Z(?w) => X(?w)"
+    program = parse(text, dialect="pracmln")
+    with pytest.raises(InputError, match="Z is fuzzy: its atoms have the degrees of truth"):
+        logic(program, parse_database("0.4 Z(a)", program), query="Z(a)")

@@ -4,6 +4,7 @@
 setting are taken for it; of the others, an error says what to write here.
 """
 
+import re
 from collections.abc import Collection, Sequence
 
 import typer
@@ -22,13 +23,20 @@ CHAINS = "--samples N or --seconds X (the warm-up is chosen by itself)"
 SEARCH = "--seconds X for how long to search for the most probable world (-m)"
 LAZY = "--memory SIZE: programs are ground as far as evidence requires"
 LIFTED = "--method lifted (jumps along exact symmetries)"
+PROPAGATION = "--method auto: there is no belief propagation here, but answers have errors"
+TEMPERED = "--method lmh, or --method auto, which tempers where that pays"
+LEARNING = "orbitmc learn PROGRAM DATABASE -o LEARNED"
+NOTHING = "nothing: it is not supported"
+NEEDLESS = "nothing: it is not needed"
 OURS = {
     "-ms": "--method mcsat",
     "-p": "--method gibbs",
-    "-simtp": "--method lmh, or --method auto, which tempers where that pays",
-    "-bp": "--method auto: there is no belief propagation here, but answers have errors",
-    "-efbp": "--method auto: there is no belief propagation here, but answers have errors",
+    "-gibbs": "--method gibbs",
+    **dict.fromkeys(("-simtp", "-subInterval", "-numRuns", "-numSwap"), TEMPERED),
+    **dict.fromkeys(("-bp", "-efbp", "-convThresh", "-convIterations"), PROPAGATION),
     **dict.fromkeys(("-lifted", "-ptpe", "-lis", "-lvg", "-cls", "-useHC", "-useCT"), LIFTED),
+    **dict.fromkeys(("-noHC", "-hcCreateType", "-hcCreateNoise", "-lncIter"), LIFTED),
+    "-explicitRep": LIFTED,
     "-seed": "--seed N",
     "-maxSeconds": "--seconds X",
     **dict.fromkeys(("-maxSteps", "-burnMinSteps", "-burnMaxSteps", "-minSteps"), CHAINS),
@@ -41,15 +49,24 @@ OURS = {
     "-queryEvidence": "--closed P,Q with the predicates of the query and no -q for them",
     "-outputNetwork": "orbitmc ground PROGRAM DATABASE -o model.uai",
     "-counts": "orbitmc ground PROGRAM DATABASE",
-    **dict.fromkeys(("-decision", "-hybrid", "-SA", "-propstdev"), "nothing: it is not supported"),
+    **dict.fromkeys(("-decision", "-hybrid", "-SA", "-propstdev"), NOTHING),
     "-inferType": "orbitmc best PROGRAM for map; marginals are what infer gives",
     "-mapType": "orbitmc best PROGRAM",
     "-marginal": "nothing: marginals are what infer gives",
     "-mcsatSamples": "--samples N",
     **dict.fromkeys(("-maxFlips", "-maxTries", "-walksatType", "-breakHardClauses"), SEARCH),
     "-dual": "orbitmc best PROGRAM, and orbitmc infer PROGRAM",
+    **dict.fromkeys(("-learnwt", "-mle", "-dMaxIter"), LEARNING),
+    "-minProb": "--json and leave out what is below",
+    "-timeout": "--seconds X",
+    "-threads": "--set threads=N",
+    "-gz": "-o FILE.gz",
+    **dict.fromkeys(("-nopart", "-keepData", "-rawString", "-activateAll", "-conf"), NEEDLESS),
 }
 """Options of other programs, and what to write instead."""
+
+
+SEVERAL_LETTERS = re.compile(r"-[A-Za-z]{2,}")
 
 
 def translated(
@@ -70,6 +87,8 @@ def translated(
             found += ["--set", f"{setting}={value if equals else waiting.pop(0)}"]
         elif name in OURS and name not in own:
             context.fail(f"{name} belongs to another program; here write {OURS[name]}")
+        elif SEVERAL_LETTERS.fullmatch(name) and not {name, name[:2]} & {*own}:
+            context.fail(f"No such option: {name}")
         else:
             found.append(word)
     return found

@@ -122,9 +122,16 @@ def _counted(arity: int) -> str:
 
 def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     name = _named(name, program)
+    if name.startswith("!"):
+        raise InputError(f"a query cannot deny, as {name} does; `orbitmc ask` takes any formula")
     if name not in program.predicates:
         raise InputError(
             f"the query names {name!r}, which is no predicate{suggestion(name, program.predicates)}"
+        )
+    if name in program.fuzzy:
+        raise InputError(
+            f"{name} is fuzzy: its atoms have the degrees of truth that evidence gives, so no "
+            "query is about them"
         )
     if inside is None:
         return Pattern(name, None)
@@ -180,7 +187,8 @@ def _fitting(ground: Ground, pattern: Pattern) -> Ints:
             numbers = ground.universe.numbers[kind]
             if word not in numbers:
                 raise InputError(
-                    f"the query names {word!r}, which is no {kind}{suggestion(word, numbers)}"
+                    f"the query names {word!r}, which is no constant of type {kind}"
+                    f"{suggestion(word, numbers)}"
                 )
             fits &= column == numbers[word]
         elif word in bound:

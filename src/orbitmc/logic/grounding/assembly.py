@@ -85,13 +85,11 @@ def _add_fields(builder: Builder, ground: Ground, weights: Floats) -> None:
             for value in range(len(part.truth)):  # one by one: blocks may have many
                 gain = _gains(weights[part.weight[~huge]], part.truth[[value]])[:, 0]
                 np.add.at(fields, start[part.scope[~huge, 0]] + value, gain)
-    for size in np.unique(ground.cardinality):
-        variables = np.flatnonzero(ground.cardinality == size)
-        rows = fields[start[variables][:, None] + np.arange(size)]
-        some = rows.any(axis=1)
-        tables, which = distinct_rows(rows[some])
-        if len(tables):
-            builder.add_factors(variables[some][:, None], builder.add_tables(tables)[which])
+    own = np.unique(np.searchsorted(start, np.flatnonzero(fields), side="right") - 1)
+    for size in np.unique(ground.cardinality[own]):
+        variables = own[ground.cardinality[own] == size]
+        tables, which = distinct_rows(fields[start[variables][:, None] + np.arange(size)])
+        builder.add_factors(variables[:, None], builder.add_tables(tables)[which])
 
 
 def _gains(weights: Floats, truth: NDArray[np.bool_]) -> Floats:
@@ -143,11 +141,26 @@ def _add_merged(builder: Builder, scope: Ints, entries: Floats, entry_of: Ints) 
         builder.add_factors(scope[alone], numbers[which])
     shared = np.flatnonzero(count > 1)
     if len(shared):
-        place = np.cumsum(count > 1) - 1
-        sums = np.zeros((len(shared), entries.shape[1]))
-        np.add.at(sums, place[group[~alone]], entries[entry_of[~alone]])
-        tables, which = distinct_rows(sums)
-        builder.add_factors(unique[shared], builder.add_tables(tables)[which])
+        sums, which = _sums(group[~alone], entries, entry_of[~alone])
+        tables, table_of = distinct_rows(sums)
+        builder.add_factors(unique[shared], builder.add_tables(tables)[table_of[which]])
+
+
+def _sums(group: Ints, entries: Floats, entry_of: Ints) -> tuple[Floats, Ints]:
+    """Sums of the tables in each group, equal sets of tables once; and which sum each group has."""
+    order = np.lexsort((entry_of, group))
+    members = np.bincount(group)
+    members = members[members > 0]
+    end = np.cumsum(members)
+    sums, which, first = [], np.zeros(len(members), dtype=np.int64), 0
+    for size in np.unique(members):
+        alike = np.flatnonzero(members == size)
+        own = entry_of[order[(end[alike] - size)[:, None] + np.arange(size)]]
+        distinct, number = distinct_rows(own)
+        sums.append(entries[distinct].sum(axis=1))
+        which[alike] = first + number
+        first += len(distinct)
+    return np.concatenate(sums), which
 
 
 def _add_clauses(builder: Builder, part: ClauseFeatures, weights: Floats) -> None:

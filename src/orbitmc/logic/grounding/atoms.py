@@ -6,7 +6,8 @@ rank, and no atom needs a place in memory. In a predicate with mutually exclusiv
 digits of those come last: a block of consecutive codes is one variable, its atoms are values.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN, Facts
 from orbitmc.logic.databases.universe import Ints, Universe
-from orbitmc.logic.language.syntax import Predicate
+from orbitmc.logic.language.syntax import Atom, Comparison, Constant, Predicate
 from orbitmc.machine.arrays import Floats
 
 MOST_CODES = 2**62
@@ -215,3 +216,35 @@ def _fixed(
     alone = (excluded == width - 1) & (fixed < 0)
     fixed[alone] = left[alone]
     return fixed
+
+
+Pair = tuple[int, int]
+
+
+def meeting(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms]) -> list[Pair]:
+    """Places of atoms that may be the same variable, the earlier first.
+
+    Atoms that name different constants at the same places never are; but in a block, those that
+    differ in exclusive arguments only.
+    """
+    alike: dict[str, dict[tuple[str | None, ...], list[int]]] = {}
+    for place, part in enumerate(parts):
+        if isinstance(part, Atom):
+            exclusive = atoms[part.predicate].predicate.exclusive
+            named = tuple(
+                term.name if isinstance(term, Constant) and not mark else None
+                for term, mark in zip(part.arguments, exclusive, strict=True)
+            )
+            alike.setdefault(part.predicate, {}).setdefault(named, []).append(place)
+    found: list[Pair] = []
+    for groups in alike.values():
+        shapes: dict[tuple[bool, ...], list[tuple[str | None, ...]]] = {}
+        for named, places in groups.items():
+            found += itertools.combinations(places, 2)
+            shapes.setdefault(tuple(name is None for name in named), []).append(named)
+        for first, second in itertools.combinations(shapes.values(), 2):
+            for one, other in itertools.product(first, second):
+                if all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)):
+                    pairs = itertools.product(groups[one], groups[other])
+                    found += [(min(pair), max(pair)) for pair in pairs]
+    return found

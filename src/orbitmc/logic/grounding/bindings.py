@@ -15,11 +15,13 @@ import numpy as np
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.expansion import Guard
-from orbitmc.logic.language.syntax import Atom, Constant, Variable
+from orbitmc.logic.grounding.folding import COPY
+from orbitmc.logic.language.syntax import Atom, Constant, Variable, free_variables
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+MOST_UNCOUNTED = 2**12  # rows of a join that are fetched before they are counted
 MOST_JOINED = 2**22  # rows of a join that are held at once
 WORTH_JOINING = 0.5  # of a predicate's atoms are possible: joining more would not prune
 
@@ -39,6 +41,10 @@ class Tables:
         connection.execute("SET threads = 1")  # rows come in the same order every time
         return connection
 
+    def ask(self, query: str) -> dict[str, Any]:
+        """The columns that a query gives."""
+        return self.connection.execute(query).fetchnumpy()
+
     def table(self, predicate: str) -> str:
         """The name of the table of a predicate's possible atoms."""
         if predicate not in self._registered:
@@ -50,22 +56,47 @@ class Tables:
             self._registered[predicate] = name
         return self._registered[predicate]
 
+    def copies(self, listed: Mapping[str, Ints]) -> str:
+        """The name of the table of what is listed, until that is asked about another list."""
+        rows = len(next(iter(listed.values())))
+        self.connection.register("listed", {"copy": np.arange(rows), **listed})
+        return "listed"
+
 
 class Bindings:
-    """How to enumerate bindings: a join of so many `rows`, and variables that run freely."""
+    """How to enumerate bindings: a join of so many `rows`, and variables that run freely.
+
+    What is `listed` follows from the number of the copy.
+    """
 
     def __init__(
-        self, tables: Tables, sizes: Mapping[str, int], query: str, column_of: Mapping[str, str]
+        self,
+        tables: Tables,
+        sizes: Mapping[str, int],
+        query: str,
+        column_of: Mapping[str, str],
+        listed: Mapping[str, Ints],
     ) -> None:
         self.tables, self.sizes, self.query, self.column_of = tables, sizes, query, column_of
+        self.listed = listed
         self.joined = [name for name in sizes if name in column_of]
         self.free = [name for name in sizes if name not in column_of]
         self.rows = 1
+        self.small: Mapping[str, Ints] | None = None
         if query:
-            found = tables.connection.execute(f"SELECT count(*) {query}").fetchall()
-            self.rows = int(found[0][0])
+            self._look()
         self.copies = math.prod(sizes[name] for name in self.free)
         self.count = self.rows * self.copies
+
+    def _look(self) -> None:
+        """Fetch the join if it is small, else count its rows."""
+        if self.joined:
+            found = self._fetched(f"{self.query} LIMIT {MOST_UNCOUNTED + 1}")
+            self.rows = len(found[self.joined[0]])
+            if self.rows <= MOST_UNCOUNTED:
+                self.small = found
+                return
+        self.rows = int(self.tables.ask(f"SELECT count(*) AS rows {self.query}")["rows"][0])
 
     def chunks(self, most: int) -> Iterator[tuple[dict[str, Ints], int]]:
         """The bindings, and how many, at most so many at a time."""
@@ -80,39 +111,44 @@ class Bindings:
         found = {name: columns[name][row] for name in self.joined}
         for name in reversed(self.free):
             rest, found[name] = np.divmod(rest, self.sizes[name])
-        return found
+        return found | {name: column[found[COPY]] for name, column in self.listed.items()}
 
     def _joins(self) -> Iterator[tuple[Mapping[str, Ints], int]]:
         """The join's columns, in pieces that fit."""
         if not self.joined:
             yield {}, self.rows
             return
+        if self.small is not None:
+            yield self.small, self.rows
+            return
         pieces = min(-(-self.rows // MOST_JOINED), self.sizes[self.joined[0]])
         edges = np.linspace(0, self.sizes[self.joined[0]], pieces + 1).astype(int)
         for low, high in itertools.pairwise(edges):
-            columns = self._fetched(int(low), int(high))
+            first = self.column_of[self.joined[0]]
+            columns = self._fetched(f"{self.query} AND {first} >= {low} AND {first} < {high}")
             yield columns, len(columns[self.joined[0]])
 
-    def _fetched(self, low: int, high: int) -> Mapping[str, Ints]:
+    def _fetched(self, query: str) -> Mapping[str, Ints]:
         names = [f"{self.column_of[name]} AS v{n}" for n, name in enumerate(self.joined)]
-        first = self.column_of[self.joined[0]]
-        piece = f"{self.query} AND {first} >= {low} AND {first} < {high}"
-        found: Any = self.tables.connection.execute(
-            f"SELECT {', '.join(names)} {piece}"
-        ).fetchnumpy()
+        found = self.tables.ask(f"SELECT {', '.join(names)} {query}")
         return {
             name: np.asarray(found[f"v{n}"], dtype=np.int64) for n, name in enumerate(self.joined)
         }
 
 
-def bindings(guards: Sequence[Guard], sizes: Mapping[str, int], tables: Tables) -> Bindings:
+def bindings(
+    guards: Sequence[Guard], sizes: Mapping[str, int], tables: Tables, listed: Mapping[str, Ints]
+) -> Bindings:
     """Plan how to enumerate the bindings of variables, pruned by guards on evidence."""
+    joinable = [guard for guard in guards if _joinable(guard, tables)]
+    named = {name for guard in joinable for name in free_variables(guard.part)}
     places: dict[str, str] = {}
     sources: list[str] = []
     conditions: list[str] = []
-    for guard in guards:
-        if not _joinable(guard, tables):
-            continue
+    if not named.isdisjoint(listed):
+        sources.append(f"{tables.copies(listed)} AS copies")
+        places = {COPY: "copies.copy"} | {name: f'copies."{name}"' for name in listed}
+    for guard in joinable:
         assert isinstance(guard.part, Atom)
         alias = f"t{len(sources)}"
         sources.append(f"{tables.table(guard.part.predicate)} AS {alias}")
@@ -126,7 +162,7 @@ def bindings(guards: Sequence[Guard], sizes: Mapping[str, int], tables: Tables) 
                     conditions.append(f"{column} = {places[term.name]}")
                 places.setdefault(term.name, column)
     query = f"FROM {', '.join(sources)} WHERE {' AND '.join(['true', *conditions])}"
-    return Bindings(tables, sizes, query if sources else "", places)
+    return Bindings(tables, sizes, query if sources else "", places, listed)
 
 
 def _joinable(guard: Guard, tables: Tables) -> bool:

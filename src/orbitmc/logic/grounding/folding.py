@@ -3,12 +3,11 @@
 import itertools
 import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from orbitmc.logic.databases.universe import Ints, Universe
-from orbitmc.logic.grounding.features import Features, taken
 from orbitmc.logic.language.syntax import (
     Atom,
     Constant,
@@ -22,15 +21,21 @@ from orbitmc.logic.language.syntax import (
 )
 
 FEWEST = 16  # rules that are worth a template
-SHARE = 0.5  # of a template's copies that must be rules, as all of them are ground
+COPY = "#"  # stands for the number of a copy, and as no variable of a program can be named
 
 
 @dataclass(frozen=True)
 class Template:
-    """A rule whose copies stand for rules of the program: `weight_of` a copy, or -1 for no rule."""
+    """A rule that stands for `members`, which differ only in constants, or for one as it is.
+
+    `constants` has a column for every variable that stands for such constants: their numbers in
+    each of the copies. `weight_of` says which weight a copy has.
+    """
 
     rule: Rule
+    members: tuple[Rule, ...]
     weight_of: Ints
+    constants: Mapping[str, Ints] = field(default_factory=dict)
 
 
 def templates(
@@ -39,22 +44,21 @@ def templates(
     predicates: Mapping[str, Predicate],
     universe: Universe,
 ) -> Iterator[Template]:
-    """Fold rules into templates where that pays; all others stand for themselves."""
-    alike: dict[object, dict[tuple[str, ...], int]] = {}
+    """Fold rules into templates where enough are alike; all others stand for themselves."""
+    alike: dict[object, dict[int, tuple[str, ...]]] = {}
     for number, rule in enumerate(rules):
         constants = tuple(name for name, _ in _constants(rule.formula, predicates))
-        if constants and not rule.per_constant and rule.weight != np.inf:
-            key = shape_of(rule.formula), tuple(rule.types.items())
-            alike.setdefault(key, {}).setdefault(constants, number)
+        if constants and not rule.per_constant:
+            key = shape_of(rule.formula), tuple(rule.types.items()), rule.weight == np.inf
+            alike.setdefault(key, {})[number] = constants
     folded: dict[int, Template | None] = {}
     for members in alike.values():
-        template = _template(members, rules, first_weight, predicates, universe)
-        if template is not None:
-            folded |= dict.fromkeys(members.values())
-            folded[min(members.values())] = template
+        if len(members) >= FEWEST:
+            folded |= dict.fromkeys(members)
+            folded[min(members)] = _template(members, rules, first_weight, predicates, universe)
     for number, rule in enumerate(rules):
-        own = Template(rule, np.arange(first_weight[number], first_weight[number + 1]))
-        found = folded.get(number, own)
+        own = np.arange(first_weight[number], first_weight[number + 1])
+        found = folded.get(number, Template(rule, (rule,), own))
         if found is not None:
             yield found
 
@@ -64,41 +68,28 @@ def shape_of(formula: Formula) -> Formula:
     return _abstract(formula, range(sys.maxsize))
 
 
-def renumbered(features: Features, weight_of: Ints) -> Features:
-    """Features of a template's copies as those of the rules; copies of no rule are left out."""
-    weight = weight_of[features.weight]
-    kept = weight >= 0
-    found = features if kept.all() else taken(features, kept)
-    return replace(found, weight=weight[kept])
-
-
 def _template(
-    members: Mapping[tuple[str, ...], int],
+    members: Mapping[int, tuple[str, ...]],
     rules: Sequence[Rule],
     first_weight: Ints,
     predicates: Mapping[str, Predicate],
     universe: Universe,
-) -> Template | None:
-    if len(members) < FEWEST:
-        return None
-    rule = rules[min(members.values())]
-    columns = list(zip(*members, strict=True))
+) -> Template:
+    rule = rules[min(members)]
+    columns = list(zip(*members.values(), strict=True))
     places = [place for place, column in enumerate(columns) if len(set(column)) > 1]
     kinds = [kind for _, kind in _constants(rule.formula, predicates)]
-    sizes = [universe.size(kinds[place]) for place in places]
-    if len(members) < SHARE * np.prod(sizes, dtype=np.float64):
-        return None
-    copy = np.zeros(len(members), dtype=np.int64)
-    for place, size in zip(places, sizes, strict=True):
-        numbers = universe.numbers[kinds[place]]
-        copy = copy * size + np.array([numbers[name] for name in columns[place]])
-    weight_of = np.full(int(np.prod(sizes)), -1, dtype=np.int64)
-    weight_of[copy] = first_weight[list(members.values())]
-    names = {_name(place): kinds[place] for place in places}
+    constants = {
+        _name(place): np.array([universe.numbers[kinds[place]][one] for one in columns[place]])
+        for place in places
+    }
+    types = {**rule.types, **{_name(place): kinds[place] for place in places}}
     formula = _abstract(rule.formula, places)
-    types = {**rule.types, **names}
     return Template(
-        replace(rule, formula=formula, types=types, per_constant=tuple(names)), weight_of
+        replace(rule, formula=formula, types=types, per_constant=(COPY,)),
+        tuple(rules[number] for number in members),
+        first_weight[list(members)],
+        constants,
     )
 
 
@@ -111,7 +102,7 @@ def _constants(formula: Formula, predicates: Mapping[str, Predicate]) -> Iterato
 
 
 def _name(place: int) -> str:
-    return f"#{place}"  # as no variable of a program can be named
+    return f"{COPY}{place}"
 
 
 def _abstract(formula: Formula, places: Container[int]) -> Formula:

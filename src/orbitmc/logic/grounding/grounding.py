@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
+from orbitmc.errors import InputError, LimitError, OrbitError
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.databases.universe import Ints, Universe, number_of, universe
 from orbitmc.logic.grounding.atoms import Atoms, known_atoms
 from orbitmc.logic.grounding.bindings import Tables
 from orbitmc.logic.grounding.features import Features
-from orbitmc.logic.grounding.folding import renumbered, templates
+from orbitmc.logic.grounding.folding import templates
 from orbitmc.logic.grounding.rule_grounding import RuleGrounder
 from orbitmc.logic.language.syntax import Program, Rule, atoms_of
 from orbitmc.machine.arrays import Floats
@@ -108,17 +108,16 @@ def ground(
     features: list[Features] = []
     spent = Spent(0, 0)
     for template in templates(program.rules, first_weight, program.predicates, everything):
-        rule, weight_of = template.rule, template.weight_of
         try:
-            grounder = RuleGrounder(rule, everything, atoms, cardinality, tables)
+            grounder = RuleGrounder(template, everything, atoms, cardinality, tables)
             spent = _within_limits(grounder, spent, max_groundings, memory)
             if watch is not None:
-                watch(rule, grounder.bindings.count)
+                watch(template.rule, grounder.bindings.count)
             found, true = grounder.ground()
         except OrbitError as error:
-            raise _placed(error, rule) from None
-        features += [renumbered(part, weight_of) for part in found]
-        decided[weight_of[weight_of >= 0]] += true[weight_of >= 0]
+            raise _placed(error, template.rule) from None
+        features += [replace(part, weight=template.weight_of[part.weight]) for part in found]
+        decided[template.weight_of] += true
     written = [written_weights(rule, everything) for rule in program.rules]
     return Ground(
         program=program,
@@ -171,6 +170,8 @@ def _all_atoms(
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
             raise InputError(f"there is no predicate {name!r}{near}")
+    for name in sorted(world.opened & world.closed):
+        raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
     found: dict[str, Atoms] = {}
     soft: list[tuple[Ints, Ints, Floats]] = []
@@ -221,6 +222,6 @@ def _placed(error: OrbitError, rule: Rule) -> OrbitError:
     """The same error, with the place of the rule."""
     if isinstance(error, InputError) and error.source is None:
         return rule.place.error(error.message)
-    if isinstance(error, LimitError | ContradictionError):
-        return type(error)(f"{rule.place}: {error}")
+    if isinstance(error, LimitError):
+        return LimitError(f"{rule.place}: {error}")
     return error

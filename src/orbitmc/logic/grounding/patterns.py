@@ -4,7 +4,6 @@ The rows of a chunk are groundings, its columns the atoms of the formula. Every 
 true, or "variable v has value a"; formulas whose atoms look alike share one truth table.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import LimitError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
 from orbitmc.logic.databases.universe import Ints
+from orbitmc.logic.grounding.atoms import Pair
 from orbitmc.logic.grounding.features import ClauseFeatures, Features, TableFeatures
 from orbitmc.logic.language.syntax import (
     And,
@@ -34,6 +34,7 @@ from orbitmc.machine.equal_numbers import row_classes
 
 Part = Atom | Comparison
 Bools = NDArray[np.bool_]
+Clause = tuple[list[tuple[Part, bool]], bool]
 TruthOf = Callable[[Sequence[Bools]], Bools]
 """The truth of groundings, from the truth of their columns."""
 
@@ -46,7 +47,7 @@ COMPARED = {
     ">": np.greater,
 }
 MOST_ENTRIES = 2**16  # of a truth table
-FEW_COLUMNS = 8  # of a clause: pairs of them are compared faster than rows are sorted
+FEW_PAIRS = 4  # for each column: they are compared faster than rows are sorted
 SHORT = 2  # clauses up to this length become tables, which add up when they meet
 
 
@@ -64,6 +65,8 @@ class Columns(NamedTuple):
     weight: Ints
 
     def take(self, rows: Bools) -> "Columns":
+        if rows.all():
+            return self
         return Columns._make(column[rows] for column in self)
 
     def of(self, atoms: list[int]) -> "Columns":
@@ -80,7 +83,7 @@ class Decided:
     weight: Ints
 
 
-def literals(formula: Formula) -> tuple[list[tuple[Part, bool]], bool] | None:
+def literals(formula: Formula) -> Clause | None:
     """Parts and signs of a clause, if the formula is one (True) or a negated one (False)."""
     signed = _literal(formula)
     if signed is not None:
@@ -103,10 +106,10 @@ def _literal(formula: Formula) -> tuple[Part, bool] | None:
 
 
 def clause_features(
-    columns: Columns, signs: Sequence[bool], holds: bool
+    columns: Columns, signs: Sequence[bool], holds: bool, pairs: Sequence[Pair]
 ) -> Iterator[Features | Decided]:
-    """Features of clauses: one column for each literal."""
-    columns = _without_repeats(columns, np.asarray(signs))
+    """Features of clauses: one column for each literal; `pairs` of them may meet."""
+    columns = _without_repeats(columns, np.asarray(signs), pairs)
     wanted = np.where(signs, TRUE, FALSE)
     satisfied = (columns.status == wanted).any(axis=1)
     yield Decided(holds, columns.weight[satisfied])
@@ -114,11 +117,11 @@ def clause_features(
     unknown = rest.status == UNKNOWN
     length = unknown.sum(axis=1)
     yield Decided(not holds, rest.weight[length == 0])
-    for count in np.unique(length[length > 0]):
-        some = rest.take(length == count)
-        scope, value, size, sign = _unknown_literals(some, int(count), np.asarray(signs))
-        odd = _needs_table(scope, sign, size) | (count <= SHORT)
-        yield from table_features(some.take(odd), clause_truth(signs, holds))
+    for count in np.flatnonzero(np.bincount(length)[1:]).tolist():
+        some = rest.take(length == count + 1)
+        scope, value, size, sign = _unknown_literals(some, count + 1, np.asarray(signs))
+        odd = _needs_table(scope, sign, size) | (count < SHORT)
+        yield from table_features(some.take(odd), clause_truth(signs, holds), pairs)
         satisfying = np.where(sign, value, 1 - value)
         if not odd.all():
             yield ClauseFeatures(scope[~odd], satisfying[~odd], holds, some.weight[~odd])
@@ -129,22 +132,25 @@ def _unknown_literals(columns: Columns, count: int, signs: Bools) -> tuple[Ints,
     shown = columns.variable, columns.value, columns.size
     if count == len(signs):
         return *shown, np.broadcast_to(signs, columns.variable.shape)
-    order = np.argsort(columns.status != UNKNOWN, axis=1, kind="stable")[:, :count]
-    variable, value, size = (np.take_along_axis(column, order, axis=1) for column in shown)
-    return variable, value, size, signs[order]
+    unknown = columns.status == UNKNOWN
+    variable, value, size, sign = (
+        column[unknown].reshape(-1, count)
+        for column in (*shown, np.broadcast_to(signs, unknown.shape))
+    )
+    return variable, value, size, sign
 
 
-def _without_repeats(columns: Columns, signs: Bools) -> Columns:
+def _without_repeats(columns: Columns, signs: Bools, pairs: Sequence[Pair]) -> Columns:
     """Settle repeated literals of binary variables: the second of two equal ones adds nothing.
 
     A literal beside its negation makes the clause true.
     """
-    if len(signs) < 2 or not len(columns.weight):
+    if not pairs or not len(columns.weight):
         return columns
-    if len(signs) > FEW_COLUMNS:
+    if len(pairs) > FEW_PAIRS * len(signs):
         return _settled(columns, signs)
     twice = np.zeros(len(columns.weight), dtype=bool)
-    for column, other in itertools.combinations(range(len(signs)), 2):
+    for column, other in pairs:
         both = (columns.size[:, column] == 2) & (columns.size[:, other] == 2)
         twice |= both & (columns.variable[:, column] == columns.variable[:, other])
     if not twice.any():
@@ -199,15 +205,19 @@ def formula_truth(formula: Formula, parts: Sequence[Part]) -> TruthOf:
     return lambda columns: evaluate(formula, dict(zip(parts, columns, strict=True)))
 
 
-def table_features(columns: Columns, truth_of: TruthOf) -> Iterator[Features | Decided]:
+def table_features(
+    columns: Columns, truth_of: TruthOf, pairs: Sequence[Pair]
+) -> Iterator[Features | Decided]:
     """Features of any formula: rows whose atoms look alike share a truth table."""
     if not len(columns.weight):
         return
-    slot = _slots(columns)
+    slot = _slots(columns, pairs)
     value = np.where(slot >= 0, columns.value, 0)
-    status = columns.status.astype(np.int64)
-    keys = np.concatenate([status, slot, value, columns.size], axis=1)
-    first, labels = row_classes(keys[:, (keys != keys[0]).any(axis=0)])
+    looks = [
+        part[:, (part != part[0]).any(axis=0)].astype(np.int64)
+        for part in (columns.status, slot, value, columns.size)
+    ]
+    first, labels = row_classes(np.concatenate(looks, axis=1))
     for label, row in enumerate(first):
         same = columns.take(labels == label)
         places = np.unique(slot[row][slot[row] >= 0])
@@ -220,17 +230,13 @@ def table_features(columns: Columns, truth_of: TruthOf) -> Iterator[Features | D
             yield Decided(bool(truth), same.weight)
 
 
-def _slots(columns: Columns) -> Ints:
+def _slots(columns: Columns, pairs: Sequence[Pair]) -> Ints:
     """For every unknown atom, the first column that reads the same variable; else -1."""
-    width = columns.variable.shape[1]
-    slot = np.full(columns.variable.shape, -1, dtype=np.int64)
     unknown = columns.status == UNKNOWN
-    for column in reversed(range(width)):
-        for earlier in range(column + 1):
-            same = (columns.variable[:, earlier] == columns.variable[:, column]) & (
-                unknown[:, earlier] & unknown[:, column] & (slot[:, column] < 0)
-            )
-            slot[same, column] = earlier
+    slot = np.where(unknown, np.arange(columns.status.shape[1]), -1)
+    for earlier, column in sorted(pairs, reverse=True):
+        same = columns.variable[:, earlier] == columns.variable[:, column]
+        slot[same & unknown[:, earlier] & unknown[:, column], column] = earlier
     return slot
 
 

@@ -36,6 +36,8 @@ HINTS = {
 FOUND = re.compile(rf"{STRING}|<->|->|:-|:=|\+\+|--|<=>|=>|-?\w[\w'.-]*|.", re.DOTALL)
 ARROW = re.compile(r"<?->")  # its parts could stand for themselves
 BLANKS = re.compile(r"\s*")
+COUNTED = re.compile(r"(?i:\bCOUNT)\s*\([^|]*\Z")
+COUNTS = "counts are pracmln's; see dialect pracmln"
 
 
 def complaint(statement: Statement, offset: int, expected: str) -> InputError:
@@ -48,6 +50,8 @@ def complaint(statement: Statement, offset: int, expected: str) -> InputError:
     piece = FOUND.match(text, offset)
     found = quoted(piece[0]) if piece else "the end of the formula"
     message = f"expected {expected}, found {found}"
+    if found == "'|'" and COUNTED.search(text, 0, offset):
+        return statement.error(offset, f"{message}; {COUNTS}")
     return statement.error(offset, message + _hint(offset, piece))
 
 

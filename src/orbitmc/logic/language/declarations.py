@@ -79,8 +79,15 @@ def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
         return None
     arguments = [ARGUMENT.fullmatch(piece) for piece in (found["types"] or "").split(",")]
     matched = [argument for argument in arguments if argument]
-    if dialect != "tuffy" and any(argument["named"] for argument in matched):
-        return None
+    named = [argument["named"] for argument in matched if argument["named"]]
+    if dialect != "tuffy" and named:
+        where = re.compile(rf"(?<=\s){re.escape(named[0])}(?![\w'-])")
+        begun = where.search(statement.text, found.start("types"))
+        raise statement.error(
+            begun.start() if begun else 0,
+            f"expected a comma or ')', found {quoted(named[0])}; names of arguments are Tuffy's; "
+            "see dialect tuffy",
+        )
     remarks = ["+ before a type has no meaning"] if any(one["plus"] for one in matched) else []
     if dialect != "tuffy" and found["prefix"]:
         remarks.append(f"{found['prefix']} before a declaration is Tuffy's; see dialect tuffy")

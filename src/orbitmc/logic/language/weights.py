@@ -38,7 +38,9 @@ class Weighing(NamedTuple):
 
 def weighing(statement: Statement, dialect: Dialect) -> Weighing:
     """Take the weight off a formula."""
-    label = LABEL.match(statement.text) if dialect == "tuffy" else None
+    label = LABEL.match(statement.text)
+    if label and dialect != "tuffy":
+        raise statement.error(0, "labels of rules are Tuffy's; see dialect tuffy")
     rest = statement.after(label.end()) if label else statement
     found = _prefix(rest, dialect)
     hard = found.formula.text.endswith(".")
@@ -67,11 +69,11 @@ def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
     utility = UTILITY.match(text)
     if utility:
         return Weighing(None, False, True, statement.after(utility.end()))
+    variable = WEIGHT_VARIABLE.match(text)
+    if variable and (not expression or text[variable.end() : variable.end() + 1].isspace()):
+        return _from_data(statement, variable, dialect)
     if expression:
         return _calculated(statement)
-    variable = WEIGHT_VARIABLE.match(text)
-    if variable:
-        return _from_data(statement, variable, dialect)
     if EXPRESSION_LIKE.match(text):
         raise statement.error(0, "a weight that is calculated is pracmln's; see dialect pracmln")
     return Weighing(None, False, False, statement)

@@ -20,6 +20,12 @@ def closed_by_few(program: Program, known: Database, world: World) -> Iterable[s
             )
 
 
+def asked_though_closed(world: World) -> Iterable[str]:
+    """Predicates that are to be closed, which a question about them prevents."""
+    for name in sorted(world.closed & (world.query or frozenset())):
+        yield f"{name} is asked about, so its atoms stay unknown though it is to be closed"
+
+
 def meaning_in_words(meaning: str, place: str, count: int) -> str:
     """What weights count for, where that makes a difference."""
     others = f" and {count - 1} more" if count > 1 else ""

@@ -14,18 +14,18 @@ import numpy as np
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.kernels.base.mcsat.pruning import prune
+from orbitmc.kernels.base.mcsat.pruning import draw_slice
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.slice_components import (
     draw_by_counting,
     gather,
     is_free,
+    list_constraints,
     pick_allowed,
 )
 from orbitmc.kernels.base.mcsat.slices import (
     Ranks,
     SliceMemory,
-    draw_levels,
     ranks_of,
     slice_memory,
 )
@@ -107,14 +107,14 @@ def _draw_state(
     graph: FactorGraph, kernel: MCSat, memory: SliceMemory, outcomes: Numbers, rng: Any
 ) -> None:
     ranks = kernel.ranks
-    draw_levels(graph, ranks, memory, rng)
-    prune(graph, ranks, memory)
+    draw_slice(graph, ranks, memory, rng)
+    list_constraints(graph, ranks, memory)
     outcomes[SLICES] += 1
     for variable in range(len(memory.left)):
         if memory.left[variable] == 1:
             outcomes[FORCED] += 1
         elif memory.place[variable] == 0:
-            if is_free(graph, memory, variable):
+            if is_free(memory, variable):
                 number: Index = np.int64(lane_integer(rng, memory.left[variable]))
                 if memory.left[variable] < graph.cardinality[variable]:
                     number = pick_allowed(graph, ranks, memory, variable, number)

@@ -1,4 +1,4 @@
-"""Unit propagation in a slice: strike out the values that no constraint supports.
+"""Slices are drawn with unit propagation: strike out the values that no constraint supports.
 
 What is left depends on the levels alone, never on the state or on the order of the work. The
 state itself is always left, so a variable with one value left already has it.
@@ -9,35 +9,67 @@ from typing import Any
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory
+from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, draw_level, next_allowed
 from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import shared
 
 
 @shared
-def prune(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
-    """Strike out values until nothing changes; constraints that are decided get level 0.
+def draw_slice(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, rng: Any) -> None:
+    """Draw the slice of the present state, and strike out values as soon as that is known.
 
-    Constraints on single variables go first: then few others must be looked at twice.
+    Constraints on single variables go first: then few others must be looked at twice, and many
+    clauses hold whatever their level is, so that none is drawn.
     """
+    _allow_everything(graph, memory)
+    for factor in ranks.single:
+        draw_level(graph, ranks, memory, factor, rng)
+        if memory.level[factor] > 0:
+            _apply_single(graph, ranks, memory, factor)
+    for factor in ranks.several:
+        if _surely_holds(graph, ranks, memory, factor):
+            memory.level[factor] = 0
+        else:
+            draw_level(graph, ranks, memory, factor, rng)
+            _spread(graph, ranks, memory, np.int64(factor))
+
+
+@shared
+def prune(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
+    """Strike out values until nothing changes; constraints that are decided get level 0."""
     _allow_everything(graph, memory)
     for factor in ranks.single:
         if memory.level[factor] > 0:
             _apply_single(graph, ranks, memory, factor)
-    turn, reached = 0, np.int64(0)
-    waiting: Index = 0
-    while waiting > 0 or turn < len(ranks.several):
-        if waiting > 0:
-            waiting -= 1
-            factor = np.int64(memory.woken[waiting])
-        else:
-            factor = np.int64(ranks.several[turn])
-            reached = factor + 1
-            turn += 1
-        if memory.level[factor] > 0:
-            memory.seen[factor] = 1  # it need not wake itself
-            waiting = _revise(graph, ranks, memory, factor, reached, waiting)
-        memory.seen[factor] = 0
+    for factor in ranks.several:
+        _spread(graph, ranks, memory, np.int64(factor))
+
+
+@shared
+def _surely_holds(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> bool:
+    """Whether a clause that can only demand to be satisfied is so by a value that is forced."""
+    if factor < graph.first_clause or ranks.rank[graph.table_start[graph.table_of[factor]]] > 0:
+        return False
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = graph.scope[edge]
+        if memory.left[variable] == 1 and memory.state[variable] == graph.satisfying[edge]:
+            return True
+    return False
+
+
+@shared
+def _spread(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> None:
+    """Look at a constraint, and at all before it that this concerns, until nothing changes."""
+    reached = factor + 1
+    memory.woken[0] = factor
+    waiting: Index = 1
+    while waiting > 0:
+        waiting -= 1
+        current = np.int64(memory.woken[waiting])
+        if memory.level[current] > 0:
+            memory.seen[current] = 1  # it need not wake itself
+            waiting = _revise(graph, ranks, memory, current, reached, waiting)
+        memory.seen[current] = 0
 
 
 @shared
@@ -176,17 +208,17 @@ def _mark_supported(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, facto
     If no entry that is left is forbidden, the constraint is decided.
     """
     first, last = graph.scope_start[factor], graph.scope_start[factor + 1]
-    number = graph.table_of[factor]
-    start, end = np.int64(graph.table_start[number]), np.int64(graph.table_start[number + 1])
+    start = np.int64(graph.table_start[graph.table_of[factor]])
     _clear_supported(graph, memory, first, last)
     level = np.int64(memory.level[factor])
     undecided = False
-    for entry in range(end - start):
-        if _is_left(graph, ranks, memory, first, last, entry):
-            if np.int64(ranks.rank[start + entry]) < level:
-                undecided = True
-            else:
-                _support(graph, memory, first, last, entry)
+    entry = _first_entry(graph, ranks, memory, first, last)
+    while entry >= 0:
+        if np.int64(ranks.rank[start + entry]) < level:
+            undecided = True
+        else:
+            _support(graph, memory, first, last)
+        entry = _next_entry(graph, ranks, memory, first, last, entry)
     if not undecided:
         memory.level[factor] = 0
 
@@ -201,25 +233,47 @@ def _clear_supported(graph: FactorGraph, memory: SliceMemory, first: Any, last: 
 
 
 @shared
-def _is_left(
-    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, first: Any, last: Any, entry: Index
-) -> bool:
-    """Whether every value of an entry is left."""
+def _first_entry(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, first: Any, last: Any
+) -> Index:
+    """The first entry of a table whose values are all left, or -1; `trial` are its values."""
+    entry = np.int64(0)
     for edge in range(first, last):
-        variable, stride = graph.scope[edge], np.uint32(graph.stride[edge])
-        value = np.int64(np.uint32(entry) // stride % graph.cardinality[variable])
-        if memory.allowed[np.int64(ranks.value_start[variable]) + value] == 0:
-            return False
-    return True
+        value = next_allowed(graph, ranks, memory, graph.scope[edge], np.int64(0))
+        if value < 0:
+            return np.int64(-1)
+        memory.trial[edge - first] = value
+        entry += np.int64(graph.stride[edge]) * value
+    return entry
 
 
 @shared
-def _support(graph: FactorGraph, memory: SliceMemory, first: Any, last: Any, entry: Index) -> None:
+def _next_entry(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, first: Any, last: Any, entry: Index
+) -> Index:
+    """The next entry of a table whose values are all left, or -1."""
+    for back in range(last - first):
+        edge = last - 1 - back
+        variable, stride = graph.scope[edge], np.int64(graph.stride[edge])
+        before = np.int64(memory.trial[edge - first])
+        value = next_allowed(graph, ranks, memory, variable, before + 1)
+        again = value < 0
+        if again:
+            value = next_allowed(graph, ranks, memory, variable, np.int64(0))
+        memory.trial[edge - first] = value
+        entry += stride * (value - before)
+        if not again:
+            return entry
+    return np.int64(-1)
+
+
+@shared
+def _support(graph: FactorGraph, memory: SliceMemory, first: Any, last: Any) -> None:
+    """Mark the values in `trial`."""
     offset = np.int64(0)
     for edge in range(first, last):
-        size, stride = graph.cardinality[graph.scope[edge]], np.uint32(graph.stride[edge])
-        memory.supported[offset + np.int64(np.uint32(entry) // stride % size)] = 1
-        offset += np.int64(size)
+        memory.supported[offset + np.int64(memory.trial[edge - first])] = 1
+        offset += np.int64(graph.cardinality[graph.scope[edge]])
 
 
 @shared

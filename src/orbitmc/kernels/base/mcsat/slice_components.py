@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
+from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds, next_allowed
 from orbitmc.machine.arrays import Index
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.lanes.random import lane_integer
@@ -14,12 +14,47 @@ NONE = -1
 
 
 @shared
-def is_free(graph: FactorGraph, memory: SliceMemory, variable: Index) -> bool:
+def list_constraints(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
+    """List the constraints that a slice leaves, and those around each open variable."""
+    for variable in range(len(memory.near_start)):
+        memory.near_start[variable] = 0
+    count = np.int64(0)
+    for factor in ranks.several:
+        if memory.level[factor] > 0:
+            memory.active[count] = factor
+            count += 1
+            for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+                variable = graph.scope[edge]
+                if memory.left[variable] > 1:
+                    memory.near_start[variable] += 1
+    end = np.int32(0)
+    for variable in range(len(memory.near_start)):
+        end += memory.near_start[variable]
+        memory.near_start[variable] = end
+    for number in range(count):
+        _list_around(graph, memory, number)
+
+
+@shared
+def _list_around(graph: FactorGraph, memory: SliceMemory, number: Index) -> None:
+    """Add a constraint to the lists of its open variables, which are filled from their ends."""
+    factor = np.int64(memory.active[number])
+    holding = np.int32(0)
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = graph.scope[edge]
+        if memory.left[variable] > 1:
+            wanted = NONE if factor < graph.first_clause else np.int64(graph.satisfying[edge])
+            memory.near_start[variable] -= 1
+            memory.near[memory.near_start[variable]] = number
+            memory.near_wanted[memory.near_start[variable]] = wanted
+            holding += np.int32(np.int64(memory.state[variable]) == wanted)
+    memory.satisfied[number] = holding
+
+
+@shared
+def is_free(memory: SliceMemory, variable: Index) -> bool:
     """Whether no constraint is left on a variable."""
-    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
-        if memory.level[graph.incident[edge]] > 0:
-            return False
-    return True
+    return bool(memory.near_start[variable] == memory.near_start[variable + 1])
 
 
 @shared
@@ -33,9 +68,9 @@ def gather(graph: FactorGraph, memory: SliceMemory, variable: Index) -> Index:
     while reached < size:
         current = np.int64(memory.member[reached])
         reached += 1
-        for edge in range(graph.incident_start[current], graph.incident_start[current + 1]):
-            factor = np.int64(graph.incident[edge])
-            if memory.level[factor] > 0 and memory.seen[factor] == 0:
+        for edge in range(memory.near_start[current], memory.near_start[current + 1]):
+            factor = np.int64(memory.active[memory.near[edge]])
+            if memory.seen[factor] == 0:
                 memory.seen[factor] = 1
                 size = _join_scope(graph, memory, factor, size)
     return size
@@ -126,18 +161,6 @@ def search(
                 if found == target + 1:
                     return found
     return found
-
-
-@shared
-def next_allowed(
-    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, value: Index
-) -> Index:
-    """The first value from a given one on that the slice leaves, or -1."""
-    first = np.int64(ranks.value_start[variable])
-    for candidate in range(value, np.int64(graph.cardinality[variable])):
-        if memory.allowed[first + candidate]:
-            return candidate
-    return np.int64(-1)
 
 
 @shared

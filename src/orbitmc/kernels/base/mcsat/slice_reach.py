@@ -11,7 +11,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
-from orbitmc.kernels.base.mcsat.slice_components import gather, is_free, search
+from orbitmc.kernels.base.mcsat.slice_components import gather, is_free, list_constraints, search
 from orbitmc.kernels.base.mcsat.slices import SliceMemory, slice_memory
 from orbitmc.machine.compiling import compiled
 
@@ -30,9 +30,10 @@ def _mark_uncounted(
     graph: FactorGraph, kernel: MCSat, memory: SliceMemory, reached: NDArray[np.bool_]
 ) -> None:
     prune(graph, kernel.ranks, memory)
+    list_constraints(graph, kernel.ranks, memory)
     for variable in range(len(memory.left)):
         unlisted = memory.left[variable] > 1 and memory.place[variable] == 0
-        if unlisted and not is_free(graph, memory, variable):
+        if unlisted and not is_free(memory, variable):
             size = gather(graph, memory, variable)
             if search(graph, kernel.ranks, memory, size, kernel.most_nodes, np.int64(-1)) < 0:
                 for place in range(size):

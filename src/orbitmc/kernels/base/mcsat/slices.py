@@ -40,9 +40,10 @@ class SliceMemory(NamedTuple):
     `level[factor]` is 0 as soon as a constraint is decided. `allowed` holds the values that are
     left, `left` how many each variable has. `woken` is a stack of factors to look at again.
     `member` are the variables of one component in the order they were found, `place` where (from
-    1 on); `first` and `following` list its constraints by the last of their members. A walk has
-    the members' `own` values, the constraints `near` each from `near_start` on, the values that
-    satisfy clauses there, and how many members have `satisfied` each clause.
+    1 on); `first` and `following` list its constraints by the last of their members. What the
+    slice leaves of constraints is numbered in `active`; from `near_start` on, each open variable
+    has the numbers of those `near` it, and the values that satisfy clauses there. `satisfied` is
+    how many open literals of each clause hold.
     """
 
     state: Bytes
@@ -63,7 +64,7 @@ class SliceMemory(NamedTuple):
     near_start: Integers
     near: Integers
     near_wanted: NDArray[np.int16]
-    own: Bytes
+    active: Integers
     satisfied: Integers
     due: NDArray[np.int64]
 
@@ -110,7 +111,7 @@ def slice_memory(graph: FactorGraph) -> SliceMemory:
         near_start=_integers(variables + 1),
         near=_integers(len(graph.scope)),
         near_wanted=np.zeros(len(graph.scope), dtype=np.int16),
-        own=np.zeros(variables, dtype=np.uint8),
+        active=_integers(factors),
         satisfied=_integers(factors),
         due=np.zeros(1, dtype=np.int64),
     )
@@ -156,11 +157,24 @@ def holds(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) 
 
 
 @shared
-def draw_levels(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, rng: Any) -> None:
-    """Draw the slice of the present state."""
-    for factor in range(len(graph.table_of)):
-        start = np.int64(graph.table_start[graph.table_of[factor]])
-        level = np.int64(ranks.rank[start + entry_of(graph, memory.state, factor)])
-        while level > 0 and lane_bernoulli(rng, ranks.lower[start + level]):
-            level -= 1
-        memory.level[factor] = level
+def next_allowed(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, value: Index
+) -> Index:
+    """The first value from a given one on that the slice leaves, or -1."""
+    first = np.int64(ranks.value_start[variable])
+    for candidate in range(value, np.int64(graph.cardinality[variable])):
+        if memory.allowed[first + candidate]:
+            return candidate
+    return np.int64(-1)
+
+
+@shared
+def draw_level(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index, rng: Any
+) -> None:
+    """Draw the level of a factor under its value in the present state."""
+    start = np.int64(graph.table_start[graph.table_of[factor]])
+    level = np.int64(ranks.rank[start + entry_of(graph, memory.state, factor)])
+    while level > 0 and lane_bernoulli(rng, ranks.lower[start + level]):
+        level -= 1
+    memory.level[factor] = level

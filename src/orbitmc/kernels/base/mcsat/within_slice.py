@@ -1,7 +1,4 @@
-"""A walk that never leaves the slice: exact for components of any size.
-
-Constraints are numbered anew for a component, so that all it looks at lies close together.
-"""
+"""A walk that never leaves the slice: exact for components of any size."""
 
 from typing import Any, NamedTuple
 
@@ -39,114 +36,55 @@ def draw_large(
 def _walk(
     way: WithinSlice, graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: Index, rng: Any
 ) -> Index:
-    _list_constraints(graph, memory, size)
-    _list_near(graph, memory, size)
     for _ in range(way.sweeps):
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(place), rng)
+            _renew(graph, ranks, memory, np.int64(memory.member[place]), rng)
         for place in range(size):
-            _renew(graph, ranks, memory, np.int64(size - 1 - place), rng)
+            _renew(graph, ranks, memory, np.int64(memory.member[size - 1 - place]), rng)
     return WALKED
 
 
 @shared
-def _renew(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, place: Index, rng: Any) -> None:
+def _renew(
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, rng: Any
+) -> None:
     """Draw a member: a coin decides between two values, others are proposed; the slice allows."""
-    before = memory.own[place]
-    if memory.trial[place]:
+    before = memory.state[variable]
+    if graph.cardinality[variable] == 2:
         value = np.uint8(lane_integer(rng, 2))
         if value == before:
             return
     else:
-        variable = np.int64(memory.member[place])
         value = np.uint8(another_value(graph, ranks, memory, variable, rng))
-    if _stays(graph, ranks, memory, place, before, value):
-        _change(memory, place, before, value)
-
-
-@shared
-def _list_constraints(graph: FactorGraph, memory: SliceMemory, size: Index) -> None:
-    """Number the constraints of a component from 0, in `broken_place`; `broken` lists them."""
-    count = np.int64(0)
-    for depth in range(size):
-        factor = np.int64(memory.first[depth])
-        while factor != NONE:
-            memory.broken[count] = factor
-            memory.broken_place[factor] = count
-            memory.satisfied[count] = 0
-            count += 1
-            factor = np.int64(memory.following[factor])
-
-
-@shared
-def _list_near(graph: FactorGraph, memory: SliceMemory, size: Index) -> None:
-    """List the constraints around each member, and count the literals of clauses that hold.
-
-    `own` are the members' values; `trial` says which of them have two.
-    """
-    edges = np.int64(0)
-    for place in range(size):
-        variable = np.int64(memory.member[place])
-        memory.own[place] = memory.state[variable]
-        memory.trial[place] = np.int32(graph.cardinality[variable] == 2)
-        memory.near_start[place] = edges
-        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
-            factor = np.int64(graph.incident[edge])
-            if memory.level[factor] > 0:
-                number = np.int64(memory.broken_place[factor])
-                wanted = _wanted(graph, factor, variable)
-                memory.near[edges] = number
-                memory.near_wanted[edges] = wanted
-                memory.satisfied[number] += np.int32(memory.own[place] == wanted)
-                edges += 1
-    memory.near_start[size] = edges
-
-
-@shared
-def _wanted(graph: FactorGraph, factor: Index, variable: Index) -> Index:
-    """The value of a variable that satisfies a clause; `NONE` in a table."""
-    if factor < graph.first_clause:
-        return np.int16(NONE)
-    edge = np.int64(graph.scope_start[factor])
-    while graph.scope[edge] != variable:
-        edge += 1
-    return np.int16(graph.satisfying[edge])
+    memory.state[variable] = value
+    if _stays(graph, ranks, memory, variable, before):
+        _count_again(memory, variable, before, value)
+    else:
+        memory.state[variable] = before
 
 
 @shared
 def _stays(
-    graph: FactorGraph,
-    ranks: Ranks,
-    memory: SliceMemory,
-    place: Index,
-    before: Index,
-    value: Index,
+    graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variable: Index, before: Index
 ) -> bool:
-    """Whether the constraints around a member hold when it has another value than before.
+    """Whether the constraints around a member hold now that it has another value than before.
 
     A clause holds unless the value was the only one that satisfied it; what pruning leaves of
     clauses are those that must be satisfied.
     """
-    for edge in range(memory.near_start[place], memory.near_start[place + 1]):
+    for edge in range(memory.near_start[variable], memory.near_start[variable + 1]):
         number, wanted = np.int64(memory.near[edge]), memory.near_wanted[edge]
         if wanted == before:
             if memory.satisfied[number] == 1:
                 return False
-        elif wanted == NONE:
-            variable = np.int64(memory.member[place])
-            memory.state[variable] = value
-            kept = holds(graph, ranks, memory, np.int64(memory.broken[number]))
-            memory.state[variable] = before
-            if not kept:
-                return False
+        elif wanted == NONE and not holds(graph, ranks, memory, np.int64(memory.active[number])):
+            return False
     return True
 
 
 @shared
-def _change(memory: SliceMemory, place: Index, before: Index, value: Index) -> None:
-    """Give a member another value, and correct the counts of literals that hold."""
-    memory.own[place] = value
-    memory.state[memory.member[place]] = value
-    for edge in range(memory.near_start[place], memory.near_start[place + 1]):
+def _count_again(memory: SliceMemory, variable: Index, before: Index, value: Index) -> None:
+    """Correct the counts of literals that hold around a member that has changed."""
+    for edge in range(memory.near_start[variable], memory.near_start[variable + 1]):
         number, wanted = np.int64(memory.near[edge]), memory.near_wanted[edge]
         memory.satisfied[number] += np.int32(wanted == value) - np.int32(wanted == before)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
+from orbitmc.logic.language.complaints import COUNTS
 from orbitmc.logic.language.formulas.checking import Typing
 from orbitmc.logic.language.formulas.scopes import Scope, free_names
 from orbitmc.logic.language.notation import Notation
@@ -23,6 +24,7 @@ from orbitmc.machine.text import quoted, suggestion
 
 FUNCTIONS = {"succ": 1, "plus": 2, "minus": 2, "times": 2, "dividedBy": 2, "mod": 2, "concat": 2}
 INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}
+GROUPS = "; groups of predicates X|Y(?x) are pracmln's, where variables begin with ?"
 BACKWARDS = "{} is the name of a variable; to go back by one, see dialect lomrf or write i - 1"
 
 
@@ -168,6 +170,7 @@ class TermReader:
         else:
             message = f"the function {quoted(name)} is not declared"
             message += suggestion(name, [*known.functions, *FUNCTIONS])
+            message += f"; {COUNTS}" if name.lower() == "count" else ""
         self.complain(tree.start, message)
         return Constant("")
 
@@ -192,7 +195,11 @@ class TermReader:
         found = len(tree.parts)
         if found != wanted:
             count = f"{wanted} argument{'s' if wanted != 1 else ''}"
-            self.complain(tree.start, f"{tree.word} takes {count}, found {found}")
+            end = tree.start + len(tree.word)
+            group = not found and self.statement.text[end:].startswith("|")
+            self.complain(
+                tree.start, f"{tree.word} takes {count}, found {found}{GROUPS if group else ''}"
+            )
         return found == wanted
 
     def complain(self, offset: int, message: str) -> None:
