@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.joints import joints, tied
+from orbitmc.exact.joints import joints, mean_log_weight, tied
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising_grid
 from tests.ask.questions.truth import distribution, hard_models, over
+from tests.oracle.enumeration import log_weights_of_all
 
 
 @pytest.mark.parametrize("memory", [2**30, 1])
@@ -37,6 +38,17 @@ def test_held_variables_may_be_among_those_that_are_asked(cutset, memory):
     plan = plan_holding(prepare(graph), cutset, memory=memory, seconds=1)
     truth = over(distribution(graph), (0, 8, 1))
     np.testing.assert_allclose(joints(plan, [(0, 8, 1)])[0], truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory", [2**30, 1])
+def test_mean_log_weights_are_sums_over_all_states(memory):
+    """With little memory, messages are made twice and variables are held."""
+    for seed, model, _ in hard_models(30):
+        logs = log_weights_of_all(model.graph)
+        logs = logs[np.isfinite(logs)]
+        chances = np.exp(logs - logs.max())
+        found = mean_log_weight(predict(model.graph, memory=memory))
+        assert found == pytest.approx(chances @ logs / chances.sum(), abs=1e-9), seed
 
 
 def test_without_a_tie_variables_may_not_meet():
