@@ -1,4 +1,4 @@
-"""Marginals of some variables: exact ones equal brute force, sampled ones are within their errors."""
+"""Marginals of some variables: exact ones equal brute force, sampled ones fit their errors."""
 
 import numpy as np
 import pytest
