@@ -104,7 +104,7 @@ class Cooling:
         monkeypatch.setattr(_Cooling, "cool", cool)
 
 
-def test_log_z_of_the_last_complete_pass_is_the_answer(monkeypatch):
+def test_log_z_of_the_last_complete_pass_is_the_answer(monkeypatch, all_sampled):
     cooling = Cooling(monkeypatch, at=2 * 30 + 5)  # two packs, thirty temperatures, then sixty
     found = om.log_z(GRID, method="gibbs", samples=60, threads=1)
     assert found.about.interrupted
@@ -113,7 +113,7 @@ def test_log_z_of_the_last_complete_pass_is_the_answer(monkeypatch):
     assert abs(found.value - om.log_z(GRID).value) < 10 * found.standard_error
 
 
-def test_before_any_pass_is_complete_there_is_no_log_z(monkeypatch):
+def test_before_any_pass_is_complete_there_is_no_log_z(monkeypatch, all_sampled):
     Cooling(monkeypatch, at=5)
     with pytest.raises(KeyboardInterrupt):
         om.log_z(GRID, method="gibbs", samples=60, threads=1)

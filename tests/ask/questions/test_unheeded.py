@@ -27,7 +27,7 @@ def test_settings_of_sampling_are_named_once(question, method):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_nothing_is_said_where_nothing_was_set_or_all_was_used(question):
+def test_nothing_is_said_where_nothing_was_set_or_all_was_used(question, all_sampled):
     plain = about(QUESTIONS[question](seconds=2.0 if question != "draws" else None, threads=1))
     assert (plain.method, SAID in plain.reason) == ("exact", False)
     sampled = about(QUESTIONS[question](method="gibbs", samples=20, seed=1))
