@@ -51,7 +51,7 @@ def best(
     """Find the `k` most probable states, of all variables together, heaviest first.
 
     Where elimination is affordable they are proven, and states that weigh the same come in the
-    same order every time. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
+    order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
