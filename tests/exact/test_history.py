@@ -4,14 +4,14 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.ask.method import quick
-from orbitmc.exact.orders import earlier, order
+from orbitmc.exact.orders import order
 from orbitmc.exact.rows.kept import Kept
 from tests.ask.questions.truth import hard_models
 
 
 def forget(monkeypatch):
     order.KEPT.clear()
-    earlier.KEPT.clear()
+    order.KEPT_OF_GRAPHS.clear()
     monkeypatch.setattr(quick, "KEPT", Kept(256))
 
 

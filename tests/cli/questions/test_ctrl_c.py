@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from orbitmc.ask.watching.progress import Watching
+from orbitmc.ask.progress import Watching
 from orbitmc.exact.best.neighbourhoods import Neighbourhoods
 from orbitmc.run.annealed.importance import _Cooling
 from tests.cli.commands import grid, orbitmc, rain
