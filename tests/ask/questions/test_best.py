@@ -2,7 +2,6 @@
 
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -216,14 +215,6 @@ def test_nothing_free_leaves_one_state():
 def test_k_is_a_number_of_states(k):
     with pytest.raises(InputError, match="k is how many states"):
         om.best(om.ising_grid(2, 2, 0.3), k=k)
-
-
-def test_a_search_is_not_shared_out_and_a_proof_needs_no_workers():
-    model = om.ising_grid(2, 2, 0.3)
-    with ThreadPoolExecutor(1) as workers:
-        assert om.best(model, executor=workers).proven
-        with pytest.raises(InputError, match=r"goes on from the best .* \(gibbs was asked for\)"):
-            om.best(model, method="gibbs", executor=workers)
 
 
 def test_what_makes_no_sense_is_refused():

@@ -180,11 +180,6 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
 
     The best of each round is improved by exact steps, which hold some of its variables.
     """
-    if settings.executor is not None:
-        raise InputError(
-            "a search for the best states goes on from the best one so far, so it cannot be shared "
-            f"out to workers: leave out the executor ({reason})"
-        )
     from orbitmc.exact.best.neighbourhoods import Neighbourhoods
     from orbitmc.exact.problem import prepare
     from orbitmc.run.starts.cooling import Champions, cooled_states
