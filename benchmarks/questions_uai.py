@@ -1,6 +1,7 @@
 """Which state is most probable, and what is log Z? Problems of UAI 2014, as asked without settings.
 
-- best: beside a search of `--seconds`, which proves nothing.
+- best: proven where that is affordable. Beside it a search of `--seconds` that proves nothing, and
+  plain annealing that cools chains ever more slowly for as long, without any elimination.
 - log_z: exact where that is affordable, and sampled for ten seconds, beside the published value.
 """
 
@@ -13,6 +14,7 @@ import measuring
 
 import orbitmc as om
 from orbitmc.formats.evidence import read_evidence
+from orbitmc.run.starts.cooling import Champions, cooled_states
 
 GRIDS = tuple(f"Grids_{number}" for number in (11, 12, 15, 17))
 PROMEDUS = tuple(f"Promedus_{number}" for number in (11, 13, 17, 21, 27, 33))
@@ -47,10 +49,11 @@ def best(options: Any) -> dict[str, Any]:
             "log_weight": found[0].log_weight,
             "proven": found.proven,
             "bound": found.bound,
-            "long search": longer[0].log_weight,
+            "search": longer[0].log_weight,
+            "annealing": annealed(model, options.seconds),
         }
         print(name, results[name], flush=True)
-    columns = ["problem", "seconds", "log weight", "proven", "bound", "long search"]
+    columns = ["problem", "seconds", "log weight", "proven", "bound", "search", "annealing"]
     shown = [
         [
             n,
@@ -58,12 +61,23 @@ def best(options: Any) -> dict[str, Any]:
             f"{one['log_weight']:.4f}",
             str(one["proven"]),
             f"{one['bound']:.4f}",
-            f"{one['long search']:.4f}",
+            f"{one['search']:.4f}",
+            f"{one['annealing']:.4f}",
         ]
         for n, one in results.items()
     ]
     measuring.print_table("Log-weight of the most probable state", columns, shown)
     return results
+
+
+def annealed(model: om.Model, seconds: float) -> float:
+    """The log-weight of the best state that cooled chains find."""
+    champions, begun = Champions(model.graph, 1), time.perf_counter()
+    for states in cooled_states(model.graph, seed=1, lanes=64):
+        champions.consider(states)
+        if time.perf_counter() - begun > seconds:
+            break
+    return champions.ranked()[0][0] if champions.weights else -math.inf
 
 
 def log_z(options: Any) -> dict[str, Any]:

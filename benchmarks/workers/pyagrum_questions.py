@@ -34,7 +34,7 @@ def _answer(propagation: Any, network: Any, row: dict[str, int]) -> dict[str, li
 
 
 def _pair(network: Any, row: dict[str, int], pair: list[str] | None) -> dict[str, Any]:
-    """The joint table of two variables, their mutual information, and log Z, if asked for."""
+    """The joint table of two variables, and the probability of the row, if asked for."""
     if pair is None:
         return {}
     first, second = pair
@@ -46,7 +46,6 @@ def _pair(network: Any, row: dict[str, int], pair: list[str] | None) -> dict[str
     sizes = [network.variable(name).domainSize() for name in pair]
     return {
         "joint": [[table[{first: i, second: j}] for j in range(sizes[1])] for i in range(sizes[0])],
-        "information": propagation.jointMutualInformation({first, second}),
         "evidence": propagation.evidenceProbability(),
     }
 

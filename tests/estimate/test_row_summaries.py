@@ -77,3 +77,9 @@ def test_rounding_of_long_sums_is_no_drift():
     found = row_summaries.row_summaries([RaoBlackwellTally(sums, None, None)], recorded, LANES)
     assert not found.drifts.any()
     assert not found.kept.any()
+
+
+def test_columns_that_are_far_apart_have_a_large_r_hat_and_nothing_overflows():
+    halves = np.array([[0.0, 1e10, 0.0, 1e10]])
+    found = row_summaries._r_hat(np.array([0.0]), halves, 8)
+    assert found == pytest.approx(np.sqrt(1 + 1e6))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
+from orbitmc.exact.best import neighbourhoods
 from orbitmc.exact.best.enumeration import best_states
 from orbitmc.exact.best.max_elimination import MaxElimination
 from orbitmc.exact.best.mini_buckets import upper_bound
-from orbitmc.exact.best.neighbourhoods import Neighbourhoods
 from orbitmc.exact.best.proven import proven_best
+from orbitmc.exact.orders import order
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
@@ -129,17 +130,38 @@ def test_the_weight_of_a_state_is_that_of_plain_addition(seed):
         assert sums.log_weight(graph, state) == pytest.approx(log_weight(graph, state))
 
 
+@pytest.mark.parametrize("hopeless", [False, True])
 @pytest.mark.parametrize("seed", range(25))
-def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed):
+def test_exact_steps_never_make_a_state_worse_and_keep_it_possible(seed, hopeless, monkeypatch):
+    """Tables of a dozen entries in all, so that most variables are held in every step.
+
+    Where no order is good enough to begin with, some are held before an order is looked for.
+    """
+    monkeypatch.setattr(neighbourhoods, "MOST_COST", 12.0)
+    monkeypatch.setattr(order, "MOST_LOG_ENTRIES", 2 if hopeless else 60)
+    order.KEPT.clear()
     graph = random_graph(seed, variables=6)
     expected = by_listing(graph)
     if not expected:
         pytest.skip("no state is possible")
-    steps = Neighbourhoods(prepare(graph), seed)
-    state = np.array(expected[-1][1])
-    weight = expected[-1][0]
-    for _ in range(30):
-        state = steps.improved(state)
+    steps = neighbourhoods.Neighbourhoods(prepare(graph), seed)
+    weight, state = expected[-1]
+    changes = 0
+    for _ in range(100):
+        before, state = state, steps.improved(np.array(state))
         assert log_weight(graph, state) >= weight - 1e-9
         weight = log_weight(graph, state)
-    assert weight == pytest.approx(expected[0][0], abs=1e-9)
+        changes += list(before) != list(state)
+    assert changes > 0 or weight == pytest.approx(expected[0][0])
+    order.KEPT.clear()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_step_that_holds_nothing_is_exact(seed):
+    graph = random_graph(seed, variables=6)
+    expected = by_listing(graph)
+    if not expected:
+        pytest.skip("no state is possible")
+    steps = neighbourhoods.Neighbourhoods(prepare(graph), seed)
+    found = steps.improved(np.array(expected[-1][1]))
+    assert log_weight(graph, found) == pytest.approx(expected[0][0], abs=1e-9)

@@ -69,3 +69,20 @@ def test_a_contradiction_is_refused():
     graph = tied(builder.build(), [(0, 1)])
     with pytest.raises(ContradictionError):
         joints(predict(graph), [(0, 1)])
+
+
+@pytest.mark.parametrize("memory", [2**30, 1])
+def test_the_mean_log_weight_is_that_of_all_states(memory):
+    for seed, model, truth in hard_models(300):
+        logs, p = log_weights_of_all(model.graph), truth.reshape(-1)
+        found = mean_log_weight(predict(model.graph, memory=memory))
+        assert found == pytest.approx(p[p > 0] @ logs[p > 0], abs=1e-9), seed
+
+
+def test_held_variables_share_in_the_mean_log_weight():
+    graph = ising_grid(3, 4, 0.5, 0.2).graph
+    logs = log_weights_of_all(graph)
+    weights = np.exp(logs - logs.max())
+    plan = plan_holding(prepare(graph), (3, 7), memory=2**30, seconds=1)
+    expected = weights @ logs / weights.sum()
+    assert mean_log_weight(plan) == pytest.approx(expected, abs=1e-9)

@@ -4,24 +4,21 @@ import math
 import time
 from collections.abc import Sequence
 
-from orbitmc.ask.method.decisions import price
-from orbitmc.ask.settings import Settings
+from orbitmc.ask.method.decisions import Decision
 from orbitmc.estimate.marginals import About, Marginals, exact_marginals, with_warnings
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import Plan
 from orbitmc.graph.model import Model
 
 
-def answer_exactly(
-    model: Model, settings: Settings, plan: Plan, query: Sequence[str] | None = None
-) -> Marginals:
+def answer_exactly(decision: Decision, plan: Plan) -> Marginals:
     """Answer by elimination; marginals that no query names are not computed."""
-    begun = time.perf_counter()
+    begun, model, query = time.perf_counter(), decision.model, decision.query
     wanted = [*model.index.values()] if query is None else _free(model, query)
-    answer = eliminate(model.graph, memory=settings.memory, plan=plan, wanted=wanted)
+    answer = eliminate(model.graph, memory=decision.settings.memory, plan=plan, wanted=wanted)
     seconds = time.perf_counter() - begun
     log_z = answer.log_z if math.isfinite(answer.log_z) else None
-    about = About(method="exact", reason=price(plan), seconds=seconds, log_z=log_z)
+    about = About(method="exact", reason=decision.reason, seconds=seconds, log_z=log_z)
     found = exact_marginals(model, answer.marginals, about, wanted)
     return with_warnings(found, ["log Z is beyond the largest double"] if log_z is None else [])
 

@@ -156,7 +156,7 @@ def _answered(
     if decision.plan is not None:
         from orbitmc.ask.exact_answers import answer_exactly
 
-        return answer_exactly(decision.model, decision.settings, decision.plan, decision.query)
+        return answer_exactly(decision, decision.plan)
     from orbitmc.ask.answers import answer_by_sampling
 
     return answer_by_sampling(decision, watchers, ground, after)

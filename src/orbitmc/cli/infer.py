@@ -108,8 +108,6 @@ def _ask(
             found = carry_out(decision, session.watchers, asked.ground, after=after)
         except ContradictionError as error:
             raise asked.explained(error) from None
-    if settings.checkpoint is not None and found.about.method == "exact" and not quiet:
-        say("the answer is exact, so there is no run to save")
     about = asked.about(vars(settings))
     return replace(asked.in_words(found), asked=about), session.exit_code
 
@@ -118,16 +116,21 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
     from orbitmc.ask.questions.log_z import log_z
 
-    found = log_z(model, settings=_limits(settings))
-    said = () if found.converged else (f"log Z is not to be believed: {found.verdict}",)
     about = answer.about
+    try:
+        found = log_z(model, settings=_limits(settings))
+    except KeyboardInterrupt:
+        said = (*about.warnings, "interrupted before log Z was known")
+        return replace(answer, about=replace(about, interrupted=True, warnings=said))
+    doubts = () if found.converged else (f"log Z is not to be believed: {found.verdict}",)
     return replace(
         answer,
         about=replace(
             about,
             log_z=found.value,
             log_z_error=found.standard_error,
-            warnings=(*about.warnings, *said),
+            interrupted=found.about.interrupted,
+            warnings=(*about.warnings, *doubts),
         ),
     )
 

@@ -150,7 +150,9 @@ def _r_hat(probability: Floats, halves: Floats, per_column: int) -> Floats:
     between = per_column * halves.var(axis=1, ddof=1)
     between[between < ROUNDING**2] = 0.0
     within = np.maximum(probability * (1 - probability) - between, 1e-300)
-    return np.where(between == 0.0, 1.0, np.sqrt(1.0 + np.minimum(between / within, 1e6)))
+    with np.errstate(over="ignore"):  # a range that is nearly nothing makes huge numbers of noise
+        ratio = np.minimum(between / within, 1e6)
+    return np.where(between == 0.0, 1.0, np.sqrt(1.0 + ratio))
 
 
 class Persistence(NamedTuple):

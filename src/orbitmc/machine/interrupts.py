@@ -19,6 +19,7 @@ class _Heard(threading.local):
 
 _heard = _Heard()
 _ended: list[KeyboardInterrupt] = []  # the last one that ended a question of the main thread
+_stops: list[Callable[[], None]] = []  # of questions of the main thread, each within the last one
 
 
 @contextmanager
@@ -38,23 +39,29 @@ def listening() -> Iterator[None]:
 def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
     """Let the first Ctrl-C stop a question of the main thread, and the next one raise as usual.
 
-    A program that has a handler of its own keeps it.
+    A question within another is stopped together with it. A program that has a handler of its own
+    keeps it.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not main or signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, _stop_all):
         yield
         return
-
-    def heard(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        tell_others(KeyboardInterrupt())
-        stop()
-
-    signal.signal(signal.SIGINT, heard)
+    _stops.append(stop)
+    signal.signal(signal.SIGINT, _stop_all)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _stops.pop()
+        if not _stops:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stop_all(number: int, frame: object) -> None:
+    """The handler of the first Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    tell_others(KeyboardInterrupt())
+    for stop in _stops:
+        stop()
 
 
 def interrupted() -> bool:

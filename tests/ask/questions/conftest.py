@@ -3,6 +3,7 @@
 import pytest
 
 from orbitmc.ask.questions.subject import Subject
+from orbitmc.exact import shrinking
 
 
 @pytest.fixture(params=["kept", "planned"])
@@ -11,3 +12,9 @@ def way(request, monkeypatch):
     if request.param == "planned":
         monkeypatch.setattr(Subject, "quick_row", lambda *question: None)
     return request.param
+
+
+@pytest.fixture
+def all_sampled(monkeypatch):
+    """Small models are not summed out before they are sampled."""
+    monkeypatch.setattr(shrinking, "shrunk", lambda graph: graph)

@@ -33,10 +33,7 @@ def by_listing(model):
 
 
 def weight_of(model, state):
-    numbers = [
-        values.index(state[name]) for name, values in zip(model.names, model.values, strict=True)
-    ]
-    return log_weight(model.graph, numbers)
+    return log_weight(model.graph, numbers_of(model, state))
 
 
 @pytest.mark.parametrize("block", range(6))
@@ -53,6 +50,44 @@ def test_proven_states_are_those_of_an_exhaustive_search(block):
         assert len({tuple(one.items()) for one in found}) == len(found)
         for one in found[:20]:
             assert weight_of(model, one) == pytest.approx(one.log_weight, abs=1e-9)
+
+
+def test_ties_come_in_the_order_of_their_values_and_none_is_left_out():
+    """Weights are whole numbers, so that many states weigh exactly the same."""
+    tied = 0
+    for seed in range(300):
+        model = named(with_whole_weights(seed))
+        every = sorted((-log_weight(model.graph, s), tuple(s)) for s in states(model.graph))
+        possible = [(weight, state) for weight, state in every if weight < np.inf]
+        found = om.best(model, k=10**6)
+        told = [(-one.log_weight, numbers_of(model, one)) for one in found]
+        assert told == possible
+        few = om.best(model, k=4)
+        assert [-one.log_weight for one in few] == [weight for weight, _ in possible[:4]]
+        ranked = [(-one.log_weight, numbers_of(model, one)) for one in few]
+        assert ranked == sorted(ranked)
+        assert set(ranked) <= set(possible)
+        tied += len({weight for weight, _ in possible[:4]}) < len(possible[:4])
+    assert tied > 200
+
+
+def with_whole_weights(seed):
+    """A graph whose log-weights are small whole numbers, and some of them are forbidden."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 4, size=int(rng.integers(2, 6)))
+    builder = om.graph.builder.Builder(sizes)
+    for _ in range(int(rng.integers(1, 6))):
+        scope = rng.permutation(len(sizes))[:2]
+        table = rng.integers(-1, 2, size=sizes[scope]).astype(float)
+        table[rng.random(table.shape) < 0.1] = -np.inf
+        table.flat[0] = 0.0
+        builder.add_factor(scope.tolist(), table)
+    return builder.build()
+
+
+def numbers_of(model, state):
+    pairs = zip(model.names, model.values, strict=True)
+    return tuple(values.index(state[name]) for name, values in pairs)
 
 
 def test_evidence_is_part_of_every_state():
@@ -79,7 +114,9 @@ def test_the_weight_and_log_z_give_the_probability():
     assert sum(math.exp(one.log_weight - log_z) for one in every) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 300))]
+)
 def test_a_search_finds_what_elimination_proves_on_small_models(seed):
     model = named(random_graph(seed, variables=(4, 8), zeros=0.2 * (seed % 2)))
     proven = om.best(model, k=3)

@@ -50,10 +50,11 @@ def test_log_weights_are_those_of_the_states(method):
 
 
 @pytest.mark.parametrize("samples", [3, 120])
-def test_draws_of_chains_follow_the_distribution(samples):
-    """Means of chains are independent; Student's scores of 60 models, squared and added."""
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_draws_of_chains_follow_the_distribution(samples, count):
+    """Means of chains are independent; Student's scores of all models, squared and added."""
     scores = []
-    for seed in range(60):
+    for seed in range(count):
         graph = random_graph(seed, zeros=0.0)
         drawn = om.draws(named(graph), samples=samples, chains=64, method="gibbs", seed=seed)
         feature = np.random.default_rng(seed).uniform(-1, 1, size=len(states(graph)))

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+from scipy.stats import binom, chi2
 
 from orbitmc.graph.model import Model
 from tests.exact.random_graphs import random_graph as graph_with_everything
@@ -10,6 +11,7 @@ from tests.oracle.enumeration import log_weights_of_all
 from tests.oracle.random_models import random_graph
 
 LETTERS = "abcdefgh"
+FALSE_ALARM = 1e-7
 
 
 def named(graph):
@@ -45,3 +47,15 @@ def over(truth, axes):
     others = tuple(axis for axis in range(truth.ndim) if axis not in axes)
     kept = sorted(axes)
     return truth.sum(axis=others).transpose([kept.index(axis) for axis in axes])
+
+
+def require_honest(off, inside):
+    """Errors in units of standard errors, and which intervals at 95 % hold the truth, fit together.
+
+    Scores have at least 15 degrees of freedom: beyond 10 in 5e-8 of cases. Their squares have a
+    mean of 15/13 at most, and fewer intervals hold the truth in 1e-7 of cases.
+    """
+    count = len(off)
+    assert np.abs(off).max() < 10
+    assert (off**2).sum() < 15 / 13 * 1.1 * chi2.isf(FALSE_ALARM, count)
+    assert inside.sum() >= binom.ppf(FALSE_ALARM, count, 0.95)

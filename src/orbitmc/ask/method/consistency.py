@@ -4,6 +4,32 @@ from orbitmc.ask.settings import APPROXIMATIONS, LIFTED, PAPER_SHAPES, SHAPES, S
 from orbitmc.errors import InputError
 from orbitmc.machine.settings import settings_of
 
+SAMPLED = (
+    "estimator",
+    "samples",
+    "standard_error",
+    "warm_up",
+    "spacing",
+    "generators",
+    "packs",
+    "lanes",
+    "checkpoint",
+)
+"""Beside what only some methods listen to: settings that mean nothing to an exact answer."""
+
+
+def unheeded(settings: Settings, *heeded: str) -> str:
+    """Say which settings an exact answer had no use for, as the end of a reason."""
+    known = settings_of(Settings).values()
+    idle = [
+        one.name
+        for one in known
+        if (one.methods or one.name in SAMPLED)
+        and one.name not in heeded
+        and getattr(settings, one.name) != one.default
+    ]
+    return f"; only sampling would use {', '.join(idle)}" if idle else ""
+
 
 def require_consistent(settings: Settings) -> None:
     """Refuse values that make no sense together, and settings that nothing would listen to."""

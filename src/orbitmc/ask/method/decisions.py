@@ -148,7 +148,9 @@ def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str
             raise
         return None, str(error)
     if settings.method == "exact" or affordable(plan, settings):
-        return plan, price(plan)
+        from orbitmc.ask.method.consistency import unheeded
+
+        return plan, f"{price(plan)}{unheeded(settings)}"
     return None, f"{price(plan)}, too much"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import affordable, price
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
@@ -66,12 +67,13 @@ class Row:
     upward: Upward
     log_z: float
     begun: float
+    unheeded: str
 
     @property
     def about(self) -> About:
         """What to say of an answer."""
         seconds = time.perf_counter() - self.begun
-        reason = price(self.elimination.template)
+        reason = f"{price(self.elimination.template)}{self.unheeded}"
         return About(method="exact", reason=reason, seconds=seconds, log_z=self.log_z)
 
     def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
@@ -118,7 +120,7 @@ def quick_row(
     elimination = _elimination(model, tuple(sorted(hard)), likely, tuple(tied))
     if elimination is None or not affordable(elimination.template, settings):
         return None
-    return _eliminated(model, elimination, hard, findings, begun)
+    return _eliminated(model, elimination, hard, findings, begun, unheeded(settings))
 
 
 def quick_answer(
@@ -185,6 +187,7 @@ def _eliminated(
     hard: dict[int, int],
     findings: Findings,
     begun: float,
+    idle: str,
 ) -> Row | None:
     """One row; None if it is impossible or its weight is no number."""
     found = elimination.template
@@ -195,7 +198,9 @@ def _eliminated(
         return None
     upward = elimination.upward(row.reshape(-1, 1), _likelihoods(model, found, findings))
     log_z = exact_sum(float(part[0]) for part in upward.parts)
-    return Row(model, elimination, values, upward, log_z, begun) if math.isfinite(log_z) else None
+    if not math.isfinite(log_z):
+        return None
+    return Row(model, elimination, values, upward, log_z, begun, idle)
 
 
 def _dressed(row: Row, names: Names) -> Marginals | None:

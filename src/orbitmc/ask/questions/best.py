@@ -51,7 +51,7 @@ def best(
     """Find the `k` most probable states, of all variables together, heaviest first.
 
     Where elimination is affordable they are proven, and states that weigh the same come in the
-    same order every time. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
+    order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
     as there are, or for as many rounds as `samples` says; the answer is the best that was found,
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
@@ -125,7 +125,7 @@ def _found(model: Model, settings: Settings, k: int) -> _Found:
         found = (
             _searched(firm.model, settings, k, reason)
             if plan is None
-            else _proven(firm.model, plan, k)
+            else _proven(firm.model, plan, k, reason)
         )
     except ContradictionError as error:
         from orbitmc.graph.possible.conflict import explained
@@ -154,7 +154,9 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
         return None, str(error)
     limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
     if needed_bytes(plan) <= settings.memory and (forced or plan.seconds <= limit):
-        return plan, price(plan)
+        from orbitmc.ask.method.consistency import unheeded
+
+        return plan, f"{price(plan)}{unheeded(settings)}"
     if forced:
         raise LimitError(
             f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
@@ -163,13 +165,13 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
     return None, f"{price(plan)}, too much"
 
 
-def _proven(model: Model, plan: Plan, k: int) -> _Found:
+def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
     from orbitmc.exact.best.proven import proven_best
 
     states = proven_best(plan, k)
     ranked = sorted((-log_weight(model.graph, state), state.tolist()) for state in states)
     weights = [-negative for negative, _ in ranked]
-    about = About(method="exact", reason=price(plan))
+    about = About(method="exact", reason=reason)
     return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.ask.keywords import Options, asks, with_options
+from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import Decision, decide, price
 from orbitmc.ask.questions.subject import Named, Subject, everything, subject
 from orbitmc.ask.settings import Settings
@@ -63,13 +64,18 @@ def draws(
     ((2, 5, 4), ('season', 'sprinkler', 'rain', 'grass'), 'exact')
     """
     _require_chains(chains)
-    chosen = _settings(with_options(settings, options), chains)
+    given = with_options(settings, options)
+    chosen = _settings(given, chains)
     asked = subject(model, evidence)
     names = everything(asked)
     try:
-        return _drawn(asked, names, chosen, chains, watchers)
+        found = _drawn(asked, names, chosen, chains, watchers)
     except ContradictionError as error:
         raise asked.explained(error) from None
+    if found.about.method != "exact":
+        return found
+    reason = f"{found.about.reason}{unheeded(given, 'samples')}"
+    return replace(found, about=replace(found.about, reason=reason))
 
 
 def _require_chains(chains: int) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
 
 METHODS = ("auto", "exact", "gibbs")
+NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"
 
 
 @asks
@@ -43,9 +44,10 @@ def log_z(
     """Give the natural logarithm of the sum of all weights, evidence built in.
 
     Of a Bayesian network it is the log-probability of the evidence. `method="auto"` answers exactly
-    when that is affordable. Otherwise populations of chains are cooled down (annealed importance
-    sampling): `samples` is the number of temperatures, `seconds` and `standard_error` end a run as
-    they do for marginals. Ctrl-C gives what the last complete pass has found.
+    when that is affordable. Otherwise variables that are cheap to sum out are, and of the rest
+    populations of chains are cooled down (annealed importance sampling): `samples` is the number of
+    temperatures, `seconds` and `standard_error` end a run as they do for marginals. Ctrl-C gives
+    what the last complete pass has found.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif")
@@ -88,12 +90,15 @@ def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
 
 def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.ask.method.memory import require_memory, sampling_bytes
+    from orbitmc.exact.shrinking import shrunk
     from orbitmc.run.annealed.importance import POPULATIONS, SIZE
     from orbitmc.run.annealed.passes import PACKS, sampled_log_z
     from orbitmc.run.pace import available_cores
     from orbitmc.run.pack import check_lanes
     from orbitmc.run.starts.start import start_values
 
+    if not (graph := shrunk(graph)).variables:
+        return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
     lanes = POPULATIONS * SIZE
     check_lanes(graph, lanes)
     start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
@@ -109,7 +114,7 @@ def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     said = replace(
         about,
         method="annealed importance sampling",
-        reason=f"{about.reason}; {found.rungs:,} temperatures",
+        reason=f"{about.reason}; {found.rungs:,} temperatures, {graph.variables:,} variables",
         seed=settings.seed,
         samples=found.rungs,
         chains=found.chains,

@@ -47,7 +47,8 @@ class Predictions:
     """Probabilities [value, row] of the values of some variables, one variable after the other.
 
     `problems` says of rows that have no answer what is wrong with them; `sampled` are rows that
-    chains answered, with the worst verdict of each, and `errors` those of their numbers.
+    chains answered, with the worst verdict of each, and `errors` those of their numbers. Settings
+    that were `unheeded` because no row was sampled are the end of a reason.
     """
 
     names: tuple[str, ...]
@@ -58,6 +59,7 @@ class Predictions:
     errors: Mapping[int, Errors] = field(default_factory=dict, repr=False)
     interrupted: bool = False
     seconds: float = 0.0
+    unheeded: str = ""
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -89,9 +91,10 @@ class Predictions:
     def about(self) -> About:
         """How the rows were answered."""
         exact = self.answered - len(self.sampled)
+        idle = "" if self.sampled else self.unheeded
         return About(
             method="sampled" if self.sampled else "exact",
-            reason=f"{exact:,} rows by elimination, {len(self.sampled):,} by sampling",
+            reason=f"{exact:,} rows by elimination, {len(self.sampled):,} by sampling{idle}",
             seconds=self.seconds,
             interrupted=self.interrupted,
             warnings=tuple(self.remarks()),
@@ -129,6 +132,7 @@ class Predictions:
                 row: self.by_name(self.errors[row].standard_error.tolist()) for row in self.sampled
             },
             "interrupted": self.interrupted,
+            "reason": self.about.reason,
         }
         return found
 

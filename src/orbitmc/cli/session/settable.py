@@ -24,7 +24,7 @@ OPTIONS = {
 }
 """Settings that have an option of their own on the command line."""
 
-QUESTIONS = ("ask", "joint", "draw", "sweep")
+QUESTIONS = ("ask", "joint", "draw", "predict", "sweep")
 """Verbs that ask something else than marginals; all settings that decide how are theirs."""
 
 TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
@@ -43,7 +43,6 @@ def settable(verb: str) -> Mapping[str, Setting]:
         "infer": {**plain, **reading},
         **{question: {**asking, **reading} for question in QUESTIONS},
         "best": {**_some(how, "samples", "lanes"), **reading},
-        "predict": {**_some(how, "threads", "packs", "lanes"), **reading},
         "resume": _some(how, "threads", "checkpoint_every"),
         "compare": {"estimator": replace(how["estimator"], default="rao-blackwell"), **reading},
         "learn": _some(reading, "dialect", "meaning", "max_groundings"),

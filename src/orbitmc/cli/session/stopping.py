@@ -83,6 +83,7 @@ class Stopping:
 
     def __call__(self, run: "Run") -> None:
         self.run = run
+        run.interrupted |= self.asked  # what is asked between two runs ends the next one
 
     def __enter__(self) -> Self:
         self._handled.__enter__()

@@ -4,7 +4,6 @@ Where a bucket would need too large a table, its factors and messages are shared
 tables that are small enough, and each of these is maximised on its own (Dechter & Rish 2003).
 """
 
-import functools
 import heapq
 import math
 from collections.abc import Sequence
@@ -12,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
-from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.problem import Problem
+from orbitmc.exact.shrinking import Table, added_up
 from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.interrupts import heed
@@ -22,8 +22,6 @@ MOST_ENTRIES = 2**16
 
 MOST_VARIABLES = 3_000
 """Beyond, only the maxima of all tables are added up."""
-
-Table = tuple[Scope, Floats]
 
 
 def upper_bound(problem: Problem, most: int = MOST_ENTRIES) -> float:
@@ -88,11 +86,6 @@ def _shared_out(tables: list[Table], sizes: Sequence[int], most: int) -> list[li
 
 def _maximised(tables: list[Table], variable: int, sizes: Sequence[int]) -> Table:
     """Add tables up and take the best value of a variable; scopes are ascending."""
-    read = sorted({member for scope, _ in tables for member in scope})
-    shaped = [
-        table.reshape([sizes[member] if member in scope else 1 for member in read])
-        for scope, table in tables
-    ]
-    total = functools.reduce(np.add, shaped)
+    read, total = added_up(tables, sizes)
     message: Floats = np.asarray(total.max(axis=read.index(variable)))
     return tuple(member for member in read if member != variable), message

@@ -8,7 +8,7 @@ estimate of Z, for any ladder and however badly chains mix (Del Moral, Doucet an
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,6 @@ from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.interrupts import interrupted
 from orbitmc.machine.lanes.random import generator
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk
@@ -72,9 +71,16 @@ class Cooled(NamedTuple):
 
 
 def cool_down(
-    graph: FactorGraph, betas: Sequence[float], *, seed: int, number: int, packs: int, threads: int
+    graph: FactorGraph,
+    betas: Sequence[float],
+    *,
+    seed: int,
+    number: int,
+    packs: int,
+    stopped: Callable[[], bool],
+    threads: int,
 ) -> Cooled | None:
-    """Cool packs down a ladder from 0 to 1; None if Ctrl-C was pressed.
+    """Cool packs down a ladder from 0 to 1; None if it was `stopped` on the way.
 
     `number` keeps passes with one seed apart.
     """
@@ -84,7 +90,7 @@ def cool_down(
         for beta, hotter in zip(betas[1:], betas[:-1], strict=True):
             cooled = prepare(at_beta(soft, beta))
             list(pool.map(partial(_Cooling.cool, gain=beta - hotter, to=cooled), cooling))
-            if interrupted():
+            if stopped():
                 return None
     return _joined(graph, [(one.log_z(graph), one.values) for one in cooling])
 
@@ -96,12 +102,13 @@ def cool_down_elsewhere(
     seed: int,
     number: int,
     packs: int,
+    stopped: Callable[[], bool],
     sender: Sender,
 ) -> Cooled | None:
     """The same on workers, a pack in each piece of work; the numbers are the same."""
     numbers = [number * packs + pack for pack in range(packs)]
     work = [(tuple(betas), seed, own) for own in numbers]
-    found = sender.all(_cooled_pack, shared(SharedGraph(graph)), work, interrupted)
+    found = sender.all(_cooled_pack, shared(SharedGraph(graph)), work, stopped)
     return None if found is None else _joined(graph, found)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -15,6 +16,7 @@ from orbitmc.estimate.verdicts import FEW, GOOD, MISSED, UNMIXED
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.code.remarks import working_time
+from orbitmc.machine.interrupts import interrupted, stopped_by_ctrl_c
 from orbitmc.run.annealed.importance import (
     SIZE,
     Cooled,
@@ -61,12 +63,15 @@ def sampled_log_z(
 ) -> SampledLogZ:
     """Cool packs down until the schedule is fulfilled: so many rungs, seconds, or an error.
 
-    With an `executor` its workers cool them.
+    With an `executor` its workers cool them. Ctrl-C gives what the last complete pass has found.
     """
     passes = _Passes(graph, schedule, seed, packs, threads, executor)
-    while (rungs := passes.next_rungs()) is not None:
-        if not passes.run(rungs):
-            break
+    with stopped_by_ctrl_c(passes.stop):
+        try:
+            while not passes.interrupted and (rungs := passes.next_rungs()) is not None:
+                passes.run(rungs)
+        except KeyboardInterrupt:
+            passes.stop()
     return passes.answer()
 
 
@@ -114,27 +119,33 @@ class _Passes:
         twice = 2 * self.rungs[-1]
         return most if most < 3 * self.rungs[-1] else twice
 
-    def run(self, rungs: int) -> bool:
-        """Make a pass; False if it was interrupted."""
+    def stop(self) -> None:
+        self.interrupted = True
+
+    def is_stopped(self) -> bool:
+        return self.interrupted or interrupted()
+
+    def run(self, rungs: int) -> None:
+        """Make a pass; one that is interrupted does not count."""
         begun = working_time()
         cooled = self._cooled(refined(self.ladder, rungs))
         if cooled is None:
-            self.interrupted = True
-            return False
+            self.stop()
+            return
         self.done.append(cooled)
         self.rungs.append(rungs)
         self.last_seconds = working_time() - begun
-        return True
 
     def _cooled(self, betas: Sequence[float]) -> Cooled | None:
-        own, number = (self.graph, betas), len(self.done)
+        how: dict[str, Any] = {
+            "seed": self.seed,
+            "number": len(self.done),
+            "packs": self.packs,
+            "stopped": self.is_stopped,
+        }
         if self.sender is None:
-            return cool_down(
-                *own, seed=self.seed, number=number, packs=self.packs, threads=self.threads
-            )
-        return cool_down_elsewhere(
-            *own, seed=self.seed, number=number, packs=self.packs, sender=self.sender
-        )
+            return cool_down(self.graph, betas, **how, threads=self.threads)
+        return cool_down_elsewhere(self.graph, betas, **how, sender=self.sender)
 
     def estimate(self, place: int = -1) -> tuple[float, float]:
         """The logarithm of the mean of unbiased estimates, and its error."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.ask.method.decisions import Decision, price
+from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import About, Marginals
@@ -50,10 +50,9 @@ def variables_of(names: Iterable[Named]) -> tuple[int, ...]:
 
 def exact_about(decision: Decision, begun: float) -> About:
     """What to say of an answer by elimination."""
-    assert decision.plan is not None
     return About(
         method="exact",
-        reason=price(decision.plan),
+        reason=decision.reason,
         seconds=time.perf_counter() - begun,
         warnings=decision.remarks,
     )

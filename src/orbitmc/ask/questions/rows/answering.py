@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.quick import prepared_elimination
 from orbitmc.ask.questions.predict import Errors, Predictions, Progress
 from orbitmc.ask.questions.rows.reading import SOFT, Rows
@@ -77,6 +78,7 @@ class Answering:
             errors=self.errors,
             interrupted=self.stopped,
             seconds=time.perf_counter() - begun,
+            unheeded=unheeded(self.settings),
         )
 
     def _stop(self) -> None:
