@@ -72,7 +72,7 @@ def test_mistakes_are_named_all_at_once(tmp_path):
         (("-q", "Smoks"), "did you mean 'Smokes'"),
         (("-q", "Smokes(Anna,Bob)"), "takes 1 argument"),
         (("-q", "Friends(Anna)"), "takes 2 arguments"),
-        (("-q", "Smokes(Zoe)"), "no person"),
+        (("-q", "Smokes(Zoe)"), "'Zoe', which is no constant of type person"),
         (("-e", "Smokes=true"), "write an atom as in Smokes(Anna)"),
         (("-e", "nobody.db"), "no such file"),
         (("--set", "opened=Smoke"), "did you mean 'Smokes'"),

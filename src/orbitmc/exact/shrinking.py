@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc.errors import ContradictionError
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.graph.builder import Builder
@@ -70,6 +71,8 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
                 readers[member].discard(one)
         del left[variable]
         top = float(message.max())
+        if top == -math.inf:
+            raise ContradictionError("no state satisfies the hard constraints of the model")
         known.append(top)
         if scope:
             number = len(sizes) + len(problem.scopes) - len(left)

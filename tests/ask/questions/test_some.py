@@ -43,4 +43,4 @@ def test_sampled_marginals_lie_within_their_errors(count):
 
 def test_wrong_names_are_explained():
     with pytest.raises(InputError, match="did you mean 's0_0'"):
-        om.marginals(om.ising_grid(2, 2, 0.3), query=["s0_O"])
+        om.marginals(om.ising_grid(2, 2, 0.3), query=["s0_00"])
