@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
+from orbitmc.exact import plan
 from orbitmc.exact.orders import order as orders
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.orders.order import find_order
@@ -12,6 +13,7 @@ from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.ising_models import grid_edges, ising, ising_grid
+from tests.oracle.random_models import random_graph
 
 
 def renumbered(edges, seed):
@@ -154,6 +156,23 @@ def test_the_cost_counts_the_tables():
 def test_a_hopeless_graph_is_refused_at_once():
     with pytest.raises(LimitError, match="2000 of these 1000000 variables"):
         predict(ising_grid(1000, 1000, 0.4).graph)
+
+
+def test_where_every_first_table_is_too_large_no_table_is_made(monkeypatch):
+    edges = list(itertools.combinations(range(150), 2))
+    monkeypatch.setattr(plan, "prepare", None)
+    with pytest.raises(LimitError, match="the first of these 150 variables, whichever it is"):
+        predict(ising(np.zeros(150), edges, 0.01).graph)
+
+
+def test_the_first_table_is_no_larger_than_the_largest():
+    for seed in range(30):
+        graph = random_graph(seed, variables=(8, 12))
+        assert plan._first_entries(graph) <= predict(graph).largest
+    builder = Builder([2] * 40)
+    builder.add_clause(range(40), [1] * 40, 0.5)  # becomes a chain of small tables
+    long = builder.build()
+    assert plan._first_entries(long) <= predict(long).largest < 100
 
 
 def test_a_large_tree_is_not_refused():

@@ -16,7 +16,7 @@ from orbitmc.exact.orders.cutset import ENTRY, Region, hold, most_relieving, reg
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_order
 from orbitmc.exact.orders.tree import Tree, build_tree
-from orbitmc.exact.problem import Problem, prepare
+from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.text import MEMORY
 
@@ -33,7 +33,7 @@ OVERHEAD = 2**21
 """Bytes of slabs, views and small objects, whatever the model."""
 
 LARGE = 20_000
-"""Variables from which on a part is looked at before the whole."""
+"""Variables, or variables that factors read, from which on a part is looked at first."""
 
 PART = 2_000
 
@@ -155,7 +155,12 @@ def plan_holding(
 
 
 def require_hope(graph: FactorGraph) -> None:
-    """Refuse a large graph when a small part of it, around one variable, is already too hard."""
+    """Refuse a large graph when its first table, or a part around one variable, is too large."""
+    if len(graph.scope) > LARGE and not graph.has_zeros() and _first_entries(graph) > HOPELESS:
+        raise LimitError(
+            f"exact elimination would need more than {HOPELESS:.1g} table entries for the first "
+            f"of these {graph.variables} variables, whichever it is"
+        )
     if graph.variables <= LARGE:
         return
     scopes, sizes = _part(graph)
@@ -167,11 +172,31 @@ def require_hope(graph: FactorGraph) -> None:
         )
 
 
+def _first_entries(graph: FactorGraph) -> float:
+    """The smallest table that some variable could be eliminated from first.
+
+    Clauses that become chains of small tables do not count. Where nothing is impossible, no value
+    is dropped, so this is a lower bound for every order.
+    """
+    chained = (np.arange(graph.factors) >= graph.first_clause) & (graph.arities > LONGEST_EXPANDED)
+    reads = _reads(graph)[~chained]
+    joined = (reads.T @ reads).astype(bool)
+    open_variables = graph.cardinality > 1
+    logs = (joined @ np.log2(graph.cardinality))[open_variables]
+    return float(2.0 ** min(logs.min(initial=np.inf), 1000.0))
+
+
+def _reads(graph: FactorGraph) -> csr_array:
+    """Which factor, a row each, reads which variables."""
+    places = (graph.factor_of_edge, graph.scope)
+    return csr_array(
+        (np.ones(len(graph.scope), np.int32), places), (graph.factors, graph.variables)
+    )
+
+
 def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     """Scopes inside a ball around the middle variable, renumbered, and its cardinalities."""
-    factor_of = graph.factor_of_edge
-    shape = (graph.factors, graph.variables)
-    reads = csr_array((np.ones(len(graph.scope), dtype=np.int8), (factor_of, graph.scope)), shape)
+    factor_of, reads = graph.factor_of_edge, _reads(graph)
     both_ways = block_array([[None, reads], [reads.T, None]], format="csr")
     middle = graph.factors + graph.variables // 2
     reached = breadth_first_order(both_ways, middle, return_predecessors=False)

@@ -89,7 +89,7 @@ class FactorGraph(NamedTuple):
         scope = self.scope_of(factor)
         full = np.full(self.cardinality[scope], entries[1])
         rejected = [
-            np.setdiff1d(np.arange(self.cardinality[variable]), [value])
+            np.flatnonzero(np.arange(self.cardinality[variable]) != value)
             for variable, value in zip(scope, self.satisfying_of(factor), strict=True)
         ]
         full[np.ix_(*rejected)] = entries[0]
