@@ -149,13 +149,13 @@ def test_a_search_without_a_proof_says_so(monkeypatch):
 
 def test_too_large_a_model_is_searched_and_says_why():
     rng = np.random.default_rng(2)
-    model = om.ising_grid(30, 30, 0.3, rng.normal(size=(30, 30)))
-    found = om.best(model, samples=2, seconds=None, memory=2**27)
+    model = om.ising_grid(14, 14, 0.3, rng.normal(size=(14, 14)))
+    found = om.best(model, samples=2, seconds=None, memory=2**18)
     assert found.about.method == "annealing"
     assert "exact elimination" in found.about.reason
     assert found.bound >= found[0].log_weight
     with pytest.raises(LimitError):
-        om.best(model, method="exact", memory=2**24)
+        om.best(model, method="exact", memory=2**18)
 
 
 def test_hard_constraints_are_kept_by_a_search():
