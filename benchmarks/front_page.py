@@ -1,7 +1,7 @@
 """Which measured numbers does the README show?
 
 It reads `results/*.json`, which the other benchmarks write, and prints the sentences and the rows
-of the table that hold numbers. `--write` puts them into the README; a test compares them with it.
+of tables that hold numbers. `--write` puts them into the README; a test compares them with it.
 """
 
 import argparse
@@ -18,6 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
 PAGE = "docs/experiments/beside-peers.md"
 COLUMNS = ("orbitmc", "pgmpy", "pyAgrum", "PyMC", "thrml", "dwave-samplers", "Alchemy")
+TIMES = ("first", "again")
 WIDTH = 118
 
 
@@ -43,7 +44,21 @@ def lines() -> dict[str, str]:
     for title, cells in ROWS.items():
         with suppress(FileNotFoundError):
             found[f"| {title} |"] = row(title, cells())
+    with suppress(FileNotFoundError):
+        for name, network in of("questions")["exact"].items():
+            found[f"| {name} |"] = network_row(name, network)
     return found
+
+
+def network_row(name: str, found: Mapping[str, Any]) -> str:
+    """CPU milliseconds of all marginals of a network; none of a peer that gave no answer."""
+    keys = (*(("orbitmc", k) for k in TIMES), *(("pyagrum", k) for k in TIMES), ("pgmpy", "again"))
+    words = [milliseconds(found[who][key]) if who in found else "none" for who, key in keys]
+    return f"| {name} | {found['variables']} | {' | '.join(words)} |"
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:,.0f}" if seconds >= 0.1 else f"{1e3 * seconds:.1f}"
 
 
 def replaced(text: str, start: str, line: str) -> str:
