@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.graph.prepared import prepare
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import Recipe
-from orbitmc.tuning.trial import Track
+from orbitmc.tuning.trial import Track, recorded_share
 
 SAMPLE = 4  # sweeps
 
@@ -26,3 +26,20 @@ def test_flips_once_per_sample_are_seen_at_any_spacing(seconds):
     )
     assert found.spacing <= SAMPLE or found.spacing % (2 * SAMPLE) == SAMPLE
     assert found.fresh > 5 * lost.fresh
+
+
+def test_states_between_recorded_ones_are_not_counted():
+    """A chain that is independent at every look still gives a run one sample per record."""
+    assert recorded_share(1.0, 0.25) == 0.25
+    assert recorded_share(1.5, 0.25) == 0.25
+
+
+def test_slow_chains_are_judged_alike_however_often_one_looks():
+    assert recorded_share(1e-4, 0.25) == pytest.approx(1e-4, rel=1e-4)
+
+
+def test_an_autoregression_is_judged_as_its_recorded_states_would_be():
+    correlation = 0.6
+    fresh, recorded = ((1 - c) / (1 + c) for c in (correlation, correlation**4))
+    assert recorded_share(fresh, 0.25) == pytest.approx(recorded / 4)
+    assert recorded_share(recorded, 1.0) == recorded

@@ -38,10 +38,10 @@ SEED = 1
 class Trial:
     """What a trial showed.
 
-    `rate` is effective samples per second; `least_rate` takes a sample of each lane for granted, as
-    if none were lost. States were looked at `spacing` sweeps apart, and a
-    share of `fresh` of them is as good as independent. Lanes have `kept` so much of what told them
-    apart, in the kind of statistics where it was most.
+    `rate` is effective samples per second of a run that records as usual; `least_rate` takes a
+    sample of each lane for granted, as if none were lost. States were looked at `spacing` sweeps
+    apart, and a share of `fresh` of them is as good as independent. Lanes have `kept` so much of
+    what told them apart, in the kind of statistics where it was most.
     """
 
     rate: float
@@ -126,13 +126,14 @@ class Track:
             if number >= SETTLING * snapshots:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
         kept = persistence(seen, watched.kind)
-        effective = effective_samples(seen)
+        effective, looked = effective_samples(seen), len(seen) * lanes
         found, at_least = worth(lessened(effective, kept, lanes)), worth(effective)
+        samples = spacing / self.sample if self.sample else 1.0
         return Trial(
-            rate=found / (len(seen) * spacing * step),
-            least_rate=at_least / (len(seen) * spacing * step),
+            rate=lanes * recorded_share(found / looked, samples) / (spacing * step),
+            least_rate=lanes * recorded_share(at_least / looked, samples) / (spacing * step),
             spacing=spacing / max(1, variables),
-            fresh=found / (len(seen) * lanes),
+            fresh=found / looked,
             per_step=step,
             kept=float(kept.max(initial=0.0)),
             seconds=seconds,
@@ -171,6 +172,19 @@ class Track:
         begun = time.thread_time()  # what others do on this machine does not count
         self._walk(count)
         return time.thread_time() - begun
+
+
+def recorded_share(fresh: float, samples: float) -> float:
+    """Independent states that a run would record per state that was looked at.
+
+    A run records a state per sample, so looking more often shows states that it would not count.
+    Of states that are a part of a sample apart, a share of `fresh` is as good as independent;
+    their correlation falls with every state as that of an autoregression.
+    """
+    if samples >= 1.0:
+        return fresh
+    correlation = float(max(0.0, (1.0 - fresh) / (1.0 + fresh)) ** (1.0 / samples))
+    return samples * (1.0 - correlation) / (1.0 + correlation)
 
 
 def _pack(prepared: PreparedGraph, kernel: Kernel, values: Bytes | None) -> Pack:
