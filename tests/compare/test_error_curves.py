@@ -9,6 +9,7 @@ import orbitmc as om
 from orbitmc.compare.curve_files import Row, curves, curves_text, endings, read_curves
 from orbitmc.compare.error_against_time import error_curve, error_curves
 from orbitmc.compare.figures import FigureFiles
+from orbitmc.compare.plots import shown_floor
 from orbitmc.compare.reference import DEGREES, Estimate, agreed, reference_of
 from orbitmc.compare.samplers import by_method, prepared_sampler
 from orbitmc.errors import InputError, LimitError
@@ -147,6 +148,15 @@ def test_no_error_is_read_below_that_of_the_truth():
     assert curves(rows, "seconds", "kl")["gibbs", "values"].middle.tolist() == [1.0, 0.5, 0.3]
     assert endings(rows)[0].kl == 0.3
     assert endings(rows)[0].hellinger == 0.25  # its own floor is zero here
+
+
+def test_a_floor_far_below_all_errors_is_not_drawn():
+    near, far = (
+        [replace(row("gibbs", 1, n, 1 / n), kl_floor=floor) for n in (1, 2, 4)]
+        for floor in (0.01, 0.001)
+    )
+    assert shown_floor(near, "kl") == 0.01
+    assert shown_floor(far, "kl") == 0.0
 
 
 def test_acceptance_leaves_null_jumps_out(tmp_path):

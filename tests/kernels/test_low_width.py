@@ -5,6 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.copies import at_beta
 from orbitmc.graph.possible.support import all_values, possible_values
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.low_width import elimination
@@ -45,6 +46,15 @@ def test_every_block_keeps_the_distribution_in_detailed_balance(flavour):
             assert max(stationary, balance) <= EXACT, (flavour, seed, name)
             seen.add(name)
     assert len(seen) > 4
+
+
+def test_a_hotter_kernel_keeps_the_distribution_of_the_hotter_model_only():
+    for seed in range(4):
+        graph = random_graph([seed, 91], variables=(4, 5), cardinalities=(2, 3), zeros=0.1)
+        kernel, hot = low_width(graph, most_entries=6).at(0.4), at_beta(graph, 0.4)
+        runs = [one_block(prepare_unrounded(hot), kernel, block) for block in range(kernel.blocks)]
+        assert max(residuals(hot, run)[0] for run in runs) <= EXACT
+        assert max(residuals(graph, run)[0] for run in runs) > 1e-3
 
 
 def test_forgetting_the_values_outside_is_wrong(monkeypatch):

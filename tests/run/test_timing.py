@@ -38,9 +38,9 @@ class Workplace:
             monkeypatch.setattr(module, "advance", self.advance)
         monkeypatch.setattr(starting, "start_pack", self.start_pack)
 
-    def warm_up(self, *todo, steps, taken=0):
+    def warm_up(self, *todo, steps, taken=0, annealing=0):
         self.now += self.step * steps / self.threads
-        warm_up(*todo, steps=steps, taken=taken)
+        warm_up(*todo, steps=steps, taken=taken, annealing=annealing)
 
     def advance(self, *todo, recorded, samples, spacing, looks):
         self.now += self.step * samples * spacing / self.threads

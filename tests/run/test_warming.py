@@ -1,4 +1,6 @@
-"""Warming up: every other stretch is a systematic scan where variables are picked at random."""
+"""Warming up: scans where variables are picked at random, annealing where blocks are drawn."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,13 +8,16 @@ import pytest
 from orbitmc.graph.prepared import prepare
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.pack import start_pack, walk
-from orbitmc.run.starts.warming import STRETCH, picks_at_random, warm_up
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import Schedule
+from orbitmc.run.starts.warming import STRETCH, annealing_steps, picks_at_random, warm_up
 
 GRID = prepare(ising_grid(6, 6, 0.3, np.linspace(-1, 1, 36).reshape(6, 6)).graph)
 STRETCHED = 36 * -(-STRETCH // 36)
@@ -85,3 +90,87 @@ def test_a_hub_in_a_wrong_state_leaves_it_sooner():
             packs.append(pack.values[leaves] == 0)
         wrong.append(float(np.mean(packs)))
     assert wrong[0] < wrong[1] - 10 * np.sqrt(0.25 / (256 * 64))
+
+
+def blocks_of(graph, most_entries=16):
+    return low_width(graph, most_entries=most_entries)
+
+
+ORDERED = prepare(ising_grid(8, 8, 1.0, 0.1).graph)  # nearly all of the weight has spins up
+
+
+def cooled(kernel, *rounds, annealing):
+    pack, taken = start_pack(ORDERED, kernel, seed=1, number=0, lanes=64), 0
+    for steps in rounds:
+        warm_up(ORDERED, kernel, pack, steps=steps, taken=taken, annealing=annealing)
+        taken += steps
+    return pack
+
+
+def test_annealed_blocks_leave_the_mode_of_little_weight():
+    """A chain of blocks in the wrong mode stays there; annealed ones hardly enter it."""
+    kernel, steps = blocks_of(ORDERED.graph), 320 * 64
+    up = [
+        (cooled(kernel, steps, annealing=annealing).values.mean(axis=0) > 0.5).mean()
+        for annealing in (0, 240 * 64)
+    ]
+    assert up[0] < 0.9
+    assert up[1] > 0.97
+
+
+@pytest.mark.parametrize("rounds", [(1, 99, 900), (37,) * 27 + (1,)])
+def test_the_length_of_rounds_changes_nothing_in_annealing(rounds):
+    kernel = blocks_of(ORDERED.graph)
+    whole, cut = (cooled(kernel, *some, annealing=750) for some in ((1000,), rounds))
+    assert np.array_equal(whole.values, cut.values)
+
+
+def test_annealing_ends_at_the_temperature_of_the_model():
+    """Not one step later than it should: what follows are the steps of the kernel itself."""
+    kernel = blocks_of(ORDERED.graph)
+    hot = cooled(kernel, 700, annealing=700)
+    walk(ORDERED, kernel, hot, 300)
+    assert np.array_equal(hot.values, cooled(kernel, 1000, annealing=700).values)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        (Schedule(samples=100), 0.75 * 26 * 4 * 64),
+        (Schedule(samples=100, warm_up=0), 0),
+        (Schedule(samples=100, warm_up=8), 0.75 * 8 * 4 * 64),
+        (Schedule(seconds=5, warm_up=8), 0.75 * 8 * 4 * 64),
+    ],
+)
+def test_three_quarters_of_a_warm_up_are_annealed(schedule, expected):
+    kernel = blocks_of(ORDERED.graph)
+    run = sample(ORDERED, kernel, replace(schedule, seconds=None, samples=2), packs=1)
+    assert annealing_steps(replace(run, schedule=schedule), 1) == expected
+
+
+def test_longer_runs_anneal_longer_and_more_packs_share_the_time():
+    kernel = blocks_of(ORDERED.graph)
+    run = sample(ORDERED, kernel, Schedule(samples=2), packs=1)
+    steps = [
+        annealing_steps(replace(run, schedule=Schedule(seconds=s), most_packs=packs), 2)
+        for s, packs in ((2, 2), (4, 2), (4, 4))
+    ]
+    assert steps[1] == pytest.approx(2 * steps[0], abs=2)
+    assert steps[2] == pytest.approx(steps[0], abs=2)
+
+
+def test_single_variables_and_one_block_of_all_are_not_annealed():
+    for kernel in (SystematicScan(), blocks_of(GRID.graph, most_entries=2**9)):
+        run = sample(GRID, kernel, Schedule(samples=2), packs=1)
+        assert run.annealing == 0
+
+
+def test_all_blocks_are_drawn_between_two_samples_unless_asked_otherwise():
+    kernel = blocks_of(ORDERED.graph)
+    assert kernel.cycle > 4 * 64
+    run = sample(ORDERED, kernel, Schedule(samples=2), packs=1)
+    assert run.spacing == kernel.cycle
+    run = sample(ORDERED, kernel, Schedule(samples=2, spacing=7), packs=1)
+    assert run.spacing == 7
+    run = sample(ORDERED, SystematicScan(), Schedule(samples=2), packs=1)
+    assert run.spacing == 4 * 64

@@ -17,6 +17,7 @@ ERRORS = {
 }
 LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
 INCHES = (4.2, 3.0)  # two side by side are as wide as a README
+NEAR = 30.0  # times lower than all errors: a floor below that would only make the picture flat
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
 
@@ -71,7 +72,8 @@ def picture(
         place.set_title(name, fontsize=10)
     for place in places[len(wanted) :]:
         place.remove()
-    _legend(figure, rows, colour)
+    floors = any(shown_floor(own, error) > 0 for own in shown.values())
+    _legend(figure, rows, colour, floors=floors)
     figure.suptitle(title, fontsize=11.5, weight="bold")
     return figure
 
@@ -85,7 +87,7 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
         width = WIDE if method == rows[0].method else NARROW
         place.plot(curve.axis, curve.middle, linewidth=width, **style)
         place.fill_between(curve.axis, curve.low, curve.high, color=colour[method], alpha=0.13)
-    floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
+    floor = shown_floor(rows, error)
     place.set_xscale("log")
     place.set_yscale("log")
     if floor > 0:
@@ -100,7 +102,14 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
     place.grid(alpha=0.25, which="major")
 
 
-def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
+def shown_floor(rows: Sequence[Row], error: str) -> float:
+    """The error of a panel's truth; 0 if it is far below all that is drawn."""
+    floor = rows[0].hellinger_floor if error == "hellinger" else rows[0].kl_floor
+    lowest = min(float(getattr(row, error)) for row in rows)
+    return floor if NEAR * floor >= lowest else 0.0
+
+
+def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str], *, floors: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -112,7 +121,7 @@ def _legend(figure: Any, rows: Sequence[Row], colour: dict[str, str]) -> None:
     for estimator in ways if len(ways) > 1 else ():
         style = LINES[estimator]
         entries.append(Line2D([], [], color="0.3", linestyle=style, label=words[estimator]))
-    if any(row.kl_floor > 0 for row in rows):
+    if floors:
         entries.append(Patch(color="0.5", alpha=0.3, label="below the error of the truth"))
     columns = min(len(entries), 3 if len(entries) in (5, 6) else 4)
     figure.legend(

@@ -36,6 +36,7 @@ LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
 class Run:
     """Packs of one kernel on one graph, and how far they have come.
 
+    `annealing` is how many of the first steps of warm-up go from hot to cold.
     `warm_up_steps` counts steps per lane, `recorded` samples; `wanted` is how many are to be
     recorded, once that is known. `most_packs` is how many packs there will be: more than there are
     until it is known how many a timed run can afford. `seconds` is the time spent so far, over all
@@ -63,6 +64,7 @@ class Run:
     controlled: bool = False
     room: int | None = None
     choice: ControlChoice | None = None
+    annealing: int = 0
     warm_up_steps: int = 0
     recorded: int = 0
     wanted: int | None = None

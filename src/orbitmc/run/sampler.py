@@ -30,7 +30,7 @@ from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
 from orbitmc.run.starts.starting import add_packs
-from orbitmc.run.starts.warming import warm_up
+from orbitmc.run.starts.warming import annealing_steps, spaced, warm_up
 
 if TYPE_CHECKING:
     from orbitmc.groups.permutation_groups import PermutationGroup
@@ -84,7 +84,7 @@ def sample(
         run = Run(
             prepared=prepared,
             kernel=kernel,
-            schedule=schedule,
+            schedule=spaced(schedule, kernel, graph.variables),
             seed=seed,
             lanes=lanes,
             packs=(),
@@ -98,7 +98,9 @@ def sample(
             skips_modes=seconds is not None
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,
         )
-        add_packs(run, packs if seconds is None else _at_once(run, threads, executor))
+        at_once = _at_once(run, threads, executor)
+        run.annealing = annealing_steps(run, at_once)
+        add_packs(run, packs if seconds is None else at_once)
         warm_up(prepared, kernel, run.packs[0], steps=0)  # compiles
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after
@@ -200,7 +202,7 @@ class Threads(ThreadPoolExecutor):
 
     def advance(self, run: Run, steps: int, samples: int) -> bool:
         """Advance every pack: none is ever left behind."""
-        work = {"steps": steps, "taken": run.warm_up_steps}
+        work = {"steps": steps, "taken": run.warm_up_steps, "annealing": run.annealing}
         if not steps:
             work = {"recorded": run.recorded, "samples": samples, "spacing": run.spacing}
         own = (run.prepared, run.kernel)
@@ -247,7 +249,7 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
     turns = clock.turns(run)
     seconds = run.preparing + WARM_UP_SHARE * (run.ends - run.preparing) - clock()
     if run.warm_up_steps and seconds <= 0.5 * turns * clock.sweeps.each:
-        return 0
+        return max(0, min(run.annealing - run.warm_up_steps, clock.sweeps.units * run.sweep))
     return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 

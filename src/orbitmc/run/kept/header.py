@@ -42,6 +42,7 @@ def _is_snapshot(found: object) -> bool:
 
 
 COUNTS: Mapping[str, Check] = {
+    "annealing": is_count,
     "warm_up_steps": is_count,
     "recorded": is_count,
     "wanted": or_none(is_count),

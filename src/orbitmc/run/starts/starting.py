@@ -53,6 +53,6 @@ def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
 def _catch_up(run: Run, number: int, pack: Pack) -> None:
     todo = (run.prepared, run.kernel, pack)
     if run.warm_up_steps:
-        warm_up(*todo, steps=run.warm_up_steps)
+        warm_up(*todo, steps=run.warm_up_steps, annealing=run.annealing)
     go_on = run.recording(number, advance)
     go_on(*todo, recorded=0, samples=run.recorded, spacing=run.spacing)

@@ -1,26 +1,70 @@
 """Lead chains away from their starts, before anything is recorded."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
 import numpy as np
 
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import GibbsMemory, RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, compile_recording, walker
+from orbitmc.run.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 
+if TYPE_CHECKING:
+    from orbitmc.run.run import Run
+
+STAGES = 32  # of annealing, each a little colder
+ANNEALED = 0.75  # of the warm-up
+NANOSECONDS = 3.5  # that an entry of a block's tables takes in each lane
 STRETCH = 4096  # steps at least, in whole sweeps: to call compiled code takes time
 SCAN = SystematicScan()
 
 
+@runtime_checkable
+class DrawsBlocks(Protocol):
+    """A kernel that draws whole blocks.
+
+    It says how many there are, how many steps draw all of them, and how many entries of tables a
+    step takes; `at` gives the same kernel for a hotter model.
+    """
+
+    @property
+    def blocks(self) -> int: ...
+
+    @property
+    def cycle(self) -> int: ...
+
+    @property
+    def entries(self) -> float: ...
+
+    def at(self, beta: float) -> Kernel: ...
+
+
 def warm_up(
-    prepared: PreparedGraph, kernel: Kernel, pack: Pack, *, steps: int, taken: int = 0
+    prepared: PreparedGraph,
+    kernel: Kernel,
+    pack: Pack,
+    *,
+    steps: int,
+    taken: int = 0,
+    annealing: int = 0,
 ) -> None:
     """Take so many steps, after as many as were `taken` before, and record nothing.
+
+    The first `annealing` steps of all go from hot to cold.
 
     A kernel that picks variables at random leaves some in the state they were started in for many
     sweeps, and jumps may carry it to others. So every other stretch of its warm-up is a systematic
     scan. Which stretch that is depends on the number of steps alone.
     """
     compile_recording(prepared, pack)
+    if taken < annealing:
+        annealed = min(steps, annealing - taken)
+        _anneal(prepared, kernel, pack, steps=annealed, taken=taken, annealing=annealing)
+        steps, taken = steps - annealed, taken + annealed
     walk = walker(prepared, kernel, pack)
     if not picks_at_random(kernel):
         walk(steps)
@@ -39,6 +83,46 @@ def warm_up(
         if steps == 0:
             break
     pack.outcomes[kernel.outcomes.index("updates")] += scanning.outcomes[0]
+
+
+def spaced(schedule: Schedule, kernel: Kernel, variables: int) -> Schedule:
+    """Let every block be drawn between two samples, unless the spacing was asked for.
+
+    To record a sample costs about as much: blocks are eliminated once more for what it tells.
+    """
+    if schedule.spacing is not None or not isinstance(kernel, DrawsBlocks):
+        return schedule
+    return replace(schedule, spacing=max(schedule.spacing_for(variables), kernel.cycle) or None)
+
+
+def annealing_steps(run: Run, at_once: int) -> int:
+    """How many steps of a run's warm-up go from hot to cold, if so many packs advance at once.
+
+    Blocks of variables that zeros tie to each other are annealed: it may be hard to leave a mode
+    of what they allow. One block that has all variables needs no warm-up.
+    """
+    kernel, schedule = run.kernel, run.schedule
+    if not isinstance(kernel, DrawsBlocks) or kernel.blocks < 2:
+        return 0
+    if schedule.seconds is None or schedule.warm_up is not None:
+        samples = schedule.warm_up_for(schedule.samples or PILOT_SAMPLES)
+        return int(ANNEALED * samples * run.spacing)
+    turns = -(-run.most_packs // at_once)
+    seconds = ANNEALED * WARM_UP_SHARE * schedule.seconds / turns
+    return int(seconds / (NANOSECONDS * 1e-9 * run.lanes * kernel.entries))
+
+
+def _anneal(
+    prepared: PreparedGraph, kernel: Kernel, pack: Pack, *, steps: int, taken: int, annealing: int
+) -> None:
+    """Take steps at the temperatures of their stages; the last stage is that of the model."""
+    assert isinstance(kernel, DrawsBlocks)
+    while steps:
+        stage = taken * STAGES // annealing
+        end = -(-(stage + 1) * annealing // STAGES)
+        now = min(steps, end - taken)
+        walker(prepared, kernel.at((stage + 1) / STAGES), pack)(now)
+        steps, taken = steps - now, taken + now
 
 
 def picks_at_random(kernel: Kernel) -> bool:

@@ -87,11 +87,15 @@ class OpenedRun:
 
 
 class PackWork(NamedTuple):
-    """A pack, and how far to advance it: `steps` of warm-up after those taken, or `samples`."""
+    """A pack, and how far to advance it: `steps` of warm-up after those taken, or `samples`.
+
+    `annealing` steps of warm-up go from hot to cold.
+    """
 
     arrays: list[NDArray[Any]]
     steps: int
     taken: int
+    annealing: int
     recorded: int
     samples: int
     spacing: int
@@ -148,7 +152,7 @@ def advance_pack(run: OpenedRun, work: PackWork) -> PackDone:
     todo = (run.prepared, context.kernel, pack)
     with Stopwatch() as watch:
         if work.steps or not work.samples:
-            warm_up(*todo, steps=work.steps, taken=work.taken)
+            warm_up(*todo, steps=work.steps, taken=work.taken, annealing=work.annealing)
         elif context.needed is None:
             looks = 1 if context.choice is None else context.choice.looks
             advance(
@@ -156,5 +160,5 @@ def advance_pack(run: OpenedRun, work: PackWork) -> PackDone:
                 looks=looks,
             )  # fmt: skip
         else:
-            states = np.stack(list(noted_states(*todo, context.needed, *work[3:])))
+            states = np.stack(list(noted_states(*todo, context.needed, *work[4:])))
     return PackDone(arrays_in(pack), states, watch.seconds)

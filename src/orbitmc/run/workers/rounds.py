@@ -70,7 +70,15 @@ class Remote:
         """Advance every pack, or none: false if the run was asked to end and could not wait."""
         begun = time.perf_counter()
         work = [
-            PackWork(arrays_in(pack), steps, run.warm_up_steps, run.recorded, samples, run.spacing)
+            PackWork(
+                arrays_in(pack),
+                steps,
+                run.warm_up_steps,
+                run.annealing,
+                run.recorded,
+                samples,
+                run.spacing,
+            )
             for pack in run.packs
         ]
         found = self.sender.all(advance_pack, self._needed(run), work, lambda: run.interrupted)

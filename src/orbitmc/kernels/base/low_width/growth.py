@@ -22,7 +22,7 @@ from orbitmc.graph.possible.support import Domains
 from orbitmc.kernels.base.low_width.neighbours import LONGEST, Neighbours
 from orbitmc.kernels.base.low_width.orders import elimination_order
 
-MOST_ENTRIES = 2**10  # of a table: in 64 lanes half a megabyte, which is near the processor
+MOST_ENTRIES = 2**12  # of a table: smaller ones leave variables of pedigrees frozen
 TABLES = 32  # as many entries as so many largest tables, all tables of a block have at most
 
 MOST_BLOCKS, MOST_MEMBERS = 64, 60_000  # of all blocks: growing more of them takes too long

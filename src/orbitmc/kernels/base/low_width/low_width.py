@@ -18,7 +18,7 @@ from orbitmc.kernels.base.low_width.growth import MOST_ENTRIES, TABLES, grow_blo
 from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks, block_memory
 from orbitmc.kernels.base.low_width.plans import plans
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Numbers, brief, lengths
+from orbitmc.machine.arrays import Bytes, Numbers, brief, lengths, sealed
 from orbitmc.machine.compiling import implementation
 
 
@@ -44,6 +44,26 @@ class LowWidth(NamedTuple):
         sizes = lengths(self.plans.step_start)
         largest = int(sizes.max(initial=0))
         return f"{len(sizes)} blocks of up to {largest} variables are drawn as a whole"
+
+    @property
+    def blocks(self) -> int:
+        """How many there are."""
+        return self.plans.total
+
+    @property
+    def cycle(self) -> int:
+        """Steps in which every block is drawn once."""
+        return len(self.plans.variable)
+
+    @property
+    def entries(self) -> float:
+        """Of the tables that a step fills, on average."""
+        sizes = lengths(self.plans.value_start)[self.plans.variable]
+        return float((self.plans.outer * sizes).sum()) / max(1, len(sizes))
+
+    def at(self, beta: float) -> "LowWidth":
+        """The same blocks for the model at another temperature."""
+        return LowWidth(self.plans._replace(weight=sealed(self.plans.weight**beta)))
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> BlockMemory:
         most = int(prepared.graph.cardinality.max(initial=1))
