@@ -43,7 +43,7 @@ def off(model, found):
 def test_gibbs_draws_blocks_where_single_variables_freeze(estimator):
     found = om.marginals(pairs(), method="gibbs", estimator=estimator, samples=400, seed=1)
     assert "4 variables are frozen if changed one at a time" in found.about.reason
-    assert "1 blocks of up to 4 variables" in found.about.reason
+    assert "all 4 variables with a choice are drawn as a whole" in found.about.reason
     assert found.converged
     assert off(pairs(), found) < WITHIN
 

@@ -5,9 +5,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.prepared import prepare
+from orbitmc.tuning.laps import Laps
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import Recipe
-from orbitmc.tuning.trial import Track, recorded_share
+from orbitmc.tuning.trial import Track, Trial, recorded_share
 
 SAMPLE = 4  # sweeps
 
@@ -43,3 +44,33 @@ def test_an_autoregression_is_judged_as_its_recorded_states_would_be():
     fresh, recorded = ((1 - c) / (1 + c) for c in (correlation, correlation**4))
     assert recorded_share(fresh, 0.25) == pytest.approx(recorded / 4)
     assert recorded_share(recorded, 1.0) == recorded
+
+
+def trial(spacing, fresh):
+    return Trial(1.0, 1.0, 1.0, spacing=spacing, fresh=fresh, per_step=1.0, kept=0.0, seconds=1.0)
+
+
+class Scripted:
+    """An arm whose trials are known beforehand."""
+
+    def __init__(self, *trials):
+        self.trials = list(trials)
+
+    def trial(self, watched, seconds):
+        return self.trials.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("whole", "is_whole"),
+    [
+        (trial(20.0, 0.25), True),  # 80 sweeps, where a short lap saw 5
+        (trial(20.0, 0.95), False),  # as good as independent at that distance
+        (trial(4.0, 0.45), False),  # 9 sweeps: not much more
+    ],
+)
+def test_a_whole_lap_counts_if_it_shows_what_chains_seldom_leave(whole, is_whole):
+    laps = Laps(panel(om.ising_grid(3, 3, 0.1).graph, 0), 1e6, 10, lambda: 0.0)
+    short = trial(4.0, 0.8)
+    seen = laps.first_look(Scripted(trial(20.0, 0.9), short, whole))
+    assert seen is (whole if is_whole else short)
+    assert laps.length == laps.first / 2  # later laps are short, whatever was seen

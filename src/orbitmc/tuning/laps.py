@@ -9,6 +9,7 @@ from orbitmc.tuning.panel import STATES, Panel
 from orbitmc.tuning.trial import TIMED, Trial
 
 CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
+DEPENDENT, DEEPER = 0.5, 2.0  # share of independent states, times as long a memory
 LOOKED = 0.5  # of a lap, as long as one may look at states
 LEAST_LOOK = 1e-9  # seconds
 
@@ -47,6 +48,19 @@ class Laps:
         seen = arm.trial(self.watched, seconds)
         self.overhead = max(self.overhead, self.clock() - begun - (1.0 + TIMED) * seconds)
         return seen
+
+    def first_look(self, arm: Arm) -> Trial:
+        """A lap that shows how soon an arm forgets, also what it seldom leaves.
+
+        A short lap may miss modes that chains seldom leave. So a whole one counts if its states are
+        far from independent, at their larger distance, and the memory is longer than it seemed.
+        """
+        short = self.resolved(arm)
+        if self.length == self.first or not self.affords(self.first):
+            return short
+        whole = self.trial(arm, self.first)
+        deeper = whole.fresh < DEPENDENT and whole.memory > DEEPER * short.memory
+        return whole if deeper else short
 
     def resolved(self, arm: Arm) -> Trial:
         """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""

@@ -83,7 +83,7 @@ class _Race:
         if self._sweep() > self.laps.length:
             return Choice(Recipe(), "a sweep takes too long for a race in this time: Gibbs alone")
         self.laps.trial(self.standing, self.laps.length)  # away from its starts
-        self.seen = self.first = self.laps.resolved(self.standing)
+        self.seen = self.first = self.laps.first_look(self.standing)
         if self._leaves_little:
             return Choice(Recipe(), f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps")
         keeper, second = self._race_families()
@@ -240,7 +240,7 @@ class _Race:
             if self.laps.affords(self.laps.length):
                 arm.hold(period)
                 trials[period] = self.laps.trial(arm, self.laps.length)
-        best = max(trials, key=lambda period: trials[period].rate)
+        best = max(trials, key=lambda period: trials[period].recorded_rate)
         arm.hold(best)
         self._hold(arm, trials[best], before)
 

@@ -38,14 +38,15 @@ SEED = 1
 class Trial:
     """What a trial showed.
 
-    `rate` is effective samples per second of a run that records as usual; `least_rate` takes a
-    sample of each lane for granted, as if none were lost. States were looked at `spacing` sweeps
-    apart, and a share of `fresh` of them is as good as independent. Lanes have `kept` so much of
-    what told them apart, in the kind of statistics where it was most.
+    `rate` is effective samples per second; `least_rate` takes a sample of each lane for granted, as
+    if none were lost, and `recorded_rate` counts only states that a run would record. States were
+    looked at `spacing` sweeps apart, and a share of `fresh` of them is as good as independent.
+    Lanes have `kept` so much of what told them apart, in the kind of statistics where it was most.
     """
 
     rate: float
     least_rate: float
+    recorded_rate: float
     spacing: float
     fresh: float
     per_step: float
@@ -130,8 +131,9 @@ class Track:
         found, at_least = worth(lessened(effective, kept, lanes)), worth(effective)
         samples = spacing / self.sample if self.sample else 1.0
         return Trial(
-            rate=lanes * recorded_share(found / looked, samples) / (spacing * step),
-            least_rate=lanes * recorded_share(at_least / looked, samples) / (spacing * step),
+            rate=found / (len(seen) * spacing * step),
+            least_rate=at_least / (len(seen) * spacing * step),
+            recorded_rate=lanes * recorded_share(found / looked, samples) / (spacing * step),
             spacing=spacing / max(1, variables),
             fresh=found / looked,
             per_step=step,

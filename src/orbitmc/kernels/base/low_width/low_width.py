@@ -41,9 +41,10 @@ class LowWidth(NamedTuple):
     @property
     def about(self) -> str:
         """What is drawn, in words."""
-        sizes = lengths(self.plans.step_start)
-        largest = int(sizes.max(initial=0))
-        return f"{len(sizes)} blocks of up to {largest} variables are drawn as a whole"
+        largest = int(lengths(self.plans.step_start).max(initial=0))
+        if self.blocks == 1:
+            return f"all {largest} variables with a choice are drawn as a whole"
+        return f"{self.blocks} blocks of up to {largest} variables are drawn as a whole"
 
     @property
     def blocks(self) -> int:
