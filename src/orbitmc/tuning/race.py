@@ -283,7 +283,7 @@ class _Race:
             times = f"({few_digits(self.gain)} times as many effective samples per second)"
             about = f"{self.standing.words} {times}"
             return Choice(self.standing.recipe, about, tuple(self.prices))
-        if keeper is not None and self.seen.memory > CALM:
+        if keeper is not None and max(self.first.memory, self.seen.memory) > CALM:
             keeper.hold(max(keeper.track.sample, keeper.period_for(KEPT_SHARE)))
             self._judge(keeper.families[-1], verdict="kept")
             about = f"{keeper.words}, seldom: modes may be far apart"

@@ -10,6 +10,7 @@ import numpy as np
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import GibbsMemory, RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
+from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import Pack, compile_recording, walker
 from orbitmc.run.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 
@@ -115,14 +116,20 @@ def annealing_steps(run: Run, at_once: int) -> int:
 def _anneal(
     prepared: PreparedGraph, kernel: Kernel, pack: Pack, *, steps: int, taken: int, annealing: int
 ) -> None:
-    """Take steps at the temperatures of their stages; the last stage is that of the model."""
+    """Take steps at the temperatures of their stages; the last stage is that of the model.
+
+    The column that starts in modes stays where it is: heat would take it out of them, and it is
+    there to show whether chains leave them.
+    """
     assert isinstance(kernel, DrawsBlocks)
+    in_modes = pack.values[:, ::COLUMNS].copy()
     while steps:
         stage = taken * STAGES // annealing
         end = -(-(stage + 1) * annealing // STAGES)
         now = min(steps, end - taken)
         walker(prepared, kernel.at((stage + 1) / STAGES), pack)(now)
         steps, taken = steps - now, taken + now
+    pack.values[:, ::COLUMNS] = in_modes
 
 
 def picks_at_random(kernel: Kernel) -> bool:
