@@ -21,6 +21,7 @@ from memory import status
 SECONDS = 10.0
 SWEEPS = 4  # of a sample whose time is measured
 SIZES = {"smokers": (100, 316, 1000, 2000), "Ising": (100, 316, 1000, 2000)}
+MEMORY = {"smokers": 4 * 2**30, "Ising": 6 * 2**30}  # the usual limit; four million spins need more
 QUICK = {"smokers": (12,), "Ising": (12,)}
 COLUMNS = (
     *("model", "variables", "factors", "build s", "prepare s", "answer s", "chains", "samples"),
@@ -60,7 +61,7 @@ def child(kind: str, size: int, seconds: float) -> None:
     watch = Watch()
     model, program = built(kind, size)
     build = watch()
-    decision = decide(model, Settings(method="gibbs", seconds=seconds, seed=1))
+    decision = decide(model, Settings(method="gibbs", seconds=seconds, seed=1, memory=MEMORY[kind]))
     run, chosen = sampled(decision, (), program and program.ground)
     watch()
     found = answer(run, decision, chosen)

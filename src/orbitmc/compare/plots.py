@@ -18,6 +18,7 @@ ERRORS = {
 LINES: dict[str, Any] = {"values": "-", "rao-blackwell": "--"}
 INCHES = (4.2, 3.0)  # two side by side are as wide as a README
 NEAR = 30.0  # times lower than all errors: a floor below that would only make the picture flat
+ROUNDING = 1e-10  # of an error: what is below it is not drawn
 WIDE, NARROW = 3.2, 1.4  # the first method is drawn wide, so that one that coincides is seen on it
 
 
@@ -94,6 +95,8 @@ def _panel(place: Any, rows: Sequence[Row], axis: str, error: str, colour: dict[
         bottom = min(floor / 2, place.get_ylim()[0])
         place.axhspan(bottom, floor, color="0.5", alpha=0.3, linewidth=0)
         place.set_ylim(bottom=bottom)
+    if place.get_ylim()[0] < ROUNDING:
+        place.set_ylim(bottom=ROUNDING)
     label_logarithms(place)
     place.set_xlabel(AXES[axis], fontsize=9.5)
     place.set_ylabel(ERRORS[error], fontsize=9.5)
