@@ -7,7 +7,9 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.kept.checkpoint import MAGIC, arrays_of, digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule
@@ -56,6 +58,18 @@ def test_a_tempered_run_keeps_its_hot_copies(tmp_path):
     save(stopped_run(graph, schedule, 40, kernel=kernel, packs=1), tmp_path / "r.orbit", QUESTION)
     found = load(tmp_path / "r.orbit").restore(prepared, kernel)
     assert 0 < found.recorded < 500
+    whole = stopped_run(graph, schedule, 10**9, kernel=kernel, packs=1)
+    assert everything(proceed(found)) == everything(whole)
+
+
+def test_a_run_that_stopped_while_it_was_annealed_goes_on_from_that_temperature(tmp_path):
+    graph = ising_grid(6, 6, 0.8, 0.1).graph
+    kernel = low_width(graph, most_entries=8)
+    schedule = Schedule(samples=40, warm_up=60)
+    stopped = stopped_run(graph, schedule, 10, kernel=kernel, packs=1)
+    assert 0 < stopped.warm_up_steps < stopped.annealing
+    save(stopped, tmp_path / "r.orbit", QUESTION)
+    found = load(tmp_path / "r.orbit").restore(prepare(graph), kernel)
     whole = stopped_run(graph, schedule, 10**9, kernel=kernel, packs=1)
     assert everything(proceed(found)) == everything(whole)
 
