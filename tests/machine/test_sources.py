@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from orbitmc.machine.code.sources import digest_of, source_files
+from orbitmc.machine.code.sources import are_as_imported, digest_of, source_files
 
 
 @pytest.fixture
@@ -83,3 +83,13 @@ def test_relative_imports_are_followed(tmp_path, monkeypatch, written):
     importlib.invalidate_caches()
     importlib.import_module("near_package.one")
     assert {"near_package.two", "near_package.three"} <= set(source_files({"near_package.one"}))
+
+
+def test_code_from_a_string_has_no_sources():
+    """Its functions may belong to no module; whatever the order of a set, that is no error."""
+    names = {}
+    exec("def function(): pass", names)
+    assert names["function"].__module__ is None
+    assert digest_of([None, "orbitmc.version"]) is None
+    assert digest_of(["orbitmc.version", None]) is None
+    assert are_as_imported([None])

@@ -26,8 +26,11 @@ NAME = re.compile(r"[\w.]+")
 BEGUN = time.time_ns()
 
 
-def digest_of(modules: Iterable[str]) -> str | None:
-    """Hash the sources of modules and of all that they import; nothing where one has no file."""
+def digest_of(modules: Iterable[str | None]) -> str | None:
+    """Hash the sources of modules and of all that they import; nothing where one has no file.
+
+    What was run from a string may belong to no module at all.
+    """
     files = source_files(modules)
     if files is None:
         return None
@@ -37,7 +40,7 @@ def digest_of(modules: Iterable[str]) -> str | None:
     return whole.hexdigest()
 
 
-def are_as_imported(modules: Iterable[str]) -> bool:
+def are_as_imported(modules: Iterable[str | None]) -> bool:
     """Whether no source of these has been edited since this process began.
 
     A process that goes on with what it imported before would put old code under the new name.
@@ -46,11 +49,12 @@ def are_as_imported(modules: Iterable[str]) -> bool:
     return all(file.stat().st_mtime_ns <= BEGUN for file in files.values())
 
 
-def source_files(modules: Iterable[str]) -> dict[str, Path] | None:
+def source_files(modules: Iterable[str | None]) -> dict[str, Path] | None:
     """The file of each module that these are made of, or nothing where one of these has none."""
     found: dict[str, Path] = {}
-    todo = list(modules)
-    if any(_file(module) is None for module in todo):
+    wanted = set(modules)
+    todo = [module for module in wanted if module is not None and _file(module) is not None]
+    if len(todo) < len(wanted):
         return None
     while todo:
         module = todo.pop()
