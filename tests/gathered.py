@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from orbitmc.estimate.columns import OF_VALUES, Columns
+from orbitmc.estimate.columns import OF_VALUES, Columns, no_parts
 from orbitmc.estimate.verdicts import CODE
 
 
-def gathered(marginals):
-    """Columns of marginals that were made one by one."""
+def gathered(marginals, part=None):
+    """Columns of marginals that were made one by one; `part` has their components."""
     each, none = list(marginals.values()), np.zeros(0)
     sizes = [len(one.values) for one in each]
     numbers = {
@@ -20,4 +20,5 @@ def gathered(marginals):
         np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
         **numbers,
         verdict=np.array([CODE[one.verdict] for one in each], dtype=np.uint8),
+        part=no_parts(len(each)) if part is None else np.array(part),
     )

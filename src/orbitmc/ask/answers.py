@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -17,11 +17,12 @@ from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
-from orbitmc.estimate.verdicts import FROZEN, MISSED, UNMIXED
+from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import Stopwatch
+from orbitmc.machine.text import first_few
 from orbitmc.run.kept.snapshots import Course
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import sample
@@ -165,7 +166,7 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     asked = found.only(decision.query)
     said = (early if hasty else ()) + _warnings(asked) + _missed(model, run, found) + approximate
-    return replace(found, about=replace(about, warnings=said))
+    return replace(found, about=replace(found.about, warnings=said))
 
 
 def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
@@ -246,32 +247,35 @@ def _missed(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
     places = [model.index[name] for name in names]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
-        f"a mode was missed: if these numbers were right, the state {_listed(state)} would be "
+        f"a mode was missed: if these numbers were right, the state {first_few(state)} would be "
         f"probable, but none of the {run.chains} chains is there; the numbers of the "
         f"{count} variables connected to it are wrong",
     )
 
 
 def _warnings(found: Marginals) -> tuple[str, ...]:
-    said, counts = [], found.verdicts()
-    if FROZEN in counts:
+    """Name the variables that have not mixed or are frozen, asked for or only tied to those."""
+    said = []
+    count, names = _doubted(found, FROZEN, SUSPECT)
+    if count:
         said.append(
-            f"{counts[FROZEN]} variables are frozen in some chains ({_some(found, FROZEN)}): zeros "
+            f"{count} variables are frozen in some chains ({first_few(names)}): zeros "
             "in the model keep the chains from changing them, so the numbers of everything "
             "connected to them may be wrong"
         )
-    if UNMIXED in counts:
+    count, names = _doubted(found, UNMIXED, TIED)
+    if count:
         said.append(
-            f"{counts[UNMIXED]} variables have not mixed ({_some(found, UNMIXED)}): the chains "
+            f"{count} variables have not mixed ({first_few(names)}): the chains "
             "disagree more than their errors allow; run longer"
         )
     return tuple(said)
 
 
-def _some(found: Marginals, verdict: str) -> str:
-    return _listed(found.columns.named(verdict, 4))
-
-
-def _listed(names: list[str]) -> str:
-    """The first three, and whether there are more."""
-    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[str]]:
+    """How many variables have a verdict, and some of them; else those that others are tied to."""
+    counts = found.verdicts()
+    if verdict in counts:
+        return counts[verdict], found.columns.named(verdict, 4)
+    causes = found.causes(tied) if tied in counts else []
+    return len(causes), causes

@@ -19,6 +19,7 @@ NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*NUMBERS, "rare")
 MOST_SHOWN = 8  # values of a variable in a line
 ROWS = 4096  # variables that are turned into words at a time
+NO_PART = -1
 
 Places = NDArray[np.int64]
 
@@ -51,7 +52,8 @@ class Marginal:
 class Columns:
     """Variables in the order of `names`; those of variable `k` are at `start[k]:start[k + 1]`.
 
-    `verdict` has a place in `VERDICTS` for each variable.
+    `verdict` has a place in `VERDICTS` for each variable, and `part` the connected component that
+    it belongs to, which is `NO_PART` where that is not known.
     """
 
     names: Sequence[str]
@@ -65,6 +67,7 @@ class Columns:
     r_hat: Floats
     rare: NDArray[np.bool_]
     verdict: Bytes
+    part: Places
 
     def __repr__(self) -> str:
         return brief(self)
@@ -134,6 +137,7 @@ class Columns:
             start,
             **self._numbers(own),
             verdict=self.verdict[places],
+            part=self.part[places],
         )
 
     def of_values(
@@ -147,6 +151,7 @@ class Columns:
             np.arange(len(names) + 1),
             **self._numbers(own),
             verdict=self.verdict[places],
+            part=self.part[places],
         )
 
     def pieces(self) -> Iterator["Columns"]:
@@ -161,6 +166,7 @@ class Columns:
                 start - start[0],
                 **self._numbers(own),
                 verdict=self.verdict[first:last],
+                part=self.part[first:last],
             )
 
 
@@ -172,7 +178,13 @@ def certain(
     p = np.asarray(probability, dtype=np.float64)
     none, one, endless = np.zeros(len(p)), np.ones(len(p)), np.full(len(p), np.inf)
     never, codes = np.zeros(len(p), np.bool_), np.full(len(names), CODE[verdict], np.uint8)
-    return Columns(names, values, start, p, none, p, p, endless, one, never, codes)
+    part = no_parts(len(names))
+    return Columns(names, values, start, p, none, p, p, endless, one, never, codes, part)
+
+
+def no_parts(variables: int) -> Places:
+    """Components of variables of which nobody knows them."""
+    return np.full(variables, NO_PART, dtype=np.int64)
 
 
 def joined(parts: Sequence[Columns]) -> Columns:

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.columns import NUMBERS, Columns, Marginal, Places, certain, joined
+from orbitmc.estimate.columns import (
+    NO_PART,
+    NUMBERS,
+    Columns,
+    Marginal,
+    Places,
+    certain,
+    joined,
+    no_parts,
+)
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
 from orbitmc.estimate.verdicts import (
     BELIEVED,
@@ -56,11 +65,26 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Culprits:
+    """Variables on account of which others are doubted, and the component that each belongs to."""
+
+    names: Sequence[str] = ()
+    part: Places = field(default_factory=lambda: no_parts(0))
+
+    def within(self, parts: Places) -> list[str]:
+        """Those in some components; all, where a component is not known."""
+        if NO_PART in parts:
+            return list(self.names)
+        return [self.names[place] for place in np.flatnonzero(np.isin(self.part, parts)).tolist()]
+
+
+@dataclass(frozen=True)
 class About:
     """How an answer was found; methods that are `ruled_out` cannot find it, or take too long.
 
     `log_z` is exact where its error is 0. `course` has standard errors on the way.
-    `estimator` says what was averaged, and why, where nobody asked for it.
+    `estimator` says what was averaged, and why, where nobody asked for it. `unmixed` and `frozen`
+    are all variables with that verdict, also where the answer tells of others only.
     """
 
     method: str
@@ -80,6 +104,8 @@ class About:
     ruled_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     course: tuple[CoursePoint, ...] = field(default=(), repr=False, compare=False)
+    unmixed: Culprits = field(default_factory=Culprits, repr=False, compare=False)
+    frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
 
     @property
     def updates_per_second(self) -> float:
@@ -114,6 +140,11 @@ class Marginals(Displayed, Mapping[str, Marginal]):
     def verdicts(self) -> dict[str, int]:
         """How many variables got each verdict."""
         return self.columns.counts()
+
+    def causes(self, verdict: str) -> list[str]:
+        """The variables to which those with a verdict are tied, asked for or not."""
+        culprits = {TIED: self.about.unmixed, SUSPECT: self.about.frozen}[verdict]
+        return culprits.within(self.columns.part[self.columns.verdict == CODE[verdict]])
 
     def __str__(self) -> str:
         """A table in plain text; long ones are cut short and say so."""
@@ -216,10 +247,17 @@ def sampled_marginals(
         r_hat,
         rare,
         _verdicts(model, statistics, domains, start, quality, part_of, missed),
+        np.asarray(part_of, dtype=np.int64),
     )
     _settle_forced(found, domains)
     _require_numbers(found)
-    return Marginals(completed(model, found), about)
+    doubted = replace(about, unmixed=_culprits(found, UNMIXED), frozen=_culprits(found, FROZEN))
+    return Marginals(completed(model, found), doubted)
+
+
+def _culprits(found: Columns, verdict: str) -> Culprits:
+    places = np.flatnonzero(found.verdict == CODE[verdict])
+    return Culprits([found.names[place] for place in places.tolist()], found.part[places])
 
 
 def _verdicts(

@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -170,6 +170,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def first_few(names: Sequence[str]) -> str:
+    """The first three, and whether there are more.
+
+    >>> first_few(["a", "b"]), first_few(["a", "b", "c", "d"])
+    ('a, b', 'a, b, c, …')
+    """
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def few_digits(number: float) -> str:

@@ -11,6 +11,7 @@ from orbitmc.estimate.columns import NUMBERS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.machine.arrays import Floats
+from orbitmc.report.words import verdict
 
 
 def json_pieces(answer: Marginals) -> Iterator[str]:
@@ -41,6 +42,7 @@ def _head(answer: Marginals) -> dict[str, Any]:
         "log_z": None if about.log_z is None else _finite(about.log_z),
         "log_z_error": None if about.log_z is None else about.log_z_error,
         "converged": answer.converged,
+        "verdict": verdict(answer),
         "interrupted": about.interrupted,
         "warnings": list(about.warnings),
         "moves": None if about.moves is None else dict(about.moves),

@@ -3,19 +3,26 @@
 from collections.abc import Mapping
 
 from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.text import printable
 from orbitmc.estimate.verdicts import (
+    EXACT,
     FAIR,
     FEW,
+    FORCED,
     FROZEN,
     GOOD,
     GOOD_ESS,
     GOOD_R_HAT,
     MISSED,
+    OBSERVED,
     RARE,
     SUSPECT,
     TIED,
     UNMIXED,
 )
+from orbitmc.machine.text import first_few
+
+CERTAIN = frozenset({FORCED, OBSERVED, EXACT})
 
 
 def remarks(answer: Marginals) -> list[str]:
@@ -59,7 +66,9 @@ def _jumps(outcomes: Mapping[str, int]) -> str:
 
 
 def verdict(answer: Marginals) -> str:
-    """Say whether to believe the numbers, and if not, what to do."""
+    """Say whether to believe the numbers, and if not, what to do: the same words everywhere."""
+    if answer.about.method == "exact":
+        return "exact: no sampling error"
     found = answer.verdicts()
     if answer.about.interrupted:
         return "interrupted: the answer uses the samples so far; " + _state(answer, found)
@@ -67,17 +76,12 @@ def verdict(answer: Marginals) -> str:
 
 
 def _state(answer: Marginals, found: dict[str, int]) -> str:
-    if found.get(FROZEN):
-        return (
-            f"not converged: {_variables(found[FROZEN])} frozen"
-            f"{_more(found.get(SUSPECT, 0))}; "
-            + (_try(answer, "exact", "mcsat") or "no other method here can do better")
+    if found.keys() & {FROZEN, SUSPECT}:
+        return f"not converged: {_frozen(answer, found)}; " + (
+            _try(answer, "exact", "mcsat") or "no other method here can do better"
         )
-    if found.get(UNMIXED):
-        return (
-            f"not converged: {_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
-            f"{_more(found.get(TIED, 0))}; {_longer_or(answer, 'exact')}"
-        )
+    if found.keys() & {UNMIXED, TIED}:
+        return f"not converged: {_unmixed(answer, found)}; {_longer_or(answer, 'exact')}"
     if found.get(MISSED):
         return (
             f"not converged: {_variables(found[MISSED])} wrong, because the chains missed a mode; "
@@ -101,7 +105,30 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         )
     if rare:
         return "converged" + rare
+    assert found.keys() <= CERTAIN, found
     return "certain: evidence and constraints leave one value for every variable"
+
+
+def _frozen(answer: Marginals, found: dict[str, int]) -> str:
+    if FROZEN in found:
+        return f"{_variables(found[FROZEN])} frozen{_more(found.get(SUSPECT, 0))}"
+    return f"{_variables(found[SUSPECT])} tied to {_causes(answer, SUSPECT, 'frozen')}"
+
+
+def _unmixed(answer: Marginals, found: dict[str, int]) -> str:
+    if UNMIXED in found:
+        mixed = f"{_variables(found[UNMIXED])} not mixed (worst {_extremes(answer)})"
+        return mixed + _more(found.get(TIED, 0))
+    return f"{_variables(found[TIED])} tied to {_causes(answer, TIED, 'not mixed')}"
+
+
+def _causes(answer: Marginals, tied: str, state: str) -> str:
+    """Name the variables that an answer is doubted for, though nobody asked about them."""
+    names = answer.causes(tied)
+    if not names:  # nobody has kept them
+        return f"variables that are {state}"
+    which = "one that is" if len(names) == 1 else f"{len(names):,} that are"
+    return f"{which} {state} ({first_few([printable(name) for name in names])})"
 
 
 def _longer_or(answer: Marginals, *methods: str) -> str:

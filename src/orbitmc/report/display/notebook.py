@@ -58,11 +58,22 @@ def _marginals(answer: Marginals) -> str:
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
     exact = answer.about.method == "exact"
     word, _, said = (f"exact: {doing(answer)}" if exact else verdict(answer)).partition(": ")
-    said = said.replace("--method auto", 'method="auto"')
+    said = in_python(said)
     colour = "good" if answer.converged else "doubt"
     badge = f'<span class="badge {colour}">{safe(word)}</span>'
     warnings = "".join(paragraph(f"warning: {safe(w, LONG)}") for w in answer.about.warnings)
     return f"<p>{badge} {safe(said, LONG)}</p>{warnings}{rows}{more}"
+
+
+def in_python(said: str) -> str:
+    """Advice about options of the command line, for who writes Python.
+
+    >>> in_python("run longer, or try --method auto or mcsat")
+    'run longer, or try method="auto" or method="mcsat"'
+    """
+    before, option, named = said.partition("--method ")
+    keywords = [f'method="{name}"' for name in named.split(" or ")]
+    return before + " or ".join(keywords) if option else said
 
 
 def _about(about: About, word: str) -> str:

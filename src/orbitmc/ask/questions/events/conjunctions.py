@@ -27,7 +27,7 @@ from orbitmc.ask.questions.features.answering import (
 )
 from orbitmc.ask.questions.subject import Named, Subject, atoms_named, subject
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.columns import Columns, certain, joined
+from orbitmc.estimate.columns import Columns, certain, joined, no_parts
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.copies import extended
@@ -169,5 +169,6 @@ def _sampled(
         r_hat=every.r_hat,
         rare=every.rare,
         verdict=np.array([CODE[verdict] for verdict in verdicts], dtype=np.uint8),
+        part=no_parts(len(events)),
     )
     return columns, noted.about
