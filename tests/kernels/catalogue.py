@@ -5,6 +5,7 @@ import pytest
 
 from orbitmc.graph.conditionals.factor_groups import LONG, factor_groups
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
+from orbitmc.graph.network import network_of
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
@@ -16,11 +17,13 @@ from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.combine.mixture import lifted
+from orbitmc.kernels.combine.mixture import lifted, mixture
+from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.jumps.drawn import drawn_orbital
+from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
+from orbitmc.kernels.jumps.independence import independence
 from orbitmc.kernels.jumps.one_hot import one_hot as one_hot_module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.orbital import orbital
@@ -156,6 +159,41 @@ def _moves(prepared):
     found = _moves_of_binary(prepared) | _moves_of_any(graph)
     if prepared.conditionals.affine.all() and graph.variables <= LARGEST_CLUSTER:
         found["clusters"] = clusters(prepared)
+    return found
+
+
+def every_kernel_on(prepared):
+    """Each kernel of the package that suits a graph, as it is built for runs, by name."""
+    graph = prepared.graph
+    some = PartialScan(indices(np.arange(graph.variables)[::-2]))
+    found = {"random scan": RandomScan(), "systematic scan": SystematicScan(), "some": some}
+    found |= _orbital(prepared) | _moves(prepared)
+    found |= {f"MC-SAT {name}": kernel for name, kernel in slice_kernels_on(graph).items()}
+    found |= {f"blocks of {most}": low_width(graph, most_entries=most) for most in (6, 1024)}
+    found["replaced"] = replaced_orbital(graph, wrong_group(graph))
+    found["tempering"] = tempering(prepared, [1.0, 0.6, 0.3])
+    if prepared.conditionals.affine.all():
+        found["clusters"] = clusters(prepared)
+    if network_of(graph) is not None:
+        found["independence"] = independence(prepared)
+    return found
+
+
+def combinations_on(prepared):
+    """Mixtures and alternations of all kernels on a graph, and of such combinations."""
+    kernels = every_kernel_on(prepared)
+    tempered, blocks = kernels["tempering"], kernels["blocks of 6"]
+    found = {}
+    for place, (name, kernel) in enumerate(kernels.items()):
+        base = (SystematicScan(), tempered, blocks)[place % 3]
+        found[f"mixture with {name}"] = mixture(base, kernel, weight=0.6)
+        found[f"alternation with {name}"] = alternation(base, kernel, period=3 + place % 4)
+    jumps = kernels["relabelling"]
+    inner = alternation(tempered, jumps, period=5)
+    found["alternation in a mixture"] = mixture(inner, kernels["random scan"], weight=0.7)
+    found["mixture in an alternation"] = alternation(
+        mixture(tempered, jumps, weight=0.5), inner, period=2
+    )
     return found
 
 

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals.factor_groups import LONG
 from orbitmc.graph.copies import copies
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.combine import tempering as module
 from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import restoring
+from orbitmc.run.pack import start_pack, walk
 from tests.kernels.catalogue import prepared_on
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
@@ -34,10 +37,11 @@ def one_turn(prepared, kernel, turn, parity):
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
-@pytest.mark.parametrize("cardinalities", [(2,), (2, 3)])
-def test_two_rungs_keep_their_distributions_at_every_turn(zeros, cardinalities):
-    for seed in range(3):
-        graph = random_graph([seed, 60], variables=(2, 4), cardinalities=cardinalities, zeros=zeros)
+@pytest.mark.parametrize(("cardinalities", "most"), [((2,), 3), ((2, 3), 2)])
+def test_two_rungs_keep_their_distributions_at_every_turn(zeros, cardinalities, most):
+    sizes = (2, most + 1)
+    for seed in range(4):
+        graph = random_graph([seed, 60], variables=sizes, cardinalities=cardinalities, zeros=zeros)
         joint = copies(graph, [1.0, 0.4])
         for way, prepared in prepared_on(graph).items():
             kernel = tempering(prepared, [1.0, 0.4])
@@ -82,6 +86,28 @@ def test_hot_copies_start_where_their_lanes_do():
     counts = np.zeros(len(kernel.outcomes), dtype=np.int64)
     steps(prepared, kernel, memory, values, counts, None, 0)
     assert np.array_equal(memory.hot, np.concatenate([values, values]))
+
+
+def test_hot_copies_count_literals_of_all_their_clauses():
+    builder = Builder(np.full(LONG, 2))
+    builder.add_clause(range(LONG), [1] * LONG, 0.5)
+    prepared = prepare(builder.build())
+    memory = tempering(prepared, [1.0, 0.5, 0.2]).memory(prepared, 32)
+    assert memory.scratch.counts.shape == (1, 32)
+    assert memory.hot_scratch.counts.shape == (2, 32)
+
+
+def test_hot_copies_move_when_a_sweep_ends_and_not_before():
+    graph = random_ising(2, variables=3, degree=1, equal=False)
+    prepared = prepare(graph)
+    kernel = tempering(prepared, [1.0, 0.2])
+    pack = start_pack(prepared, kernel, seed=1, number=0, lanes=32)
+    begun = pack.values.copy()
+    walk(prepared, kernel, pack, 2)
+    assert np.array_equal(pack.memory.hot, begun)
+    walk(prepared, kernel, pack, 1)
+    assert not np.array_equal(pack.memory.hot, begun)
+    assert pack.outcomes[0] == 2 * graph.variables
 
 
 def test_wrong_ladders_are_refused():

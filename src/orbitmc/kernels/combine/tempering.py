@@ -31,13 +31,15 @@ TURN, PARITY, STARTED = range(3)
 class TemperingMemory(NamedTuple):
     """Arrays of one pack.
 
-    `hot` holds the hotter copies below each other; `log_weights[rung, lane]` is taken from the
-    true model. `turn` knows whose turn it is, which neighbours exchange next (those above the even
-    or above the odd rungs), and whether the hot copies have been given the pack's start. `place`
-    is the row of `hot` whose turn it is.
+    Hot copies have a scratch of their own: it counts the literals of all their clauses. `hot` holds
+    the hotter copies below each other; `log_weights[rung, lane]` is taken from the true model.
+    `turn` knows whose turn it is, which neighbours exchange next (those above the even or above the
+    odd rungs), and whether the hot copies have been given the pack's start. `place` is the row of
+    `hot` where a sweep begins.
     """
 
     scratch: Scratch
+    hot_scratch: Scratch
     hot: Bytes
     log_weights: Floats
     change: Floats
@@ -47,10 +49,11 @@ class TemperingMemory(NamedTuple):
 
 
 class Tempering(NamedTuple):
-    """Update one variable in all copies; after each sweep, let neighbouring rungs exchange.
+    """Update one variable; a step that ends a sweep also sweeps the hot copies and exchanges.
 
     Rung 0 is the model itself, with beta 1. `hotter` are the other copies side by side. `cold` and
-    `hot` update them; steps up to the end of a sweep are taken in one copy after the other.
+    `hot` update them. Hot copies are only seen when rungs exchange, so each is swept as a whole
+    before that: random numbers are drawn in the same order wherever a run is cut.
     """
 
     hotter: PreparedGraph
@@ -71,6 +74,7 @@ class Tempering(NamedTuple):
     def memory(self, prepared: PreparedGraph, lanes: int) -> TemperingMemory:
         return TemperingMemory(
             scratch(prepared, lanes),
+            scratch(self.hotter, lanes),
             zeros((self.hotter.graph.variables, lanes), np.uint8),
             np.zeros((len(self.betas), lanes)),
             np.zeros(lanes),
@@ -86,7 +90,7 @@ class Tempering(NamedTuple):
         hot = Part(
             self.hot,
             self.hotter,
-            GibbsMemory(memory.scratch, memory.place),
+            GibbsMemory(memory.hot_scratch, memory.place),
             memory.hot,
             whole.outcomes,
             whole.rng,
@@ -105,20 +109,17 @@ def tempering_steps(
     rng: Any,
     count: int,
 ) -> None:
-    variables, rungs = len(values), len(kernel.betas)
+    variables = len(values)
     if memory.turn[STARTED] == 0:
         _start(memory, values)
     cold = GibbsMemory(memory.scratch, memory.turn)
-    hot = GibbsMemory(memory.scratch, memory.place)
+    hot = GibbsMemory(memory.hot_scratch, memory.place)
     while count > 0 and variables > 0:
-        variable = memory.turn[TURN]
-        now = min(count, variables - variable)
+        now = min(count, variables - memory.turn[TURN])
         steps(prepared, kernel.cold, cold, values, outcomes, rng, now)
-        for copy in range(rungs - 1):
-            memory.place[0] = copy * variables + variable
-            steps(kernel.hotter, kernel.hot, hot, memory.hot, outcomes, rng, now)
         count -= now
-        if variable + now == variables:
+        if memory.turn[TURN] == 0:
+            steps(kernel.hotter, kernel.hot, hot, memory.hot, outcomes, rng, len(memory.hot))
             _exchange_rungs(prepared, kernel, memory, values, outcomes, rng)
 
 

@@ -1,0 +1,162 @@
+"""Where the rounds of a run end changes no byte of it, whatever the kernel."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from orbitmc.estimate.tallies import ValueTally
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.components import components
+from orbitmc.graph.prepared import prepare
+from orbitmc.kernels.combine.alternation import alternation
+from orbitmc.kernels.kernel import Linked, steps
+from orbitmc.machine.compiling import implementation
+from orbitmc.machine.lanes.random import integer
+from orbitmc.run.kept.checkpoint import arrays_of
+from orbitmc.run.pace import Pace
+from orbitmc.run.pack import advance, start_pack
+from orbitmc.run.sampler import sample
+from orbitmc.run.schedule import Schedule
+from orbitmc.run.starts.warming import DrawsBlocks, warm_up
+from tests.kernels.catalogue import combinations_on, every_kernel_on
+from tests.kernels.test_independence import bayesian
+from tests.oracle.random_models import random_graph, random_ising
+
+WARM_UP, SAMPLES, SPACING = 61, 37, 5
+LANES = 32
+CUTS = 3  # ways to cut each run
+
+
+def with_long_clauses():
+    """Clauses so long that their literals are counted, and a variable with many neighbours."""
+    rng = np.random.default_rng(7)
+    variables = 24
+    builder = Builder(np.full(variables, 2))
+    for variable in range(1, variables):
+        builder.add_factor([0, variable], rng.normal(size=4))
+    for _ in range(6):
+        scope = rng.permutation(variables)[:18]
+        builder.add_clause(scope.tolist(), rng.integers(0, 2, 18).tolist(), float(rng.normal()))
+    return builder.build()
+
+
+GRAPHS = {
+    "spins": random_ising(2, variables=7, degree=2, equal=False),
+    "many values": random_graph(3, variables=(5, 7), cardinalities=(2, 3), clauses=False),
+    "zeros": random_graph(4, variables=(5, 7), cardinalities=(2,), zeros=0.2),
+    "network": bayesian(5, variables=6).graph,
+    "long clauses": with_long_clauses(),
+}
+
+
+def run_in_pieces(prepared, kernel, warm_ups, rounds, *, kind=None):
+    """Everything that a pack has after a run whose rounds are as long as they are given."""
+    settings = {} if kind is None else {"kind": kind}
+    part_of = components(prepared.graph)
+    pack = start_pack(prepared, kernel, seed=3, number=1, lanes=LANES, part_of=part_of, **settings)
+    annealing = sum(warm_ups) // 2 if isinstance(kernel, DrawsBlocks) else 0
+    taken = recorded = 0
+    for count in warm_ups:
+        warm_up(prepared, kernel, pack, steps=count, taken=taken, annealing=annealing)
+        taken += count
+    for samples in rounds:
+        advance(prepared, kernel, pack, recorded=recorded, samples=samples, spacing=SPACING)
+        recorded += samples
+    held = arrays_of(pack, "pack")
+    return {name: array.tobytes() for name, array in held if is_kept(name)}
+
+
+def is_kept(name):
+    """Whether a later step looks at an array: scratch is written before it is read."""
+    words = name.split("/")
+    return words[1] in ("values", "tally", "outcomes", "rng", "ends") and "scratch" not in words
+
+
+def pieces(rng, total):
+    """Cut so many units of work at random places; one round may have nothing to do."""
+    places = np.sort(rng.integers(0, total + 1, rng.integers(1, 7)))
+    return np.diff(np.concatenate([[0], places, [total]])).tolist()
+
+
+def require_same_bytes(prepared, kernel, name, kind=None):
+    whole = run_in_pieces(prepared, kernel, [WARM_UP], [SAMPLES], kind=kind)
+    for seed in range(CUTS):
+        rng = np.random.default_rng([seed, len(name)])
+        cut = pieces(rng, WARM_UP), pieces(rng, SAMPLES)
+        found = run_in_pieces(prepared, kernel, *cut, kind=kind)
+        differing = [place for place in whole if whole[place] != found[place]]
+        assert not differing, (name, cut, differing)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_cutting_a_run_changes_no_byte(graph):
+    prepared = prepare(GRAPHS[graph])
+    for name, kernel in every_kernel_on(prepared).items():
+        require_same_bytes(prepared, kernel, name)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_cutting_a_run_of_combined_kernels_changes_no_byte(graph):
+    prepared = prepare(GRAPHS[graph])
+    for name, kernel in combinations_on(prepared).items():
+        require_same_bytes(prepared, kernel, name, kind=ValueTally)
+
+
+def test_runs_of_every_kernel_are_cut():
+    cut = set()
+    for graph in GRAPHS.values():
+        prepared = prepare(graph)
+        every = (*every_kernel_on(prepared).values(), *combinations_on(prepared).values())
+        cut |= {type(kernel) for kernel in every}
+    ours = {kind for kind in steps.implementations if kind.__module__.startswith("orbitmc.")}
+    assert ours - cut == {Linked}, "add the kernel to tests/kernels/catalogue.py"
+
+
+def sampled(prepared, kernel, monkeypatch, seed):
+    """A run whose rounds are as long as a generator says, not as a clock does."""
+    rng = np.random.default_rng(seed)
+
+    def learn(self, units, seconds, wanted=0.0):
+        self.each = 1e-6
+        self.units = int(rng.integers(1, 40))
+
+    monkeypatch.setattr(Pace, "learn", learn)
+    schedule = Schedule(samples=SAMPLES, warm_up=9, snapshots=True)
+    return sample(prepared, kernel, schedule, seed=5, packs=2, lanes=LANES, threads=2)
+
+
+@pytest.mark.parametrize("name", ["tempering", "random scan", "blocks of 6", "MC-SAT lifted"])
+def test_the_length_of_rounds_changes_no_result(name, monkeypatch):
+    prepared = prepare(GRAPHS["zeros"])
+    kernel = every_kernel_on(prepared)[name]
+    first, *others = (sampled(prepared, kernel, monkeypatch, seed) for seed in range(4))
+    for other in others:
+        assert other.statistics().probability.tobytes() == first.statistics().probability.tobytes()
+        assert other.outcomes == first.outcomes
+        for one, two in zip(first.packs, other.packs, strict=True):
+            assert one.values.tobytes() == two.values.tobytes()
+
+
+class PerPiece(NamedTuple):
+    """A kernel that draws a number for every call, not for every step."""
+
+    outcomes = ("updates",)
+
+    def memory(self, prepared, lanes):
+        return ()
+
+
+@implementation(steps, PerPiece)
+def per_piece_steps(prepared, kernel, memory, values, outcomes, rng, count):
+    variable = integer(rng, len(values))
+    for lane in range(values.shape[1]):
+        values[variable, lane] ^= np.uint8(count % 2)
+    outcomes[0] += count
+
+
+@pytest.mark.parametrize("wrap", [lambda kernel: kernel, lambda k: alternation(k, k, period=4)])
+def test_a_kernel_that_draws_per_call_is_found(wrap):
+    prepared = prepare(GRAPHS["spins"])
+    with pytest.raises(AssertionError, match="values"):
+        require_same_bytes(prepared, wrap(PerPiece()), "per piece")
