@@ -43,8 +43,118 @@ def test_a_kernel_that_ignores_the_model_is_found_out():
         om.testing.check_kernel(Heat(0.5))
 
 
-def test_a_kernel_that_does_nothing_keeps_every_distribution():
-    assert om.testing.check_kernel(Heat(0.0)).stationary <= 1e-12
+def test_a_kernel_that_does_nothing_keeps_every_distribution_and_is_not_ergodic():
+    report = om.testing.check_kernel(Heat(0.0))
+    assert report.stationary <= 1e-12
+    assert not report.ergodic
+    assert report.remark.startswith("Heat never changes anything: it is not ergodic on its own")
+
+
+class Copying(NamedTuple):
+    """Copy every other lane over the next one; `first` says where lanes are copied from."""
+
+    first: int
+
+    outcomes = ("copies",)
+
+    def memory(self, prepared, lanes):
+        return ()
+
+
+@om.kernels.step(Copying)
+def copying(prepared, kernel, memory, values, outcomes, rng):
+    for lane in range(kernel.first, values.shape[1] - 1, 2):
+        for variable in range(len(values)):
+            values[variable, lane + 1] = values[variable, lane]
+    outcomes[0] += 1
+
+
+class Leading(NamedTuple):
+    """Let the first lane decide what is drawn for all: right in one lane, wrong in others."""
+
+    outcomes = ()
+
+    def memory(self, prepared, lanes):
+        return om.kernels.scratch(prepared, lanes)
+
+
+@om.kernels.step(Leading)
+def leading(prepared, kernel, memory, values, outcomes, rng):
+    variable = 0 if values[len(values) - 1, 0] == 0 else 1
+    om.kernels.draw(prepared, memory, values, variable, rng)
+
+
+@pytest.mark.parametrize("kernel", [Copying(0), Copying(1), Leading()])
+def test_a_lane_that_depends_on_another_is_found(kernel):
+    with pytest.raises(AssertionError, match="where a lane goes depends on other lanes"):
+        om.testing.check_kernel(kernel)
+
+
+class Falling(NamedTuple):
+    """Draw the first variable unless all are 0: right, but it cannot leave that state."""
+
+    outcomes = ()
+
+    def memory(self, prepared, lanes):
+        return np.zeros(lanes, dtype=np.uint8), om.kernels.scratch(prepared, lanes)
+
+
+@om.kernels.step(Falling)
+def falling(prepared, kernel, memory, values, outcomes, rng):
+    kept, scratch = memory
+    for lane in range(values.shape[1]):
+        kept[lane] = values[0, lane]
+    om.kernels.draw(prepared, scratch, values, 0, rng)
+    for lane in range(values.shape[1]):
+        others = 0
+        for variable in range(1, len(values)):
+            others += values[variable, lane]
+        if others == 0:
+            values[0, lane] = kept[lane]
+
+
+def test_a_kernel_that_cannot_leave_a_state_is_reported():
+    report = om.testing.check_kernel(Falling(), models=[om.ising_grid(1, 2, 0.4, 0.1)])
+    assert report.stationary <= 1e-12
+    assert report.lanes == 4
+    assert "Falling cannot leave the state {'s0_0': 0, 's0_1': 0}" in report.remark
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [om.kernels.gibbs(), om.kernels.RandomScan(), lambda p: om.kernels.low_width(p.graph)],
+)
+def test_base_chains_are_ergodic_in_several_lanes(kernel):
+    report = om.testing.check_kernel(kernel)
+    assert (report.ergodic, report.remark, report.lanes) == (True, "", 4)
+
+
+def test_a_kernel_that_draws_lane_by_lane_is_run_in_one_lane():
+    model = om.model({"a": ["0", "1"]}, [(["a"], [1.0, 3.0])])
+    report = om.testing.check_kernel(lambda p: om.kernels.mc_sat(p.graph), models=[model])
+    assert (report.lanes, report.ergodic) == (1, True)
+
+
+def test_a_step_that_leaves_the_states_is_named():
+    with pytest.raises(AssertionError, match=r"Tripling: a step leads from .* which is no state"):
+        om.testing.check_kernel(Tripling())
+
+
+class Tripling(NamedTuple):
+    """Write 3 into a variable, whatever values it has."""
+
+    outcomes = ("steps",)
+
+    def memory(self, prepared, lanes):
+        return ()
+
+
+@om.kernels.step(Tripling)
+def tripling(prepared, kernel, memory, values, outcomes, rng):
+    variable = integer(rng, len(values))
+    for lane in range(values.shape[1]):
+        values[variable, lane] = 3
+    outcomes[0] += 1
 
 
 def test_a_kernel_is_checked_on_some_model():

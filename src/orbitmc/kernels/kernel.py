@@ -92,7 +92,7 @@ def step(kernel: type) -> Callable[[Body], Body]:
     `prepared, kernel, memory, values, outcomes, rng`: `prepared.graph` has the factors, and
     `om.kernels.draw` gives a variable a new value. It draws through `om.kernels.integer`,
     `bernoulli` and `accept_by_log_ratio`, allocates nothing, and may only choose what all lanes do
-    together without looking at their values.
+    together without looking at their values. What it writes into a lane depends on that lane only.
 
     >>> from typing import NamedTuple
     >>> import orbitmc as om
@@ -103,8 +103,9 @@ def step(kernel: type) -> Callable[[Body], Body]:
     >>> @om.kernels.step(Rest)
     ... def rest(graph, kernel, memory, values, outcomes, rng):
     ...     outcomes[0] += 1
-    >>> om.testing.check_kernel(Rest()).stationary
-    0.0
+    >>> report = om.testing.check_kernel(Rest())
+    >>> report.stationary, report.ergodic
+    (0.0, False)
     """
 
     def register(body: Body) -> Body:

@@ -35,13 +35,14 @@ def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
         if possible[place]:
             matrix[place, place] = 0.0
             for end, chance in outcomes(run, state).items():
+                assert end in number, f"a step leads from {state} to {end}, which is no state"
                 matrix[place, number[end]] += chance
     return matrix
 
 
-def one_step(prepared: PreparedGraph, kernel: Kernel) -> Run:
+def one_step(prepared: PreparedGraph, kernel: Kernel, lanes: int = 1) -> Run:
     """A run of one step of a kernel, with its memory as in the beginning each time."""
-    memory = kernel.memory(prepared, 1)
+    memory = kernel.memory(prepared, lanes)
     restore = restoring(memory)
 
     def run(values: Bytes, rng: Any) -> None:
