@@ -54,6 +54,26 @@ def said_of(source: str, so: str = "") -> Iterator[None]:
         raise InputError(f"{so}{error.message}", source=source) from None
 
 
+class OutOfRangeError(InputError):
+    """A kernel has given a variable a value that it does not have.
+
+    >>> print(str(OutOfRangeError("Mine", 4, 3, 2).named("rain")).partition(";")[0])
+    the kernel Mine has given 'rain' the value 3, but it has 2 values, 0 to 1
+    """
+
+    def __init__(self, kernel: str, variable: int, value: int, size: int, name: str = "") -> None:
+        called = repr(name) if name else f"variable {variable}"
+        super().__init__(
+            f"the kernel {kernel} has given {called} the value {value}, but it has {size} values, "
+            f'0 to {size - 1}; see the rules for steps on the page "Write your own kernel"'
+        )
+        self.kernel, self.variable, self.value, self.size = kernel, variable, value, size
+
+    def named(self, name: str) -> "OutOfRangeError":
+        """The same, with the name of the variable."""
+        return OutOfRangeError(self.kernel, self.variable, self.value, self.size, name)
+
+
 class ContradictionError(OrbitError):
     """Evidence or hard constraints that no state satisfies."""
 

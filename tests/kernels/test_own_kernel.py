@@ -162,6 +162,65 @@ def test_a_kernel_is_checked_on_some_model():
         om.testing.check_kernel(Heat(0.0), models=[])
 
 
+GRID = om.ising_grid(3, 3, 0.2, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (Tripling(), "Tripling"),
+        (
+            om.kernels.alternation(om.kernels.gibbs(), Tripling(), period=20),
+            "Alternation of SystematicScan and Tripling",
+        ),
+    ],
+)
+def test_values_that_a_variable_does_not_have_end_a_run(kernel, name):
+    words = f"the kernel {name} has given 's[0-2]_[0-2]' the value 3, but it has 2 values"
+    with pytest.raises(InputError, match=words):
+        om.marginals(GRID, kernel=kernel, samples=50, seed=1)
+
+
+class Late(NamedTuple):
+    """Write 2 into the fifth variable after so many steps."""
+
+    after: int
+
+    outcomes = ("steps",)
+
+    def memory(self, prepared, lanes):
+        return np.zeros(1, dtype=np.int64)
+
+
+@om.kernels.step(Late)
+def late(prepared, kernel, memory, values, outcomes, rng):
+    memory[0] += 1
+    if memory[0] >= kernel.after:
+        values[4, 7] = 2
+
+
+def test_values_are_checked_before_anything_is_recorded_and_at_the_end():
+    seen = []
+    with pytest.raises(InputError, match="the kernel Late has given 's1_1' the value 2"):
+        om.marginals(GRID, kernel=Late(1), samples=50, watchers=[lambda r: seen.append(r.recorded)])
+    assert set(seen) == {0}
+    with pytest.raises(InputError, match="the kernel Late has given 's1_1' the value 2"):
+        om.marginals(
+            GRID, kernel=Late(2000), samples=100, watchers=[lambda r: seen.append(r.recorded)]
+        )
+    assert max(seen) == 100
+
+
+def test_a_resumed_run_is_checked_too(tmp_path):
+    def stop(run):
+        run.interrupted = True
+
+    kernel, kept = Late(2000), tmp_path / "late.run"
+    om.marginals(GRID, kernel=kernel, samples=100, checkpoint=kept, watchers=[stop])
+    with pytest.raises(InputError, match="'s1_1' the value 2"):
+        om.resume(kept, GRID, kernel=kernel)
+
+
 def test_a_given_kernel_answers_and_is_named():
     model = om.ising_grid(3, 3, 0.2, 0.1)
     kernel = om.kernels.lifted(om.kernels.gibbs(), [Heat(0.0)], alpha=0.7)

@@ -14,6 +14,7 @@ from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
+from orbitmc.errors import OutOfRangeError
 from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
@@ -69,7 +70,7 @@ def sampled(
         )
         needed = sampling_bytes_of(prepared, chosen.kernel, settings)
         require_memory(needed, settings)
-    with watched(watchers) as watching:
+    with watched(watchers) as watching, naming(model):
         run = sample(
             prepared,
             chosen.kernel,
@@ -104,6 +105,15 @@ def watched(watchers: Iterable[Watcher]) -> Iterator[list[Watcher]]:
         yield [*watchers, Course(), bar]
     finally:
         bar.close()
+
+
+@contextmanager
+def naming(model: Model) -> Iterator[None]:
+    """Name the variable that a kernel has given a value which it does not have."""
+    try:
+        yield
+    except OutOfRangeError as error:
+        raise error.named(model.names[error.variable]) from None
 
 
 def in_notebook() -> bool:

@@ -26,6 +26,7 @@ from orbitmc.run.pace import (
     costs_of,
 )
 from orbitmc.run.pack import advance
+from orbitmc.run.ranges import require_values
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
@@ -134,6 +135,7 @@ def proceed(
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
             for watcher in watchers:
                 watcher(run)
+    require_values(run)
     return run
 
 
@@ -169,6 +171,8 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     """Advance every pack by as many steps of warm-up, or samples; never leaves them unequal."""
     steps = _warm_up_steps(run, clock)
     if not steps:
+        if not run.recorded:
+            require_values(run)
         _settle_estimator(run, clock)
         clock.begun += workers.begin(run)
     samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))
