@@ -12,7 +12,8 @@ from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.machine.lanes.random import COLUMNS
 
 LANES, RECORDED = 64, 16
-NUMBERS = [field.name for field in fields(Statistics) if field.name not in ("lanes", "recorded")]
+ALONE = ("lanes", "recorded", "independent")
+NUMBERS = [field.name for field in fields(Statistics) if field.name not in ALONE]
 
 
 def tallies(rows, *, packs=2, variables=0):

@@ -151,7 +151,7 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     kernel = _mcsat_kernel(run, decision)
     slices, approximate = _slices(run, kernel)
     averages = AVERAGES if settings.estimator == "orbits" else ""
-    hurry = HURRY if run.skips_modes else ""
+    hurry = HURRY if run.skips_modes and not run.independent else ""
     about = About(
         method=_method_used(decision),
         reason="; ".join(

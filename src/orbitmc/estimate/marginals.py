@@ -84,7 +84,8 @@ class About:
 
     `log_z` is exact where its error is 0. `course` has standard errors on the way.
     `estimator` says what was averaged, and why, where nobody asked for it. `unmixed` and `frozen`
-    are all variables with that verdict, also where the answer tells of others only.
+    are all variables with that verdict, also where the answer tells of others only. States may be
+    `independent` draws of the model; then they need not mix.
     """
 
     method: str
@@ -104,6 +105,7 @@ class About:
     ruled_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     course: tuple[CoursePoint, ...] = field(default=(), repr=False, compare=False)
+    independent: bool = False
     unmixed: Culprits = field(default_factory=Culprits, repr=False, compare=False)
     frozen: Culprits = field(default_factory=Culprits, repr=False, compare=False)
 
@@ -233,7 +235,7 @@ def sampled_marginals(
     r_hat = spread.spread(statistics.r_hat, 1.0)
     rare = is_rare(probability, spread.spread(statistics.states, np.inf))
     unmixed = spread.spread(statistics.kept | statistics.drifts, False)
-    quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded)
+    quality = Quality(r_hat, ess, rare, unmixed, statistics.recorded, statistics.independent)
     start = spread.start.astype(np.int64)
     found = Columns(
         model.names,
@@ -251,7 +253,12 @@ def sampled_marginals(
     )
     _settle_forced(found, domains)
     _require_numbers(found)
-    doubted = replace(about, unmixed=_culprits(found, UNMIXED), frozen=_culprits(found, FROZEN))
+    doubted = replace(
+        about,
+        unmixed=_culprits(found, UNMIXED),
+        frozen=_culprits(found, FROZEN),
+        independent=statistics.independent,
+    )
     return Marginals(completed(model, found), doubted)
 
 

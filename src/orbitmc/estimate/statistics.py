@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc.estimate.row_summaries import ROUNDING, pooled, row_summaries, spread_of
+from orbitmc.estimate.row_summaries import (
+    ROUNDING,
+    RowSummaries,
+    pooled,
+    row_summaries,
+    spread_of,
+)
 from orbitmc.estimate.tallies import Tally, rows_of
 from orbitmc.machine.arrays import Floats, Indices, brief, counted, lengths, starts
 from orbitmc.machine.lanes.random import COLUMNS
@@ -40,7 +46,8 @@ class Statistics:
 
     `spread` is the error that columns show, `standard_error` what may not have been seen included.
     `states` is how many independent states a row has been seen in, at most: what happens less often
-    may not have been seen at all. `kept` and `drifts` mark rows whose columns do not forget.
+    may not have been seen at all. `kept` and `drifts` mark rows whose columns do not forget. Where
+    recorded states are `independent` draws, none of these is asked: all states count.
     """
 
     probability: Floats
@@ -56,6 +63,7 @@ class Statistics:
     open_lanes: NDArray[np.int64]
     lanes: int
     recorded: int
+    independent: bool = False
 
     def __repr__(self) -> str:
         return brief(self)
@@ -70,6 +78,7 @@ def statistics(
     *,
     looks: int = 1,
     sharper: Floats | None = None,
+    independent: bool = False,
 ) -> Statistics:
     """Combine the tallies of packs that have each recorded as many samples in as many lanes.
 
@@ -79,12 +88,17 @@ def statistics(
 
     `sharper` estimates of columns, `[row, column]`, replace those of the tallies, and so does their
     spread. What says whether chains mix, and in how many states, is always taken from the tallies:
-    an estimate with less noise shows no more states.
+    an estimate with less noise shows no more states. Recorded states that are `independent` draws
+    of the model are all counted, and nothing is asked about mixing.
     """
     seen = row_summaries(tallies, recorded, lanes, pools, looks)
     chains, columns = lanes * len(tallies), COLUMNS * len(tallies)
-    together = np.zeros(len(seen.probability), np.int64) if part_of is None else part_of
-    states = states_seen(seen.probability, seen.spread, chains, recorded, together)
+    if independent:
+        states = np.full(len(seen.probability), float(chains * recorded))
+        seen = of_draws(seen, states)
+    else:
+        together = np.zeros(len(seen.probability), np.int64) if part_of is None else part_of
+        states = states_seen(seen.probability, seen.spread, chains, recorded, together)
     probability, spread = seen.probability, seen.spread
     if sharper is not None:
         probability, spread = summarised(sharper, tallies[0].row_start, pools)
@@ -105,7 +119,17 @@ def statistics(
         open_lanes=sum((t.open.sum(axis=1, dtype=np.int64) for t in tallies), np.int64(0)),  # type: ignore[arg-type]
         lanes=chains,
         recorded=recorded,
+        independent=independent,
     )
+
+
+def of_draws(seen: RowSummaries, states: Floats) -> RowSummaries:
+    """What is known of rows from so many independent draws: no doubt that they mix.
+
+    An average of conditional probabilities varies no more than one of values does.
+    """
+    p, never = seen.probability, np.zeros(len(seen.probability), dtype=np.bool_)
+    return RowSummaries(p, np.sqrt(p * (1.0 - p) / states), np.ones(len(p)), never, never)
 
 
 def summarised(

@@ -35,13 +35,17 @@ FEWEST_SAMPLES = 8  # per chain: fewer say nothing about what chains forget
 
 
 class Quality(NamedTuple):
-    """What verdicts are made of, one number per value; `recorded` samples in each chain."""
+    """What verdicts are made of, one number per value; `recorded` samples in each chain.
+
+    Few samples say nothing about what chains forget, unless they are `independent` draws.
+    """
 
     r_hat: Floats
     ess: Floats
     rare: NDArray[np.bool_]
     unmixed: NDArray[np.bool_]
     recorded: int
+    independent: bool = False
 
 
 def own_verdicts(quality: Quality, first: Numbers) -> Bytes:
@@ -52,6 +56,7 @@ def own_verdicts(quality: Quality, first: Numbers) -> Bytes:
     verdict = np.full(len(first), CODE[FAIR], dtype=np.uint8)
     verdict[(r_hat <= GOOD_R_HAT) & (ess >= GOOD_ESS)] = CODE[GOOD]
     verdict[np.logical_or.reduceat(quality.rare, first)] = CODE[RARE]
-    verdict[(ess < FAIR_ESS) | (quality.recorded < FEWEST_SAMPLES)] = CODE[FEW]
+    short = quality.recorded < FEWEST_SAMPLES and not quality.independent
+    verdict[(ess < FAIR_ESS) | short] = CODE[FEW]
     verdict[unmixed] = CODE[UNMIXED]
     return verdict

@@ -93,6 +93,8 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
             f"(worst {_extremes(answer)}); run longer"
         )
     rare = _rare(found.get(RARE, 0))
+    if answer.about.independent and found.keys() & {GOOD, FAIR}:
+        return _of_draws(answer, found) + rare
     if found.get(FAIR):
         return (
             f"converged (fair): {_variables(found[FAIR])} not quite at R-hat {GOOD_R_HAT} and "
@@ -107,6 +109,18 @@ def _state(answer: Marginals, found: dict[str, int]) -> str:
         return "converged" + rare
     assert found.keys() <= CERTAIN, found
     return "certain: evidence and constraints leave one value for every variable"
+
+
+def _of_draws(answer: Marginals, found: dict[str, int]) -> str:
+    """What is said of independent draws, which need not mix: there are enough of them."""
+    states = f"{answer.about.samples * answer.about.chains:,} states are independent draws"
+    if found.get(FAIR):
+        _, ess = worst(answer)
+        return (
+            f"converged (fair): the {states}; {_variables(found[FAIR])} not quite at ESS "
+            f"{GOOD_ESS:.0f} (worst {ess:,.0f}), so a longer run is safer"
+        )
+    return f"converged: the {states}"
 
 
 def _frozen(answer: Marginals, found: dict[str, int]) -> str:
@@ -161,7 +175,8 @@ def _more(tied: int) -> str:
 
 def _extremes(answer: Marginals) -> str:
     r_hat, ess = worst(answer)
-    return f"R-hat {r_hat:.3f}, ESS {ess:,.0f}"
+    size = f"ESS {ess:,.0f}"
+    return size if answer.about.independent else f"R-hat {r_hat:.3f}, {size}"
 
 
 def worst(answer: Marginals) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,16 @@ class Run:
         """Whether jumps drew all variables anew, and did so often: then zeros freeze none."""
         jump = getattr(self.kernel, "jump", self.kernel)
         accepted = self.outcomes.get("accepted", 0)
-        return hasattr(jump, "network") and accepted >= LEAST_DRAWS * self.chains
+        often = accepted >= LEAST_DRAWS * self.chains
+        return hasattr(jump, "network") and (often or self.independent)
+
+    @property
+    def independent(self) -> bool:
+        """Whether all variables are drawn anew, and surely accepted, before each record."""
+        jump: Any = getattr(self.kernel, "jump", self.kernel)
+        if not hasattr(jump, "network") or len(jump.rest):
+            return False
+        return bool(getattr(self.kernel, "period", 1) <= self.spacing)
 
     @property
     def updates(self) -> int:
@@ -157,8 +166,10 @@ class Run:
         part_of_row = np.repeat(self.part_of, rows)
         known = statistics(
             tallies, self.recorded, self.lanes, pools, part_of_row,
-            looks=self.looks, sharper=self._sharper(),
+            looks=self.looks, sharper=self._sharper(), independent=self.independent,
         )  # fmt: skip
+        if self.independent:
+            return known
         return replace(known, kept=known.kept | np.repeat(self._unmixed(), rows))
 
     def _sharper(self) -> Floats | None:
@@ -175,8 +186,11 @@ class Run:
         return corrected([pack.tally for pack in self.packs], records, self.controls)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
-        """Say of each variable whether a mode was provably missed; None if nobody looked."""
-        if self.skips_modes or not self.graph.variables:
+        """Say of each variable whether a mode was provably missed; None if nobody looked.
+
+        Independent draws miss none.
+        """
+        if self.skips_modes or self.independent or not self.graph.variables:
             return None
         from orbitmc.estimate.missed_modes import lanes_to_look_at, missed_modes
         from orbitmc.run.starts.annealing import search_modes

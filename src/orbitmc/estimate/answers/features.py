@@ -20,6 +20,7 @@ from orbitmc.estimate.statistics import (
     effective_size,
     interval,
     is_rare,
+    of_draws,
     states_seen,
 )
 from orbitmc.estimate.tallies import PARTS, capacity
@@ -48,19 +49,22 @@ class Features:
     unmixed: NDArray[np.bool_]
     states: Floats
     recorded: int
+    independent: bool = False
 
     def row(self, place: int) -> "Features":
         """One row alone."""
         own = {
             column.name: getattr(self, column.name)[place : place + 1]
             for column in fields(self)
-            if column.name != "recorded"
+            if column.name not in ("recorded", "independent")
         }
-        return Features(**own, recorded=self.recorded)
+        return Features(**own, recorded=self.recorded, independent=self.independent)
 
     def verdict(self) -> str:
         """One verdict for all rows, from the worst of them."""
-        quality = Quality(self.r_hat, self.ess, self.rare, self.unmixed, self.recorded)
+        quality = Quality(
+            self.r_hat, self.ess, self.rare, self.unmixed, self.recorded, self.independent
+        )
         return VERDICTS[own_verdicts(quality, np.zeros(1, dtype=np.int64))[0]]
 
 
@@ -96,9 +100,9 @@ def features(
     seen = _summaries(every, recorded, lanes)
     p, columns = seen.probability, COLUMNS * len(every)
     states = _states(p, seen.spread, beside, rows)
-    return _completed(
-        p, seen.spread, states, seen.r_hat, seen.kept | seen.drifts, recorded, columns
-    )
+    seen = of_draws(seen, states) if beside.independent else seen
+    unmixed = seen.kept | seen.drifts
+    return _completed(p, seen.spread, states, seen.r_hat, unmixed, beside, columns)
 
 
 def ratio(
@@ -118,10 +122,12 @@ def ratio(
     seen = _summaries(every, recorded, lanes)
     rest = _summaries(left, recorded, lanes)
     states = _states(seen.probability, seen.spread, beside, rows)
-    unmixed = (seen.kept | seen.drifts).any() | rest.kept | rest.drifts
     p, met = np.array([share]), np.maximum(states[1:] * given, 1.0)
+    if beside.independent:
+        seen, rest = of_draws(seen, states), of_draws(rest._replace(probability=p), met)
+    unmixed = (seen.kept | seen.drifts).any() | rest.kept | rest.drifts
     columns, r_hat = COLUMNS * len(every), seen.r_hat.max(keepdims=True)
-    return _completed(p, rest.spread, met, r_hat, unmixed, recorded, columns)
+    return _completed(p, rest.spread, met, r_hat, unmixed, beside, columns)
 
 
 def expectations(
@@ -150,6 +156,8 @@ def expectations(
     variance = np.clip((squares - mean**2) / scale**2, 0.0, 0.25)
     alike = (1.0 - np.sqrt(1.0 - 4.0 * variance)) / 2.0
     states = _states(alike, seen.spread, beside, rows)
+    if beside.independent:
+        seen = of_draws(seen, states)._replace(spread=np.sqrt(variance / states))
     unmixed, degrees = seen.kept | seen.drifts, COLUMNS * len(every) - 1
     error = np.maximum(seen.spread, np.maximum(p, 1.0 - p) / states)
     half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * error
@@ -168,6 +176,7 @@ def expectations(
         unmixed=unmixed,
         states=states,
         recorded=recorded,
+        independent=beside.independent,
     )
 
 
@@ -185,6 +194,8 @@ def _summaries(every: Sequence[Floats], recorded: int, lanes: int) -> RowSummari
 
 def _states(p: Floats, spread: Floats, beside: Statistics, rows: NDArray[np.bool_]) -> Floats:
     """How many independent states each row was seen in, as far as marginals can tell."""
+    if beside.independent:
+        return np.full(len(p), float(beside.lanes * beside.recorded))
     every_p = np.concatenate([p, beside.probability[rows]])
     every_spread = np.concatenate([spread, beside.spread[rows]])
     together = np.zeros(len(every_p), dtype=np.int64)
@@ -198,14 +209,16 @@ def _completed(
     states: Floats,
     r_hat: Floats,
     unmixed: NDArray[np.bool_],
-    recorded: int,
+    beside: Statistics,
     columns: int,
 ) -> Features:
     error = np.maximum(spread, np.maximum(p, 1.0 - p) / states)
     ess = effective_size(p, error, states)
     low, high = interval(p, ess, states, degrees=columns - 1)
     rare = is_rare(p, states)
-    return Features(p, error, low, high, ess, r_hat, rare, unmixed, states, recorded)
+    return Features(
+        p, error, low, high, ess, r_hat, rare, unmixed, states, beside.recorded, beside.independent
+    )
 
 
 def worst_verdict(own: str, others: Sequence[str]) -> str:

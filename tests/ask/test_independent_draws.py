@@ -1,0 +1,92 @@
+"""Where every recorded state is a draw of its own, their number decides what is believed."""
+
+import numpy as np
+import pytest
+
+import orbitmc as om
+from orbitmc.estimate.verdicts import BELIEVED, FAIR, FEW, GOOD, RARE
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.model import Model
+from orbitmc.kernels.combine.alternation import alternation
+from orbitmc.report.words import verdict
+
+VARIABLES = 500
+SURELY = 7.0  # standard errors that no number is off by: false alarms are below 1e-8
+KERNEL = om.kernels.gibbs()
+
+
+def tree(seed, variables=VARIABLES):
+    """A network in which each variable has one parent: elimination knows its marginals."""
+    rng = np.random.default_rng(seed)
+    builder = Builder(np.full(variables, 2))
+    for variable in range(variables):
+        parents = [] if variable == 0 else [int(rng.integers(variable))]
+        chance = rng.uniform(0.15, 0.85, size=2 ** len(parents))
+        table = np.log(np.stack([1.0 - chance, chance], axis=-1))
+        builder.add_factor([*parents, variable], table.reshape([2] * (len(parents) + 1)))
+    names = tuple(f"v{k}" for k in range(variables))
+    return Model(builder.build(), names, (("no", "yes"),) * variables)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tree(1)
+
+
+@pytest.fixture(scope="module")
+def exact(model):
+    found = om.marginals(model, method="exact")
+    return np.array([found[name].probability[1] for name in model.names])
+
+
+def drawn(model, samples, **settings):
+    """An answer of `lmh`, which draws all variables anew where a model is a network."""
+    return om.marginals(model, method="lmh", samples=samples, packs=1, **settings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_independent_draws_are_judged_by_their_number(model, exact, seed):
+    found = drawn(model, 23, seed=seed)
+    states = 23 * found.about.chains
+    assert found.about.independent
+    assert found.verdicts().keys() <= {GOOD, RARE}
+    assert verdict(found) == f"converged: the {states:,} states are independent draws"
+    assert (found.columns.r_hat == 1.0).all()
+    p, error = found.columns.probability[1::2], found.columns.standard_error[1::2]
+    assert np.allclose(found.columns.ess, states)
+    assert np.allclose(error, np.sqrt(p * (1 - p) / states))
+    assert (np.abs(p - exact) < SURELY * error).all()
+
+
+def test_intervals_of_independent_draws_hold_what_they_promise(model, exact):
+    found = drawn(model, 23, seed=8)
+    low, high = found.columns.low[1::2], found.columns.high[1::2]
+    assert ((low <= exact) & (exact <= high)).mean() >= 0.9
+
+
+@pytest.mark.parametrize(("samples", "word"), [(1, FEW), (3, FAIR), (7, GOOD)])
+def test_few_draws_are_called_few(model, samples, word):
+    found = drawn(model, samples, lanes=64, seed=1)
+    assert set(found.verdicts()) - {RARE} == {word}
+    assert found.converged == (word in BELIEVED)
+
+
+def test_an_event_of_independent_draws_is_judged_by_their_number(model):
+    found = om.probability(model, "v3=yes", method="lmh", samples=7, packs=1, seed=1)
+    assert found.verdict == GOOD
+
+
+def test_evidence_makes_states_depend_on_each_other(model):
+    observed = model.given({f"v{VARIABLES - 1}": "yes"})
+    assert not drawn(observed, 23, seed=1).about.independent
+
+
+def test_draws_that_come_less_often_than_records_are_not_independent(model):
+    prepared = om.kernels.prepare(model.graph)
+    anew = om.kernels.independence(prepared)
+    every = alternation(KERNEL, anew, period=4 * VARIABLES)
+    seldom = alternation(KERNEL, anew, period=4 * VARIABLES + 1)
+    mixed = om.kernels.mixture(anew, KERNEL, weight=0.5)
+    for kernel, independent in [(every, True), (anew, True), (seldom, False), (mixed, False)]:
+        found = om.marginals(model, kernel=kernel, samples=8, packs=1, seed=1)
+        assert found.about.independent == independent
