@@ -26,6 +26,7 @@ from orbitmc.ask.questions.features.answering import (
     exact_about,
     explained,
     require_no_checkpoint,
+    require_possible,
     sample_feature,
     variables_of,
 )
@@ -149,9 +150,7 @@ def _answered(
     )
     if decision.plan is None:
         if isinstance(event, Settled) and given == CERTAIN:
-            from orbitmc.run.starts.start import start_values
-
-            start_values(decision.model.graph, 1, np.random.SeedSequence(0))  # is it possible?
+            require_possible(decision)
             return certain(event.holds, About("exact", "evidence decides the event"))
         return _sampled(asked, event, given, decision, watchers)
     chance = _eliminated(decision, wires, signal)

@@ -16,6 +16,7 @@ from orbitmc.ask.questions.features.answering import (
     exact_about,
     explained,
     require_no_checkpoint,
+    require_possible,
     sample_feature,
     variables_of,
 )
@@ -95,6 +96,7 @@ def _found(
 ) -> Estimates:
     begun = time.perf_counter()
     if not others:
+        require_possible(decide(asked.model, settings))
         return Estimates({}, About("exact", "no other variable is left that could be observed"))
     scopes = [variables_of([target, other]) for other in others]
     decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))

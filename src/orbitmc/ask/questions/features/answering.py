@@ -43,6 +43,19 @@ def explained(asked: Subject, answer: Callable[[], Answer]) -> Answer:
         raise asked.explained(error) from None
 
 
+def require_possible(decision: Decision) -> None:
+    """Refuse a model without any possible state, where an answer would not notice."""
+    graph = decision.model.graph
+    if decision.plan is None:
+        from orbitmc.run.starts.start import start_values
+
+        start_values(graph, 1, np.random.SeedSequence(0))
+        return
+    from orbitmc.exact.elimination import marginals
+
+    marginals(graph, memory=decision.settings.memory, plan=decision.plan, wanted=[])
+
+
 def variables_of(names: Iterable[Named]) -> tuple[int, ...]:
     """Places of the variables that names depend on, each once."""
     return tuple(dict.fromkeys(one.variable for one in names if one.known is None))
