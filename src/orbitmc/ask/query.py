@@ -26,8 +26,13 @@ def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def names_in(text: str, model: Model) -> list[str]:
-    """Take a typed query apart at its commas, unless it is the name of one variable."""
+def names_in(typed: Query, model: Model) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+    texts = [typed] if isinstance(typed, str) else typed
+    return [name for text in texts for name in _names_in(text, model)]
+
+
+def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]

@@ -66,7 +66,7 @@ def infer(
         executor=cluster,
         checkpoint=checkpoint,
     )
-    asked_atoms = query if questions.is_logic(source) else None
+    asked_atoms = questions.as_one(query) if questions.is_logic(source) else None
     logic = questions.LogicOptions(query=asked_atoms, **part_of(given, questions.LogicOptions))
     if world or whole_world:
         require_program(source, method)

@@ -78,6 +78,11 @@ class Question:
         return Asked(model, evidence, settings, command, in_atoms)
 
 
+def as_one(query: Sequence[str] | None) -> str | None:
+    """All queries to a program as one."""
+    return ";".join(query) if query else None
+
+
 def is_logic(path: Path) -> bool:
     name = path.name.lower().removesuffix(".gz")
     return name.endswith(LOGIC_SUFFIXES) or ".pracmln:" in name
@@ -88,7 +93,7 @@ def read_question(
     pieces: Sequence[str] | None,
     memory: int,
     logic: LogicOptions | None = None,
-    query: str | None = None,
+    query: Sequence[str] | None = None,
 ) -> Question:
     """Read a model, or a program, with all pieces of evidence; a `query` names its variables."""
     if is_logic(path):
@@ -104,7 +109,7 @@ def read_question(
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = merged_evidence(found, model)
-    names = None if query is None else asked_names(names_in(query, model), model)
+    names = asked_names(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return Question(model.given(seen), record, query=names, unseen=(model, seen))
 
