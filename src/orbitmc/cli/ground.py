@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from orbitmc.cli.session import options
-from orbitmc.cli.session.answers import require_writable
+from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.help import OUTPUT
 from orbitmc.cli.session.options import argument, option
@@ -34,6 +34,7 @@ def ground(
 ) -> int:
     """Write the plain model that a program's groundings make."""
     require_writable(output)
+    require_other(output, [program, *(databases or ()), *(evidence or ())])
     if not is_logic(program):
         raise InputError("a program has the suffix .mln or .pracmln", source=str(program))
     logic = LogicOptions(query=as_one(query), **assigned("ground", more))

@@ -1,5 +1,6 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
+import math
 import os
 import shlex
 import sys
@@ -55,7 +56,7 @@ class Question:
     """A model that evidence is built into, and how to say its answer.
 
     `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
-    `joint_answer`.
+    `joint_answer`. Of a program, `atoms` counts what is asked about.
     """
 
     model: "Model"
@@ -67,6 +68,14 @@ class Question:
     query: tuple[str, ...] | None = None
     joint_answer: Callable[..., "Marginals"] | None = None
     unseen: "tuple[Model, Evidence] | None" = None
+    atoms: Callable[[], float] | None = None
+
+    def rows(self) -> float:
+        """How many rows an answer has; infinite where that is not known before."""
+        if self.atoms is not None:
+            return self.atoms()
+        domains = self.model.domains()
+        return sum(len(domains[name]) for name in self.query or domains)
 
     def about(self, settings: Mapping[str, Any]) -> "Asked":
         """The question as an answer keeps it; `unseen` is the model beside its evidence."""
@@ -164,6 +173,7 @@ def logic_question(
         asked.explained,
         asked.remarks,
         joint_answer=asked.joint_answer if asked.conjunctions else None,
+        atoms=lambda: math.inf if asked.conjunctions else len(asked.asked.names),
     )
 
 
