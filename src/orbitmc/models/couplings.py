@@ -152,8 +152,9 @@ def _require_once(above: Any, below: Any, small: float) -> None:
         one, other = int(both.row[twice[0]]), int(both.col[twice[0]])
         raise InputError(
             f"J has the pair {one}, {other} in both orders and is not symmetric: J[{one}, {other}] "
-            f"is {above[one, other]:g}, J[{other}, {one}] is {below[one, other]:g}. Give a "
-            "symmetric matrix, which means each pair once, or only its upper triangle, or a dict of pairs"
+            f"is {above[one, other]:g}, J[{other}, {one}] is {below[one, other]:g}. Give "
+            "a symmetric matrix, which means each pair once, or only its upper triangle, or a "
+            "dict of pairs"
         )
 
 
