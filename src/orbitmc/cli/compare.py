@@ -72,6 +72,8 @@ def compare(
     from orbitmc.compare.samplers import by_method, prepared_sampler
 
     asked = read_question(model, evidence, memory, LogicOptions(query=as_one(query), **given)).model
+    for doubt in asked.doubts:
+        say(f"warning: {doubt}")
     samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = reference_seconds or REFERENCE_SHARE * seconds
     with Compiling(quiet=quiet):

@@ -35,6 +35,7 @@ class Model(Displayed):
 
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
     variables that evidence has removed from it; `order` lists all of them as their author did.
+    `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
     """
 
     graph: FactorGraph
@@ -42,6 +43,7 @@ class Model(Displayed):
     values: tuple[tuple[str, ...], ...]
     observed: Mapping[str, Observed] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -91,6 +93,7 @@ class Model(Displayed):
             values=tuple(self.values[variable] for variable in kept),
             observed={**self.observed, **newly},
             order=self.order,
+            doubts=self.doubts,
         )
 
     def at(self, beta: float) -> "Model":

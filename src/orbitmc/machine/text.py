@@ -160,9 +160,14 @@ def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
     return texts if len(set(texts)) == len(texts) else tuple(map(repr, every))
 
 
+def shortened(word: str) -> str:
+    """What was found in a file, cut if it is long."""
+    return word if len(word) <= 40 else word[:37] + "..."
+
+
 def quoted(word: str) -> str:
     """Quote what was found in a file, shortened if it is long."""
-    return repr(word if len(word) <= 40 else word[:37] + "...")
+    return repr(shortened(word))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

@@ -152,7 +152,8 @@ def _answered(
             from orbitmc.run.starts.start import start_values
 
             start_values(decision.model.graph, 1, np.random.SeedSequence(0))  # is it possible?
-            return certain(event.holds, About("exact", "evidence decides the event"))
+            said = About("exact", "evidence decides the event", warnings=decision.remarks)
+            return certain(event.holds, said)
         return _sampled(asked, event, given, decision, watchers)
     chance = _eliminated(decision, wires, signal)
     if isinstance(event, Settled):

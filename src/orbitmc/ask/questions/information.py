@@ -95,7 +95,8 @@ def _found(
 ) -> Estimates:
     begun = time.perf_counter()
     if not others:
-        return Estimates({}, About("exact", "no other variable is left that could be observed"))
+        reason = "no other variable is left that could be observed"
+        return Estimates({}, About("exact", reason, warnings=asked.model.doubts))
     scopes = [variables_of([target, other]) for other in others]
     decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))
     if decision.plan is None:
