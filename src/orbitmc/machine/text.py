@@ -20,6 +20,8 @@ MEMORY = 4 * 2**30
 
 MOST_COMPARED = 1000  # names, as comparing takes time
 
+PIECE = 2**24  # bytes that are read at once
+
 PACKED = b"\x1f\x8b"  # the first two bytes of every gzip file
 
 
@@ -74,9 +76,18 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
 
 def _unpacked(file: BufferedReader, most: int) -> bytes:
     if file.peek(len(PACKED))[: len(PACKED)] != PACKED:
-        return file.read(most + 1)
+        return _read(file, most)
     with gzip.GzipFile(fileobj=file) as unpacked:
-        return unpacked.read(most + 1)
+        return _read(unpacked, most)
+
+
+def _read(file: BufferedReader | gzip.GzipFile, most: int) -> bytes:
+    """Read all, or one byte more than `most`; what is not there takes no memory."""
+    pieces, size = [], 0
+    while piece := file.read(min(PIECE, most + 1 - size)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
 
 
 def number_in(word: str) -> float:
