@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import quoted, suggestion
 
 Query = Sequence[str] | str
 """One name, or several."""
@@ -21,7 +21,8 @@ def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
     for name in named:
         if name not in known:
             raise InputError(
-                f"the query names an unknown variable {name!r}{suggestion(str(name), model.order)}"
+                f"the query names an unknown variable {quoted(name)}"
+                f"{suggestion(str(name), model.order)}"
             )
     return tuple(dict.fromkeys(named))
 

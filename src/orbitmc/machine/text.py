@@ -19,6 +19,7 @@ MEMORY = 4 * 2**30
 """How many bytes reading one file may take, unless the caller says otherwise."""
 
 MOST_COMPARED = 1000  # names, as comparing takes time
+LONGEST_COMPARED = 200  # letters; nobody mistypes one letter in a longer name
 
 PIECE = 2**24  # bytes that are read at once
 
@@ -176,16 +177,28 @@ def shortened(word: str) -> str:
     return word if len(word) <= 40 else word[:37] + "..."
 
 
-def quoted(word: str) -> str:
-    """Quote what was found in a file, shortened if it is long."""
-    return repr(shortened(word))
+def listed(words: Iterable[str], most: int = 10) -> str:
+    """Some words, each shortened if it is long, and whether there are more."""
+    shown = [shortened(word) for word in itertools.islice(words, most + 1)]
+    return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
+
+
+def quoted(word: object) -> str:
+    """Quote what was found in a file, shortened if it is long.
+
+    >>> quoted("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(shortened(word)) if isinstance(word, str) else shortened(repr(word))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Say which known name was probably meant, if one of the first thousand is near."""
+    if len(word) > LONGEST_COMPARED:
+        return ""
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return f"; did you mean {quoted(folded[near[0]])}?" if near else ""
 
 
 def few_digits(number: float) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
+from orbitmc.formats.bif.bif_scanner import Beginnings
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
@@ -52,6 +53,12 @@ class Network:
     blocks: dict[str, Block] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     entries: int = 0
+    beginnings: Beginnings = field(default_factory=Beginnings)
+
+    def declare(self, name: str, values: Iterable[str]) -> None:
+        """Let a name be known, and how it begins."""
+        self.domains[name] = tuple(values)
+        self.beginnings.add(name)
 
     def model(self, text: Text) -> Model:
         """The model of a network whose children stand at their places in a text."""
@@ -110,7 +117,7 @@ def find_cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
 def _reason(model: Model) -> str:
     graph = model.graph
     if model.observed:
-        return f"{next(iter(model.observed))!r} is observed"
+        return f"{quoted(next(iter(model.observed)))} is observed"
     if graph.first_clause != graph.factors or graph.constant != 0:
         return "this model has clauses or a constant"
     scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
@@ -119,12 +126,12 @@ def _reason(model: Model) -> str:
     names = model.names
     parents = {names[scope[-1]]: [names[v] for v in scope[:-1]] for scope in scopes}
     if find_cycle(parents):
-        return f"the parents of {find_cycle(parents)[0]!r} form a cycle"
+        return f"the parents of {quoted(find_cycle(parents)[0])} form a cycle"
     for factor, scope in enumerate(scopes):
         with np.errstate(over="ignore"):
             sums = np.exp(graph.table_values(factor)).sum(axis=-1)
         if (np.abs(sums - 1) > ROUNDING).any():
-            return f"the factor of {names[scope[-1]]!r} does not sum to one"
+            return f"the factor of {quoted(names[scope[-1]])} does not sum to one"
     return ""
 
 
