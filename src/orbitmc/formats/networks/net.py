@@ -32,6 +32,8 @@ PIECE = re.compile(
     r'\s++|%[^\n]*+|(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<mark>[{}()|;=])'
     r'|(?P<word>[^\s{}()|;="%]++)'
 )
+PLAIN = re.compile(r'[^{}|;="%]*+')
+WORD = re.compile(r"[^\s()]+")
 BYTES_PER_CHARACTER = 60
 KINDS = ("node", "discrete")
 REFUSED = ("decision", "utility", "continuous", "function", "class")
@@ -96,6 +98,15 @@ class Pieces:
             return found.text
         plain = found.text[1:-1]
         return re.sub(r"\\(.)", r"\1", plain) if "\\" in plain else plain
+
+    def plain(self) -> str:
+        """Take words and brackets, as many as follow each other."""
+        match = PLAIN.match(self.text.content, self.next.at)
+        assert match  # it may be empty, but it always matches
+        if match.end() > self.next.at:
+            self.offset = match.end()
+            self.next = self._found()
+        return match.group()
 
     def phrase(self, ends: Callable[[], bool], what: str) -> str:
         """Take words up to an end: some programs write names with spaces and without quotes."""
@@ -220,25 +231,41 @@ def _read_body(pieces: Pieces) -> list[float]:
 
 def _read_data(pieces: Pieces) -> list[float]:
     pieces.take("=")
-    weights, depth = [], 0
+    weights: list[float] = []
+    depth = 0
     while not pieces.took(";"):
-        if pieces.took("("):
-            depth += 1
-        elif pieces.took(")"):
-            depth -= 1
-        else:
-            at, word = pieces.at, pieces.word("a number")
-            weight = number_in(word)
-            if not 0 <= weight < math.inf:
-                raise pieces.text.error(
-                    at, f"expected a number (finite, not negative), found {quoted(word)}"
-                )
-            weights.append(weight)
-        if depth < 0:
-            raise pieces.unexpected("no more ')'")
+        at, text = pieces.at, pieces.plain()
+        if not text:
+            raise pieces.unexpected("a number")
+        depth = _depth_after(pieces.text, at, text, depth)
+        weights += _numbers(pieces.text, at, text)
     if depth:
         raise pieces.unexpected("as many ')' as '('")
     return weights
+
+
+def _depth_after(text: Text, at: int, plain: str, depth: int) -> int:
+    """How many brackets are open after a piece of text that stands there."""
+    if ")" not in plain:
+        return depth + plain.count("(")
+    letters = np.frombuffer(plain.encode("utf-32-le"), dtype=np.int32)
+    steps = (letters == ord("(")).astype(np.int8) - (letters == ord(")"))
+    depths = depth + np.cumsum(steps, dtype=np.int32)
+    if depths.min() < 0:
+        raise text.error(at + int((depths < 0).argmax()), "expected no more ')', found ')'")
+    return int(depths[-1])
+
+
+def _numbers(text: Text, at: int, plain: str) -> list[float]:
+    """The numbers in a piece of text that stands there, finite and not negative."""
+    words = plain.replace("(", " ").replace(")", " ").split()
+    numbers = list(map(number_in, words))
+    for word, number in zip(words, numbers, strict=True):
+        if not 0 <= number < math.inf:
+            place = next(m.start() for m in WORD.finditer(plain) if m.group() == word)
+            wanted = "a number (finite, not negative)"
+            raise text.error(at + place, f"expected {wanted}, found {quoted(word)}")
+    return numbers
 
 
 def _skip_attributes(pieces: Pieces) -> None:
