@@ -61,7 +61,7 @@ def test_people_get_words(tmp_path):
                 (["a", "b"], [[0.1, 0.9], [0.3, 0.8]]),
                 (["b", "c"], [[0.1, 0.9], [0.2, 0.8]]),
             ],
-            "the probabilities of b do not sum to one",
+            "those of b given a=1 sum to 1.1",
         ),
     ],
 )

@@ -58,9 +58,16 @@ def test_couplings_of_spins_count_from_one_or_from_zero(written):
 
 
 def test_what_stands_twice_adds_up(written):
-    twice = read(written("0 1 0.25\n1 0 0.5\n0 0 1\n0 0 -3\n", ".ising"))
     once = read(written("0 1 0.75\n0 0 -2\n", ".ising"))
+    twice = read(written("0 1 0.25\n0 1 0.5\n0 0 1\n0 0 -3\n", ".ising"))
     np.testing.assert_allclose(exact(twice), exact(once), atol=1e-12)
+    as_dimod = read(written("# vartype=SPIN\n0 1 0.25\n1 0 0.5\n0 0 -2\n", ".coo"))
+    np.testing.assert_allclose(exact(as_dimod), exact(once), atol=1e-12)
+
+
+def test_all_entries_of_a_symmetric_matrix_are_refused(written):
+    with pytest.raises(InputError, match="3:1: the coupling of 0 and 1 is there in both orders"):
+        read(written("2 2\n0 1 0.5\n1 0 0.5\n", ".ising"))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +158,10 @@ def test_a_saved_model_has_its_labels_biases_and_offset(written):
         (saved(labels=("z", "z", "a")), "two variables are called"),
         (saved(couplings=((0, 0, 1.0),)), "couplings do not stand there twice"),
         (saved(couplings=((0, 1, math.inf),)), "a bias is not a finite number"),
+        (
+            saved().replace(struct.pack("<id", 1, 0.5), struct.pack("<id", 1, 0.25)),
+            "a coupling is not the same for both of its variables",
+        ),
     ],
 )
 def test_a_damaged_saved_model_is_refused(written, content, message):

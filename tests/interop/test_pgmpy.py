@@ -217,3 +217,15 @@ def test_virtual_evidence_of_other_states_is_refused():
     inference = om.interop.PgmpyInference(bayesian())
     with pytest.raises(InputError, match="other states of 'z' than the network"):
         inference.query(["a"], virtual_evidence=virtual)
+
+
+def test_probabilities_that_do_not_sum_to_one_are_said():
+    network = bayesian()
+    cpd = network.get_cpds("a")
+    cpd.values[:, 1] *= 0.9  # of a given z=mid
+    said = r"those of a given z=mid sum to 0\.9\."
+    assert om.from_pgmpy(bayesian()).doubts == ()
+    (doubt,) = om.from_pgmpy(network).doubts
+    assert om.marginals(om.from_pgmpy(network)).about.warnings == (doubt,)
+    with pytest.warns(UserWarning, match=said):
+        om.interop.PgmpyInference(network)

@@ -133,3 +133,14 @@ def test_evidence_is_added_changed_and_erased():
 def test_a_network_with_decisions_is_refused():
     with pytest.raises(InputError, match="expected a BayesNet or a MarkovRandomField"):
         om.from_pyagrum(gum.InfluenceDiagram())
+
+
+def test_probabilities_that_do_not_sum_to_one_are_said():
+    net = bayesian()
+    assert om.from_pyagrum(net).doubts == ()
+    net.cpt("b")[{"z": "mid"}] = [0.2, 0.3, 0.4]
+    said = r"those of b given z=mid sum to 0\.9\."
+    (doubt,) = om.from_pyagrum(net).doubts
+    assert om.marginals(om.from_pyagrum(net)).about.warnings == (doubt,)
+    with pytest.warns(UserWarning, match=said):
+        om.interop.PyAgrumInference(net)

@@ -30,6 +30,7 @@ FRIENDS = "Smokes(P0)\nFriends(P0,P1)\nFriends(P1,P2)\nFriends(P2,P1)"
 COLOURS = "p = {A}\nc = {R, G, B}\nCol(p, c!)\n1 Col(x, R)"
 TWO = "p = {A, B}\nF(p,p)\nX(p)\nY(p)\n"
 
+LETTERS = "X\nY\nZ\n"
 CASES = {
     "S1 clauses with negative weights": (
         SMOKERS,
@@ -177,6 +178,10 @@ def test_answers_are_exact(name):
         (TWO + "Z(p)\n3 X(x) => Y(x) ^ Z(x)", "X(A)", "Y,Z", "Y(A)", s(1.5)),
         ("p={A}\nH(p)\nS(p)\n2 H(x) ^ S(x)", "", "H", "H(A)", (e**2 + 1) / (e**2 + 3)),
         ("p = {A, B}\nX(p)\n2 FORALL x X(x)", "", "X", "X(A)", s(2)),
+        (LETTERS + "4 !(Z <=> Y)", "Y", "Z", "Z", s(-1)),  # four clauses, two are tautologies
+        (LETTERS + "4 (Z v X) ^ (X v Z) ^ (Y v X)", "Y\n!X", "Z", "Z", s(8 / 3)),
+        (LETTERS + "4 (Z v !Z) ^ (Z v X)", "!X", "Z", "Z", s(2)),
+        (LETTERS + "4 Z ^ Z ^ (Y v X)", "!X", "Z", "Z", s(2)),  # single literals are one clause
     ],
 )
 def test_weights_may_mean_what_alchemy_means(program, evidence, query, atom, expected):

@@ -8,7 +8,7 @@ import pytest
 from orbitmc.errors import InputError, LimitError
 from orbitmc.formats.writing import write_text
 from orbitmc.machine.files import write_atomically
-from orbitmc.machine.text import in_words, read_text
+from orbitmc.machine.text import in_words, read_bytes, read_text
 
 
 def test_gzip_is_told_by_its_first_bytes_not_by_the_suffix(tmp_path):
@@ -148,3 +148,19 @@ def test_what_utf8_cannot_hold_is_not_written(tmp_path):
 )
 def test_sizes_are_said_in_units(size, words):
     assert in_words(size) == words
+
+
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
+def test_a_large_limit_reserves_no_memory(tmp_path, pack):
+    path = tmp_path / "small"
+    path.write_bytes(pack(b"few words"))
+    assert read_bytes(path, memory=2**60) == b"few words"
+
+
+def test_a_file_is_read_in_pieces_up_to_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("orbitmc.machine.text.PIECE", 10)
+    path = tmp_path / "some"
+    path.write_bytes(bytes(range(100)))
+    assert read_bytes(path, memory=400) == bytes(range(100))
+    with pytest.raises(LimitError, match="holds more than 99 bytes"):
+        read_bytes(path, memory=399)

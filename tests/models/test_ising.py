@@ -164,3 +164,47 @@ def test_names_of_mappings_are_the_labels_in_their_order():
 def test_couplings_without_a_meaning_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         om.ising(**given)
+
+
+@pytest.mark.parametrize("how_far", [1e-12, -1e-10])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_a_matrix_that_is_symmetric_up_to_rounding_is_symmetric(how_far, kind):
+    nearly = COUPLINGS.copy()
+    nearly[1, 0] *= 1 + how_far
+    found = float(om.log_z(om.ising(J=kind(nearly), h=FIELDS)))
+    assert abs(found - float(om.log_z(om.ising(J=COUPLINGS, h=FIELDS)))) < 1e-9
+
+
+def test_a_matrix_in_single_precision_is_symmetric_up_to_its_rounding():
+    parts = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)
+    product = (parts @ parts.T).astype(np.float32)
+    np.fill_diagonal(product, 0)
+    nearly = product.copy()
+    nearly[0, 1] = np.nextafter(nearly[0, 1], np.float32(9))
+    found = float(om.log_z(om.ising(J=nearly)))
+    assert abs(found - float(om.log_z(om.ising(J=product)))) < 1e-5
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_a_matrix_that_may_mean_either_is_refused(kind):
+    unlike = COUPLINGS.copy()
+    unlike[1, 0] = 0.5
+    said = r"pair 0, 1 in both orders .* J\[0, 1\] is 0\.4, J\[1, 0\] is 0\.5.* upper triangle"
+    with pytest.raises(InputError, match=said):
+        om.ising(J=kind(unlike))
+    half = np.triu(COUPLINGS)
+    half[2, 0] = half[0, 2]  # one pair twice, the others once
+    with pytest.raises(InputError, match="pair 0, 2 in both orders"):
+        om.ising(J=kind(half))
+
+
+def test_each_pair_once_may_stand_in_either_triangle():
+    mixed = np.triu(COUPLINGS)
+    mixed[2, 0], mixed[0, 2] = mixed[0, 2], 1e-17
+    found = om.joint(om.ising(J=mixed, h=FIELDS), ["s0", "s1", "s2"]).probability
+    np.testing.assert_allclose(found, by_formula(COUPLINGS, FIELDS, 1.0), atol=1e-12)
+
+
+def test_an_edge_in_both_orders_is_refused():
+    with pytest.raises(InputError, match=r"edge \(0, 2\) is there in both orders"):
+        om.ising(FIELDS, np.argwhere([[0, 0, 1], [0, 0, 1], [1, 1, 0]]), 0.5)

@@ -1,8 +1,9 @@
 """What Alchemy pays weights for: the clauses of a formula, which share its weight.
 
 FORALL is dropped where its variables can become free, other quantifiers are replaced by their
-instances, the rest becomes a conjunction of clauses without tautologies and repetitions. Clauses of
-a single literal are taken together as one conjunction. All that is left has an equal share.
+instances, the rest becomes a conjunction of clauses, each a set of literals. Clauses of a single
+literal are taken together as one conjunction. All have an equal share, tautologies and repetitions
+too; a tautology earns its share always, which makes no difference.
 """
 
 import itertools
@@ -30,14 +31,10 @@ class TooManyClausesError(Exception):
 
 def clauses(weight: float, formula: Formula, domains: Domains) -> list[tuple[float, Formula]]:
     """Formulas and their weights, which Alchemy uses in place of a soft formula."""
-    kept = []
     renamed = _renamed(formula, {}, itertools.count())
-    for clause in _conjunction(_dropped(_pushed(renamed, True)), {}, domains):
-        tautology = any((atom, not sign) in clause for atom, sign in clause)
-        if not tautology and clause not in kept:
-            kept.append(clause)
-    single = [next(iter(clause)) for clause in kept if len(clause) == 1]
-    longer = [Join("v", _formulas(clause)) for clause in kept if len(clause) > 1]
+    found = _conjunction(_dropped(_pushed(renamed, True)), {}, domains)
+    single = [next(iter(clause)) for clause in found if len(clause) == 1]
+    longer = [Join("v", _formulas(clause)) for clause in found if len(clause) > 1]
     paid = longer + ([Join("^", _formulas(single))] if single else [])
     return [(weight / len(paid), part) for part in paid]
 

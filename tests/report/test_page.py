@@ -209,3 +209,62 @@ def test_a_page_is_no_wider_than_its_window(sampled, tmp_path, width):
     page = sampled.report(tmp_path / "page.html")
     script = "document.title=document.documentElement.scrollWidth-window.innerWidth"
     assert int(written(opened(page, tmp_path, script, width=width))) <= 0
+
+
+def wide_model(folder):
+    names = {f"x{number}": ["no", "yes"] for number in range(MOST_ROWS)}
+    path = folder / "wide.json"
+    om.write(om.model(names, [([name], [1, 3]) for name in names]), path)
+    return path
+
+
+def infer(*words):
+    return CliRunner().invoke(app, ["infer", *map(str, words)])
+
+
+def test_a_page_goes_over_no_file_that_nobody_named(tmp_path, monkeypatch):
+    mine = tmp_path / "page.csv"
+    mine.write_text("my own numbers\n")
+    model, page = wide_model(tmp_path), tmp_path / "page.html"
+    with monkeypatch.context() as patched:
+        patched.setattr("orbitmc.cli.infer._ask", None)  # it is refused before any work
+        done = infer(model, "--report", page)
+    assert done.exit_code == 2
+    assert "page.csv: this file would be overwritten" in done.stderr
+    assert done.stdout == ""
+    with pytest.raises(InputError, match=r"page\.csv: this file would be overwritten"):
+        om.marginals(om.read(model)).report(page)
+    assert mine.read_text() == "my own numbers\n"
+    assert not page.exists()
+
+
+def test_a_page_says_which_files_it_wrote_and_may_be_written_again(tmp_path):
+    model, page = wide_model(tmp_path), tmp_path / "page.html"
+    for _ in range(2):
+        done = infer(model, "--report", page)
+        assert done.exit_code == 0, done.stderr
+        assert f"the report is in {page}, all its rows in {tmp_path / 'page.csv'}" in done.stderr
+
+
+def test_rows_that_are_written_anyway_may_be_those_of_the_page(tmp_path):
+    page, rows = tmp_path / "page.html", tmp_path / "page.csv"
+    assert infer(wide_model(tmp_path), "--report", page, "-o", rows).exit_code == 0
+    with rows.open() as file:
+        assert len(list(csv.reader(file))) == 2 * MOST_ROWS + 1
+
+
+def test_a_small_page_leaves_its_neighbours_alone(tmp_path):
+    (tmp_path / "page.csv").write_text("my own numbers\n")
+    done = infer("examples/sprinkler.bif", "--report", tmp_path / "page.html")
+    assert done.exit_code == 0
+    assert "rows in" not in done.stderr
+    assert (tmp_path / "page.csv").read_text() == "my own numbers\n"
+
+
+def test_a_page_of_many_atoms_goes_over_no_file(tmp_path):
+    program = tmp_path / "many.mln"
+    program.write_text(f"person = {{1, ..., {MOST_ROWS + 1}}}\nSmokes(person)\n1 Smokes(x)\n")
+    (tmp_path / "page.csv").write_text("my own numbers\n")
+    done = infer(program, "--report", tmp_path / "page.html")
+    assert done.exit_code == 2
+    assert "would be overwritten" in done.stderr

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import quoted, suggestion
 
 Query = Sequence[str] | str
 """One name, or several."""
@@ -21,13 +21,19 @@ def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
     for name in named:
         if name not in known:
             raise InputError(
-                f"the query names an unknown variable {name!r}{suggestion(str(name), model.order)}"
+                f"the query names an unknown variable {quoted(name)}"
+                f"{suggestion(str(name), model.order)}"
             )
     return tuple(dict.fromkeys(named))
 
 
-def names_in(text: str, model: Model) -> list[str]:
-    """Take a typed query apart at its commas, unless it is the name of one variable."""
+def names_in(typed: Query, model: Model) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+    texts = [typed] if isinstance(typed, str) else typed
+    return [name for text in texts for name in _names_in(text, model)]
+
+
+def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]

@@ -114,7 +114,7 @@ def go_on(
         done = proceed(going, threads=threads, executor=executor, watchers=watching)
     reason = f"a run resumed from {kept.path.name}"
     decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
-    return with_warnings(answer(done, decision, chosen), firm.remarks if firm else ())
+    return with_warnings(answer(done, decision, chosen), firm.remarks if firm else model.doubts)
 
 
 def kept_settings(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
-from orbitmc.cli.session.questions import LogicOptions, read_question
+from orbitmc.cli.session.questions import LogicOptions, as_one, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.text import MEMORY
 
@@ -30,7 +30,7 @@ def check(
     """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.report.inspection import overview
 
-    logic = LogicOptions(query=query, **assigned("check", more))
+    logic = LogicOptions(query=as_one(query), **assigned("check", more))
     asked = read_question(model, evidence, memory, logic).model
     found = overview(asked, memory=memory)
     if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:

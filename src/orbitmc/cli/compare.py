@@ -9,7 +9,7 @@ from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import INTERRUPTED, say, verb
 from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT
 from orbitmc.cli.session.options import option
-from orbitmc.cli.session.questions import LogicOptions, read_question
+from orbitmc.cli.session.questions import LogicOptions, as_one, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.text import MEMORY
@@ -23,6 +23,7 @@ REFERENCE_SHARE = (
     4.0  # times the seconds of a run go into each of the two that find reference marginals
 )
 REFERENCE_SEED = 1000  # apart from those of the runs
+METHODS = "gibbs,lifted,lmh"
 METHODS_HELP = "Methods to compare: gibbs, lifted, lmh, mcsat."
 SEEDS_HELP = "Runs of each method."
 REFERENCE_HELP = "Seconds of each of the two runs that replace exact marginals."
@@ -35,8 +36,8 @@ def compare(
     evidence: options.EvidenceList = None,
     query: options.Query = None,
     methods: Annotated[
-        str, option("--methods", METHOD, METHODS_HELP, metavar="NAMES", shown=True)
-    ] = "gibbs,lifted,lmh",
+        list[str], option("--methods", METHOD, METHODS_HELP, metavar="NAMES", shown=METHODS)
+    ] = [METHODS],  # noqa: B006
     seconds: Annotated[
         float, option("--seconds", BUDGET, "Seconds of each run.", metavar="X", shown=True)
     ] = 30.0,
@@ -60,7 +61,7 @@ def compare(
     help_all: options.HelpAll = False,
 ) -> int:
     """Measure error against time of several methods, and draw it."""
-    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    names = options.words_in(methods)
     given = assigned("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
@@ -70,7 +71,9 @@ def compare(
     from orbitmc.compare.reference import reference_of
     from orbitmc.compare.samplers import by_method, prepared_sampler
 
-    asked = read_question(model, evidence, memory, LogicOptions(query=query, **given)).model
+    asked = read_question(model, evidence, memory, LogicOptions(query=as_one(query), **given)).model
+    for doubt in asked.doubts:
+        say(f"warning: {doubt}")
     samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = reference_seconds or REFERENCE_SHARE * seconds
     with Compiling(quiet=quiet):
@@ -90,7 +93,7 @@ def compare(
     settings = {
         "model": str(model),
         "evidence": evidence or [],
-        "query": query,
+        "query": as_one(query),
         "methods": names,
         "seconds": seconds,
         "seeds": list(runs),

@@ -29,6 +29,8 @@ def convert(
 
     asked = read_question(model, evidence, memory).model
     write(asked, output)
+    for doubt in asked.doubts:
+        say(f"warning: {doubt}")
     if not quiet:
         say(f"the model of {len(asked.order):,} variables is in {output}")
     return 0

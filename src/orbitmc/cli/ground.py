@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 from orbitmc.cli.session import options
-from orbitmc.cli.session.answers import require_writable
+from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.help import OUTPUT
 from orbitmc.cli.session.options import argument, option
-from orbitmc.cli.session.questions import LogicOptions, is_logic, read_question
+from orbitmc.cli.session.questions import LogicOptions, as_one, is_logic, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.text import MEMORY
@@ -34,9 +34,10 @@ def ground(
 ) -> int:
     """Write the plain model that a program's groundings make."""
     require_writable(output)
+    require_other(output, [program, *(databases or ()), *(evidence or ())])
     if not is_logic(program):
         raise InputError("a program has the suffix .mln or .pracmln", source=str(program))
-    logic = LogicOptions(query=query, **assigned("ground", more))
+    logic = LogicOptions(query=as_one(query), **assigned("ground", more))
     asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
     if output is not None:
         from orbitmc.formats.registry import write

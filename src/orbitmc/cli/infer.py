@@ -66,7 +66,7 @@ def infer(
         executor=cluster,
         checkpoint=checkpoint,
     )
-    asked_atoms = query if questions.is_logic(source) else None
+    asked_atoms = questions.as_one(query) if questions.is_logic(source) else None
     logic = questions.LogicOptions(query=asked_atoms, **part_of(given, questions.LogicOptions))
     if world or whole_world:
         require_program(source, method)
@@ -75,6 +75,7 @@ def infer(
     with owned(checkpoint):
         require_new_run(checkpoint)
         asked = questions.read_question(source, evidence, memory, logic, query)
+        answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
             say(remark)
         answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output)
@@ -83,7 +84,7 @@ def infer(
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
         if results is not None:
             answers.write_results(answer, results)
-        return answers.write_report(answer, report, quiet=quiet) or code
+        return answers.write_report(answer, report, output, quiet=quiet) or code
 
 
 def _ask(

@@ -47,10 +47,10 @@ def learn(
         option("--method", METHOD, METHOD_HELP, shown="conditional with a query, else pseudo"),
     ] = None,
     query: Annotated[
-        str | None, option("-q --query", QUESTION, QUERY_HELP, metavar="NAMES")
+        list[str] | None, option("-q --query", QUESTION, QUERY_HELP, metavar="NAMES")
     ] = None,
     hidden: Annotated[
-        str | None, option("--hidden", QUESTION, HIDDEN_HELP, metavar="NAMES")
+        list[str] | None, option("--hidden", QUESTION, HIDDEN_HELP, metavar="NAMES")
     ] = None,
     held_out: Annotated[
         list[Path] | None, option("--held-out", QUESTION, HELD_OUT_HELP, metavar="DATABASE")
@@ -156,8 +156,8 @@ def learn(
     return _end(learned, output, quiet)
 
 
-def _names(words: str | None) -> frozenset[str]:
-    return frozenset(name.strip() for name in (words or "").split(",") if name.strip())
+def _names(pieces: list[str] | None) -> frozenset[str]:
+    return frozenset(options.words_in(pieces))
 
 
 def _deviation(words: str) -> float | None:

@@ -7,7 +7,7 @@ from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.help import BUDGET, METHOD
 from orbitmc.cli.session.options import option
-from orbitmc.cli.session.questions import LogicOptions, read_generators, read_question
+from orbitmc.cli.session.questions import LogicOptions, as_one, read_generators, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.machine.text import MEMORY
 
@@ -46,7 +46,7 @@ def symmetry(
     from orbitmc.cli.session.progress import Compiling
     from orbitmc.compare.symmetry_report import symmetry_overview
 
-    logic = LogicOptions(query=query, **assigned("symmetry", more))
+    logic = LogicOptions(query=as_one(query), **assigned("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
     with Compiling():
         found = symmetry_overview(

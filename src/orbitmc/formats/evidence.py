@@ -37,7 +37,7 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
     domains = model.domains()
     typed = _splits(str(source), domains)
     if len(typed) > 1:
-        raise InputError(f"{str(source)!r} can be read in {len(typed)} ways; use a JSON file")
+        raise InputError(f"{quoted(str(source))} can be read in {len(typed)} ways; use a JSON file")
     if typed:
         return typed[0]
     if ("=" in str(source) or str(source) in domains) and not os.path.exists(source):
@@ -60,7 +60,9 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
     for variable, value in hard.items():
         if variable in soft and soft[variable][value] == 0:
             seen = domains[variable][value]
-            raise ContradictionError(f"{variable!r} is {seen!r}, which other evidence excludes")
+            raise ContradictionError(
+                f"{quoted(variable)} is {quoted(seen)}, which other evidence excludes"
+            )
     values = {variable: domains[variable][value] for variable, value in hard.items()}
     return {**{one: tuple(soft[one]) for one in soft if one not in hard}, **values}
 
@@ -68,7 +70,9 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
 def _product(variable: str, known: Sequence[float], weights: Sequence[float]) -> list[float]:
     product = [a * b for a, b in zip(known, _scaled(weights), strict=True)]
     if not any(product):
-        raise ContradictionError(f"the pieces of evidence on {variable!r} exclude every value")
+        raise ContradictionError(
+            f"the pieces of evidence on {quoted(variable)} exclude every value"
+        )
     return _scaled(product)
 
 
@@ -228,5 +232,6 @@ def contradiction(
     variable: str, values: Sequence[str], first: int, second: int
 ) -> ContradictionError:
     return ContradictionError(
-        f"the evidence says that {variable!r} is {values[first]!r} and also {values[second]!r}"
+        f"the evidence says that {quoted(variable)} is {quoted(values[first])} and also "
+        f"{quoted(values[second])}"
     )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, read_bytes, suffix
+from orbitmc.machine.text import MEMORY, quoted, read_bytes, suffix
 
 
 class Format(NamedTuple):
@@ -106,6 +106,6 @@ def _by_beginning(path: str | Path, memory: int) -> Format | None:
 def _unknown(path: str | Path) -> InputError:
     known = ", ".join(FORMATS)
     return InputError(
-        f"unknown suffix {suffix(path)!r}; known are {known}, each also with .gz",
+        f"unknown suffix {quoted(suffix(path))}; known are {known}, each also with .gz",
         source=str(path),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import number_in, quoted, require_memory
+from orbitmc.machine.text import number_in, quoted, require_memory, shortened
 
 BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""
@@ -69,7 +69,7 @@ class XmlReader:
         if self.root not in self.roots:
             wanted = " or ".join(f"<{root}>" for root in self.roots)
             raise InputError(
-                f"expected {wanted} at the top, found <{self.root}>", source=self.source
+                f"expected {wanted} at the top, found <{shortened(self.root)}>", source=self.source
             )
 
     @property

@@ -19,6 +19,7 @@ from orbitmc.graph.rewrite import (
 )
 from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.machine.lazy import Displayed
+from orbitmc.machine.text import quoted
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Model(Displayed):
 
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
     variables that evidence has removed from it; `order` lists all of them as their author did.
+    `doubts` say what looks wrong in the source of the model; answers repeat them as warnings.
     """
 
     graph: FactorGraph
@@ -42,6 +44,7 @@ class Model(Displayed):
     values: tuple[tuple[str, ...], ...]
     observed: Mapping[str, Observed] = field(default_factory=dict)
     order: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.order:
@@ -53,10 +56,12 @@ class Model(Displayed):
             )
         if len(set(self.names)) != len(self.names):
             twice = next(name for name, count in Counter(self.names).items() if count > 1)
-            raise InputError(f"two variables are called {twice!r}")
+            raise InputError(f"two variables are called {quoted(twice)}")
         for name, values, size in zip(self.names, self.values, self.graph.cardinality, strict=True):
             if len(values) != size:
-                raise InputError(f"variable {name!r} has {size} values but {len(values)} names")
+                raise InputError(
+                    f"variable {quoted(name)} has {size} values but {len(values)} names"
+                )
 
     def __str__(self) -> str:
         sizes = f"{self.graph.variables} variables, {self.graph.factors} factors"
@@ -91,6 +96,7 @@ class Model(Displayed):
             values=tuple(self.values[variable] for variable in kept),
             observed={**self.observed, **newly},
             order=self.order,
+            doubts=self.doubts,
         )
 
     def at(self, beta: float) -> "Model":
@@ -119,15 +125,15 @@ class Model(Displayed):
             known = self.observed.get(name)
             if known and known.value != value:
                 raise ContradictionError(
-                    f"{name!r} is already observed to be {known.values[known.value]!r}, "
-                    f"not {known.values[value]!r}"
+                    f"{quoted(name)} is already observed to be "
+                    f"{quoted(known.values[known.value])}, not {quoted(known.values[value])}"
                 )
         for name, weights in findings.soft.items():
             known = self.observed.get(name)
             if known and weights[known.value] == 0:
                 raise ContradictionError(
-                    f"{name!r} is already observed to be {known.values[known.value]!r}, which has "
-                    "weight 0 in the new evidence"
+                    f"{quoted(name)} is already observed to be "
+                    f"{quoted(known.values[known.value])}, which has weight 0 in the new evidence"
                 )
 
     def _with_likelihoods(self, findings: Findings) -> FactorGraph:
@@ -161,7 +167,7 @@ def model(
     for name in names:
         if len(set(values[name])) != len(values[name]):
             twice = Counter(values[name]).most_common(1)[0][0]
-            raise InputError(f"two values of variable {name!r} are called {twice!r}")
+            raise InputError(f"two values of variable {quoted(name)} are called {quoted(twice)}")
     builder = Builder([len(values[name]) for name in names])
     for scope, weights in factors:
         table = np.asarray(weights, dtype=np.float64)
@@ -169,7 +175,9 @@ def model(
             raise InputError(f"factor over {list(scope)} has a negative weight")
         unknown = [name for name in scope if name not in index]
         if unknown:
-            raise InputError(f"factor over {list(scope)} reads {unknown[0]!r}, not a variable")
+            raise InputError(
+                f"factor over {list(scope)} reads {quoted(unknown[0])}, not a variable"
+            )
         with np.errstate(divide="ignore"):
             builder.add_factor([index[name] for name in scope], np.log(table))
     return Model(builder.build(), names, tuple(tuple(values[name]) for name in names))

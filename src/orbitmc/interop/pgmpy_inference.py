@@ -1,5 +1,6 @@
 """Inference with the `query` of pgmpy, answered here."""
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ class PgmpyInference:
 
     def __init__(self, network: Any, **settings: Any) -> None:
         self.network = labelled(network)
+        for doubt in self.network.model.doubts:
+            warnings.warn(doubt, stacklevel=2)
         self.settings = settings
         self.about: Any = None
         self.converged = True

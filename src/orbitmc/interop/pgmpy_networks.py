@@ -1,12 +1,13 @@
 """Discrete networks and factor graphs of pgmpy."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from orbitmc.errors import InputError
+from orbitmc.formats.bif.bayes import Rows, row_doubts
 from orbitmc.graph.model import Model, model
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import names_of
@@ -66,7 +67,16 @@ def labelled(network: Any) -> Labelled:
     names = dict(zip(states, names_of(states), strict=True))
     domains = {names[variable]: names_of(own) for variable, own in states.items()}
     tables = [([names[v] for v in one.variables], _table(one, states)) for one in factors]
-    return Labelled(model(domains, tables), names, states)
+    found = model(domains, tables)
+    if hasattr(network, "get_cpds"):
+        found = replace(found, doubts=row_doubts(_rows(*one, domains) for one in tables))
+    return Labelled(found, names, states)
+
+
+def _rows(scope: Sequence[str], table: Floats, domains: Mapping[str, tuple[str, ...]]) -> Rows:
+    """A table of pgmpy, which has the child first, with the child last."""
+    names = [*scope[1:], scope[0]]
+    return Rows(names, [domains[name] for name in names], np.moveaxis(table, 0, -1))
 
 
 def _factors(network: Any) -> Iterator[Any]:

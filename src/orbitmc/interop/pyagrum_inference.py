@@ -1,5 +1,6 @@
 """Inference with the words of pyAgrum, answered here."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ class PyAgrumInference:
     def __init__(self, network: Any, **settings: Any) -> None:
         self.network, self.settings = network, settings
         self.model = from_pyagrum(network)
+        for doubt in self.model.doubts:
+            warnings.warn(doubt, stacklevel=2)
         self.evidence: dict[str, Seen] = {}
         self.answer: Marginals | None = None
         self.about: Any = None

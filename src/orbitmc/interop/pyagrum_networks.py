@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc.errors import InputError
+from orbitmc.formats.bif.bayes import network_of_rows
 from orbitmc.graph.model import Model, model
 from orbitmc.machine.arrays import Floats
 
@@ -24,7 +25,8 @@ def from_pyagrum(network: Any) -> Model:
     tensors = list(_tensors(network))
     variables = [network.variable(node) for node in network.nodes()]
     domains = {one.name(): tuple(one.labels()) for one in variables}
-    return model(domains, [(names_in(tensor), table_in(tensor)) for tensor in tensors])
+    found = model(domains, [(names_in(tensor), table_in(tensor)) for tensor in tensors])
+    return network_of_rows(found) if hasattr(network, "cpt") else found
 
 
 def _tensors(network: Any) -> Iterator[Any]:

@@ -19,6 +19,9 @@ MEMORY = 4 * 2**30
 """How many bytes reading one file may take, unless the caller says otherwise."""
 
 MOST_COMPARED = 1000  # names, as comparing takes time
+LONGEST_COMPARED = 200  # letters; nobody mistypes one letter in a longer name
+
+PIECE = 2**24  # bytes that are read at once
 
 PACKED = b"\x1f\x8b"  # the first two bytes of every gzip file
 
@@ -74,9 +77,18 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
 
 def _unpacked(file: BufferedReader, most: int) -> bytes:
     if file.peek(len(PACKED))[: len(PACKED)] != PACKED:
-        return file.read(most + 1)
+        return _read(file, most)
     with gzip.GzipFile(fileobj=file) as unpacked:
-        return unpacked.read(most + 1)
+        return _read(unpacked, most)
+
+
+def _read(file: BufferedReader | gzip.GzipFile, most: int) -> bytes:
+    """Read all, or one byte more than `most`; what is not there takes no memory."""
+    pieces, size = [], 0
+    while piece := file.read(min(PIECE, most + 1 - size)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
 
 
 def number_in(word: str) -> float:
@@ -160,16 +172,33 @@ def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
     return texts if len(set(texts)) == len(texts) else tuple(map(repr, every))
 
 
-def quoted(word: str) -> str:
-    """Quote what was found in a file, shortened if it is long."""
-    return repr(word if len(word) <= 40 else word[:37] + "...")
+def shortened(word: str) -> str:
+    """What was found in a file, cut if it is long."""
+    return word if len(word) <= 40 else word[:37] + "..."
+
+
+def listed(words: Iterable[str], most: int = 10) -> str:
+    """Some words, each shortened if it is long, and whether there are more."""
+    shown = [shortened(word) for word in itertools.islice(words, most + 1)]
+    return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
+
+
+def quoted(word: object) -> str:
+    """Quote what was found in a file, shortened if it is long.
+
+    >>> quoted("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
+    """
+    return repr(shortened(word)) if isinstance(word, str) else shortened(repr(word))
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Say which known name was probably meant, if one of the first thousand is near."""
+    if len(word) > LONGEST_COMPARED:
+        return ""
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    return f"; did you mean {quoted(folded[near[0]])}?" if near else ""
 
 
 def first_few(names: Sequence[str]) -> str:

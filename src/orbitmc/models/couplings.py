@@ -11,6 +11,21 @@ from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import names_of
 
 
+def require_one_order(edges: NDArray[np.int64]) -> None:
+    """Refuse edges of which one is there in both orders: that doubles what was meant once."""
+    if not len(edges):
+        return
+    width = int(edges.max()) + 1
+    falling = edges[:, 0] > edges[:, 1]
+    codes = np.sort(edges, axis=1) @ np.array([width, 1])
+    twice = np.intersect1d(codes[falling], codes[~falling])
+    if len(twice):
+        one, other = divmod(int(twice[0]), width)
+        raise InputError(
+            f"the edge ({one}, {other}) is there in both orders; give it once, with its coupling"
+        )
+
+
 class Spins(NamedTuple):
     """A field per spin, pairs of spins, and a coupling per pair; `names` if spins have any."""
 
@@ -83,8 +98,15 @@ def _from_arrays(couplings: Any, fields: Any) -> Spins:
         raise InputError(f"h needs {count} numbers or one, got the shape {found.shape}")
     if matrix is None:
         return Spins(found, np.zeros((0, 2), dtype=np.int64), np.zeros(0), None)
-    first, second, strengths = _pairs(matrix)
+    first, second, strengths = _pairs(matrix, _rounding(couplings))
     return Spins(found, np.stack([first, second], axis=1).astype(np.int64), strengths, None)
+
+
+def _rounding(couplings: Any) -> float:
+    """How far entries of a matrix may be apart by rounding, as a part of the largest."""
+    kind = getattr(couplings, "dtype", np.dtype(np.float64))
+    is_short = np.issubdtype(kind, np.floating) and np.finfo(kind).eps > 1e-10
+    return 1e-5 if is_short else 1e-9
 
 
 def _matrix(couplings: Any) -> Any:
@@ -104,14 +126,36 @@ def _matrix(couplings: Any) -> Any:
     return found
 
 
-def _pairs(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """Each pair once, the smaller spin first."""
+def _pairs(matrix: Any, rounding: float) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+    """Each pair once, the smaller spin first.
+
+    A matrix that is symmetric up to rounding names each pair twice; of a pair that is named once,
+    the other entry is zero up to rounding. What is neither may mean this or that.
+    """
     from scipy.sparse import triu
 
-    symmetric = (matrix.tocsr() != matrix.T.tocsr()).nnz == 0
-    upper = triu(matrix if symmetric else matrix + matrix.T, k=1).tocoo()
-    upper.sum_duplicates()
+    above, below = triu(matrix, k=1).tocsr(), triu(matrix.T, k=1).tocsr()
+    small = rounding * np.abs(matrix.data).max(initial=0.0)
+    if np.abs((above - below).data).max(initial=0.0) <= small:
+        upper = (above * 0.5 + below * 0.5).tocoo()  # equal halves add up to the very number
+    else:
+        _require_once(above, below, small)
+        upper = (above + below).tocoo()
     return upper.row, upper.col, np.asarray(upper.data, dtype=np.float64)
+
+
+def _require_once(above: Any, below: Any, small: float) -> None:
+    """Refuse a matrix that has a pair in both orders, and is not symmetric."""
+    both = abs(above).minimum(abs(below)).tocoo()
+    twice = np.flatnonzero(both.data > small)
+    if len(twice):
+        one, other = int(both.row[twice[0]]), int(both.col[twice[0]])
+        raise InputError(
+            f"J has the pair {one}, {other} in both orders and is not symmetric: J[{one}, {other}] "
+            f"is {above[one, other]:g}, J[{other}, {one}] is {below[one, other]:g}. Give "
+            "a symmetric matrix, which means each pair once, or only its upper triangle, or a "
+            "dict of pairs"
+        )
 
 
 def _numbers(given: Any, what: str) -> Floats:

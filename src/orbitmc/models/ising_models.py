@@ -15,6 +15,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
+from orbitmc.models.couplings import require_one_order, spins_of
 
 VALUES = ("down", "up")
 
@@ -33,11 +34,11 @@ def ising(
 
     P is proportional to exp(beta (Σ h s + Σ J s s')), with s = -1 ("down") or +1 ("up"): a
     positive coupling lets spins agree. Say it by `fields`, `edges` and `couplings` (one number for
-    all edges, or one for each), or by `J` and `h`:
+    all edges, or one for each; an edge is given in one order only), or by `J` and `h`:
 
     - `J` as a matrix, NumPy's or a sparse one of SciPy: a symmetric one names each pair twice and
-      means it once; of any other, both triangles are added (so a triangular one means what it
-      says). The diagonal must be zero.
+      means it once, a triangular one means what it says. Entries that differ by rounding only are
+      the same. Others with a pair in both orders are refused. The diagonal must be zero.
     - `J` as a mapping from pairs to numbers, `h` as a mapping from spins: these may be called
       anything. A pair may be given in one order only.
 
@@ -54,11 +55,11 @@ def ising(
     if J is None and h is None:
         if fields is None:
             raise InputError("an Ising model needs fields, edges and couplings, or J and h")
-        return scaled_ising(fields, () if edges is None else edges, couplings, beta, names=names)
+        pairs = np.asarray(() if edges is None else edges, dtype=np.int64).reshape(-1, 2)
+        require_one_order(pairs)
+        return scaled_ising(fields, pairs, couplings, beta, names=names)
     if fields is not None or edges is not None or couplings is not None:
         raise InputError("give either fields, edges and couplings, or J and h")
-    from orbitmc.models.couplings import spins_of
-
     spins = spins_of(J, h)
     called = spins.names if names is None else names
     return scaled_ising(spins.fields, spins.edges, spins.couplings, beta, names=called)

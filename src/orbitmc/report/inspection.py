@@ -12,6 +12,7 @@ from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict
+from orbitmc.formats.bif.bayes import Rows, row_doubts, wrong_tables
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
@@ -22,7 +23,6 @@ from orbitmc.machine.text import MEMORY
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours
 NAMED = 3  # variables named as examples
-ROW_ERROR = 1e-3  # how far the sum of probabilities in a file may be from one
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,9 @@ def _remarks_on_factors(model: Model) -> list[str]:
     flat = int(_flat_tables(graph)[graph.table_of[: graph.first_clause]].sum())
     if flat:
         found.append(f"{flat:,} factors have equal entries only, so they have no effect")
-    unfair = _unfair_rows(graph)
-    if unfair:
-        found.append(
-            f"this looks like a Bayesian network, but the probabilities of {_named(model, unfair)} "
-            "do not sum to one"
-        )
-    return found
+    unfair = [] if model.doubts else _unfair_rows(model)
+    found += [f"this looks like a Bayesian network, but {words}" for words in row_doubts(unfair)]
+    return [*found, *model.doubts]
 
 
 def _flat_tables(graph: FactorGraph) -> NDArray[np.bool_]:
@@ -208,17 +204,13 @@ def _flat_tables(graph: FactorGraph) -> NDArray[np.bool_]:
     return np.equal(largest, np.minimum.reduceat(graph.table, first))
 
 
-def _unfair_rows(graph: FactorGraph) -> list[int]:
-    """Children whose tables do not sum to one, where all others of the network do."""
+def _unfair_rows(model: Model) -> list[Rows]:
+    """Children whose tables do not sum to one, where most others of the network do."""
+    graph = model.graph
     children = [int(graph.scope_of(factor)[-1:].sum()) for factor in range(graph.first_clause)]
     if graph.factors != graph.variables or sorted(children) != list(range(graph.variables)):
         return []
-    with np.errstate(over="ignore"):
-        wrong = [
-            child
-            for factor, child in enumerate(children)
-            if np.abs(np.exp(graph.table_values(factor)).sum(axis=-1) - 1).max() > ROW_ERROR
-        ]
+    wrong = list(wrong_tables(model))
     return wrong if 2 * len(wrong) < len(children) else []
 
 

@@ -77,7 +77,7 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     settings = fitted(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    return Decision(model, settings, reason, kernel=kernel)
+    return Decision(model, settings, reason, kernel=kernel, remarks=model.doubts)
 
 
 def decide(

@@ -74,7 +74,13 @@ class Row:
         """What to say of an answer."""
         seconds = time.perf_counter() - self.begun
         reason = f"{price(self.elimination.template)}{self.unheeded}"
-        return About(method="exact", reason=reason, seconds=seconds, log_z=self.log_z)
+        return About(
+            method="exact",
+            reason=reason,
+            seconds=seconds,
+            log_z=self.log_z,
+            warnings=self.model.doubts,
+        )
 
     def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
         """Joint probabilities of variables of the model that were tied, an axis for each."""

@@ -151,7 +151,8 @@ def _answered(
     if decision.plan is None:
         if isinstance(event, Settled) and given == CERTAIN:
             require_possible(decision)
-            return certain(event.holds, About("exact", "evidence decides the event"))
+            said = About("exact", "evidence decides the event", warnings=decision.remarks)
+            return certain(event.holds, said)
         return _sampled(asked, event, given, decision, watchers)
     chance = _eliminated(decision, wires, signal)
     if isinstance(event, Settled):

@@ -96,8 +96,10 @@ def _found(
 ) -> Estimates:
     begun = time.perf_counter()
     if not others:
-        require_possible(decide(asked.model, settings))
-        return Estimates({}, About("exact", "no other variable is left that could be observed"))
+        decision = decide(asked.model, settings)
+        require_possible(decision)
+        reason = "no other variable is left that could be observed"
+        return Estimates({}, About("exact", reason, warnings=decision.remarks))
     scopes = [variables_of([target, other]) for other in others]
     decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))
     if decision.plan is None:

@@ -48,7 +48,8 @@ class Predictions:
 
     `problems` says of rows that have no answer what is wrong with them; `sampled` are rows that
     chains answered, with the worst verdict of each, and `errors` those of their numbers. Settings
-    that were `unheeded` because no row was sampled are the end of a reason.
+    that were `unheeded` because no row was sampled are the end of a reason. `doubts` are about the
+    model and the table.
     """
 
     names: tuple[str, ...]
@@ -60,6 +61,7 @@ class Predictions:
     interrupted: bool = False
     seconds: float = 0.0
     unheeded: str = ""
+    doubts: tuple[str, ...] = ()
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -69,7 +71,7 @@ class Predictions:
 
     def remarks(self) -> list[str]:
         """What must be said with the numbers."""
-        said = []
+        said = list(self.doubts)
         if self.problems:
             rows = sorted(self.problems)
             told = [f"row {row}: {self.problems[row]}" for row in rows[:MOST_NAMED]]

@@ -18,7 +18,7 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import quoted, suggestion
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.quick import Row
@@ -101,7 +101,7 @@ class Subject:
         found = tuple(self.find(name) for name in names)
         for place, one in enumerate(found):
             if any(one.name == earlier.name for earlier in found[:place]):
-                raise InputError(f"{one.name!r} is named twice")
+                raise InputError(f"{quoted(one.name)} is named twice")
         return found
 
 
@@ -123,7 +123,7 @@ def _variable(model: Model, name: str) -> Named:
     if name in model.observed:
         seen = model.observed[name]
         return Named(name, seen.values, NOBODY, np.array([seen.value]))
-    raise InputError(f"unknown variable {name!r}{suggestion(str(name), model.order)}")
+    raise InputError(f"unknown variable {quoted(name)}{suggestion(str(name), model.order)}")
 
 
 def _atoms(program: MarkovLogic) -> Subject:
@@ -136,7 +136,9 @@ def _atom(program: MarkovLogic, name: str) -> Named:
     found = query_atoms(program.ground, read_query(name, program.ground.program))
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
-        raise InputError(f"{name!r} fits {len(found.names)} atoms: name one ground atom{some}")
+        raise InputError(
+            f"{quoted(name)} fits {len(found.names)} atoms: name one ground atom{some}"
+        )
     return atoms_named(program, found)[0]
 
 

@@ -45,7 +45,7 @@ def _answer(
     event: str | None,
     given: str | None,
     about: str | None,
-    query: str | None,
+    query: list[str] | None,
     **how: Any,
 ) -> "Estimates":
     if event is not None:
@@ -59,12 +59,12 @@ def _answer(
     return information(source, about or "", _names(source, query), **how)
 
 
-def _names(source: Any, query: str | None) -> list[str] | None:
+def _names(source: Any, query: list[str] | None) -> list[str] | None:
     """Candidates of a query: variables with commas between, or atoms."""
     from orbitmc.ask.query import names_in
     from orbitmc.graph.model import Model
 
-    if query is None:
+    if not query:
         return None
     if isinstance(source, Model):
         return names_in(query, source)
@@ -72,11 +72,11 @@ def _names(source: Any, query: str | None) -> list[str] | None:
 
 
 def _require_one(
-    event: str | None, about: str | None, given: str | None, query: str | None
+    event: str | None, about: str | None, given: str | None, query: list[str] | None
 ) -> None:
     if (event is None) == (about is None):
         raise InputError("give an event, or --about a variable")
     if about is not None and given is not None:
         raise InputError("--given belongs to an event; with --about, give evidence by -e")
-    if about is None and query is not None:
+    if about is None and query:
         raise InputError("-q names what may tell about a variable: it belongs to --about")

@@ -100,7 +100,7 @@ def question(
 
         def command(**given: Any) -> int:
             mine = {one.name: given.pop(one.name) for one in own}
-            query = mine["query"] if opens_query else None
+            query = questions.as_one(mine["query"]) if opens_query else None
             return _carried_out(answer, mine, query, kinds, **given)
 
         command.__name__, command.__doc__ = answer.__name__, answer.__doc__

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from orbitmc.cli.questions.asking import Asking, Reply, question
 from orbitmc.cli.session import options
+from orbitmc.cli.session.questions import as_one
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def predict(asking: Asking, rows: RowsFile, query: options.Names = None) -> Repl
     found = predictions(
         source,
         read_table(rows, model, asking.settings.memory),
-        query=names_in(query, source) if query is not None and model is source else query,
+        query=names_in(query, source) if query and model is source else as_one(query),
         progress=None if asking.quiet else _Progress(),
         **asking.how,
     )

@@ -12,18 +12,21 @@ if TYPE_CHECKING:
     from orbitmc.estimate.answers.sweep import Sweep
 
 MOST = 10_000
-BETA_HELP = "Inverse temperatures: FIRST:LAST:COUNT, or numbers with commas."
+BETA_HELP = "Inverse temperatures: FIRST:LAST:COUNT, or numbers with commas; may be repeated."
 COLUMNS = ("value", "standard_error", "low", "high", "verdict")
 
 
 @question()
 def sweep(
-    asking: Asking, beta: Annotated[str, option("--beta", QUESTION, BETA_HELP, metavar="BETAS")]
+    asking: Asking,
+    beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
     from orbitmc.ask.questions import sweep as asked
 
-    found = asked.sweep(asking.source, betas_in(beta), **asking.how)
+    found = asked.sweep(
+        asking.source, [one for text in beta for one in betas_in(text)], **asking.how
+    )
     return Reply(
         found[-1].marginals.about,
         found[-1].verdict,

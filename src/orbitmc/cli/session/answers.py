@@ -99,17 +99,32 @@ def require_page(path: Path | None, sources: Iterable[Path | str]) -> None:
         raise InputError("a report is a page: give it a name that ends in .html", source=str(path))
 
 
-def write_report(answer: "Marginals", path: Path | None, *, quiet: bool) -> int:
+def require_rows(path: Path | None, output: Path | None, rows: Callable[[], float]) -> None:
+    """Refuse a page with so many rows that they would go over a file that nobody named."""
+    if path is None:
+        return
+    from orbitmc.report.page.page import require_rows_file, rows_file
+
+    if rows_file(path).exists() and rows_file(path) != output:
+        require_rows_file(path, rows())
+
+
+def write_report(
+    answer: "Marginals", path: Path | None, output: Path | None, *, quiet: bool
+) -> int:
     """Write a page, if somebody wants one; gives an exit code if that failed."""
     if path is None:
         return 0
+    from orbitmc.report.page.page import MOST_ROWS, rows_file
+
     try:
-        answer.report(path)
+        answer.report(path, overwrite=rows_file(path) == output)
     except InputError as error:
         say(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
-        say(f"the report is in {path}")
+        more = len(answer.columns.probability) > MOST_ROWS
+        say(f"the report is in {path}" + (f", all its rows in {rows_file(path)}" if more else ""))
     return 0
 
 

@@ -1,5 +1,6 @@
 """Help that fits on a screen: options in groups, an example, and all settings only if asked."""
 
+from collections import Counter
 from typing import Any
 
 import typer
@@ -21,7 +22,15 @@ class Verb(TyperCommand):
             from orbitmc.cli.session.settable import of_programs
 
             args = translated(ctx, args, {*own, *HELP}, of_programs(self.name or ""))
+        self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
+
+    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option that is given twice and has one value: one of the two would be lost."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter, count in Counter(given).items():
+            if count > 1 and _keeps_one(parameter):
+                ctx.fail(f"{' / '.join(parameter.opts)} is given {count} times; give it once")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
@@ -56,6 +65,13 @@ class Verb(TyperCommand):
         for parameter in hidden:
             parameter.hidden = True  # type: ignore[attr-defined]
         return str(formatter.getvalue())
+
+
+def _keeps_one(parameter: Any) -> bool:
+    """Whether giving an option again would forget what was given before."""
+    if parameter.param_type_name == "argument" or parameter.multiple:
+        return False
+    return not parameter.is_flag or bool(parameter.secondary_opts)
 
 
 def _group(parameter: Any) -> str:

@@ -1,6 +1,7 @@
 """Options that several verbs share, and how their words are read."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +29,12 @@ def size_in_bytes(words: str) -> int:
     return size
 
 
+def words_in(pieces: Sequence[str] | None) -> list[str]:
+    """Words with commas between, from an option that may be repeated; each once."""
+    found = (word.strip() for piece in pieces or () for word in piece.split(","))
+    return list(dict.fromkeys(word for word in found if word))
+
+
 def argument(metavar: str, about: str) -> Any:
     """What has no name on the command line."""
     return typer.Argument(metavar=metavar, help=about, show_default=False)
@@ -51,9 +58,9 @@ EvidenceList = Annotated[
     list[str] | None, option("-e --evidence", QUESTION, EVIDENCE_HELP, metavar="EVIDENCE")
 ]
 NAMES_HELP = "What to report: A,B or Smokes,Friends(Anna,x)."
-Names = Annotated[str | None, option("-q --query", QUESTION, NAMES_HELP, metavar="NAMES")]
+Names = Annotated[list[str] | None, option("-q --query", QUESTION, NAMES_HELP, metavar="NAMES")]
 QUERY_HELP = "Atoms to ask a program about: Smokes,Friends(Anna,x)."
-Query = Annotated[str | None, option("-q --query", QUESTION, QUERY_HELP, metavar="ATOMS")]
+Query = Annotated[list[str] | None, option("-q --query", QUESTION, QUERY_HELP, metavar="ATOMS")]
 METHOD_HELP = (
     "auto is exact where that is affordable; lifted jumps along exact symmetries, lmh along "
     "approximate ones."

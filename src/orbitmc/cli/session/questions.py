@@ -1,5 +1,6 @@
 """Read what a command is asked about: a model or a program, evidence, generators."""
 
+import math
 import os
 import shlex
 import sys
@@ -55,7 +56,7 @@ class Question:
     """A model that evidence is built into, and how to say its answer.
 
     `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
-    `joint_answer`.
+    `joint_answer`. Of a program, `atoms` counts what is asked about.
     """
 
     model: "Model"
@@ -67,6 +68,14 @@ class Question:
     query: tuple[str, ...] | None = None
     joint_answer: Callable[..., "Marginals"] | None = None
     unseen: "tuple[Model, Evidence] | None" = None
+    atoms: Callable[[], float] | None = None
+
+    def rows(self) -> float:
+        """How many rows an answer has; infinite where that is not known before."""
+        if self.atoms is not None:
+            return self.atoms()
+        domains = self.model.domains()
+        return sum(len(domains[name]) for name in self.query or domains)
 
     def about(self, settings: Mapping[str, Any]) -> "Asked":
         """The question as an answer keeps it; `unseen` is the model beside its evidence."""
@@ -76,6 +85,11 @@ class Question:
         command = shlex.join(["orbitmc", *sys.argv[1:]])
         in_atoms = None if self.ground is None else self.in_words
         return Asked(model, evidence, settings, command, in_atoms)
+
+
+def as_one(query: Sequence[str] | None) -> str | None:
+    """All queries to a program as one."""
+    return ";".join(query) if query else None
 
 
 def is_logic(path: Path) -> bool:
@@ -88,7 +102,7 @@ def read_question(
     pieces: Sequence[str] | None,
     memory: int,
     logic: LogicOptions | None = None,
-    query: str | None = None,
+    query: Sequence[str] | None = None,
 ) -> Question:
     """Read a model, or a program, with all pieces of evidence; a `query` names its variables."""
     if is_logic(path):
@@ -104,7 +118,7 @@ def read_question(
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = merged_evidence(found, model)
-    names = None if query is None else asked_names(names_in(query, model), model)
+    names = asked_names(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return Question(model.given(seen), record, query=names, unseen=(model, seen))
 
@@ -159,6 +173,7 @@ def logic_question(
         asked.explained,
         asked.remarks,
         joint_answer=asked.joint_answer if asked.conjunctions else None,
+        atoms=lambda: math.inf if asked.conjunctions else len(asked.asked.names),
     )
 
 

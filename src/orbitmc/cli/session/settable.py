@@ -64,9 +64,10 @@ def assigned(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:
             raise InputError(f"--set {piece}: expected NAME=VALUE")
         if name not in known:
             raise InputError(f"--set {name}: {_unknown(name, known)}")
-        if name in found:
-            raise InputError(f"--set {name}: it is set twice")
-        found[name] = _read(known[name], text.strip())
+        value = _read(known[name], text.strip())
+        if name in found and not isinstance(value, tuple):
+            raise InputError(f"--set {name}: it is set twice; set it once")
+        found[name] = (*found[name], *value) if name in found else value
     return found
 
 

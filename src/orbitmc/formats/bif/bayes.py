@@ -1,22 +1,30 @@
 """Bayesian networks, as BIF and XMLBIF hold them: one conditional probability per variable.
 
 A factor is a conditional probability when its last variable is the child and its table sums to one
-over the child for all values of the parents (up to the rounding found in files).
+over the child for all values of the parents (up to the rounding found in files). A table of a
+network that does not still has a meaning: its entries are weights, and the product of all tables is
+normalised. But that changes how probable the parents are, and is seldom what was meant.
 """
 
 import graphlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
+from orbitmc.formats.bif.bif_scanner import Beginnings
+from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import Text, quoted
+from orbitmc.machine.text import Text, quoted, shortened
 
+ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
+SLACK = 1e-9  # of sums that are just so far
+NAMED = 3  # rows named as examples
 ROUNDING = 0.02
 """How far from one the probabilities in published files add up, for want of digits."""
 
@@ -45,6 +53,12 @@ class Network:
     blocks: dict[str, Block] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     entries: int = 0
+    beginnings: Beginnings = field(default_factory=Beginnings)
+
+    def declare(self, name: str, values: Iterable[str]) -> None:
+        """Let a name be known, and how it begins."""
+        self.domains[name] = tuple(values)
+        self.beginnings.add(name)
 
     def model(self, text: Text) -> Model:
         """The model of a network whose children stand at their places in a text."""
@@ -73,7 +87,7 @@ def network_model(
     for child, block in blocks.items():
         scope = [number[name] for name in [*block.parents, child]]
         assembly.add_factor(scope, assembly.table(block.table))
-    return Model(assembly.build(), tuple(domains), tuple(domains.values()))
+    return network_of_rows(Model(assembly.build(), tuple(domains), tuple(domains.values())))
 
 
 def conditionals(model: Model, format_name: str) -> list[Conditional]:
@@ -103,7 +117,7 @@ def find_cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
 def _reason(model: Model) -> str:
     graph = model.graph
     if model.observed:
-        return f"{next(iter(model.observed))!r} is observed"
+        return f"{quoted(next(iter(model.observed)))} is observed"
     if graph.first_clause != graph.factors or graph.constant != 0:
         return "this model has clauses or a constant"
     scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
@@ -112,10 +126,85 @@ def _reason(model: Model) -> str:
     names = model.names
     parents = {names[scope[-1]]: [names[v] for v in scope[:-1]] for scope in scopes}
     if find_cycle(parents):
-        return f"the parents of {find_cycle(parents)[0]!r} form a cycle"
+        return f"the parents of {quoted(find_cycle(parents)[0])} form a cycle"
     for factor, scope in enumerate(scopes):
         with np.errstate(over="ignore"):
             sums = np.exp(graph.table_values(factor)).sum(axis=-1)
         if (np.abs(sums - 1) > ROUNDING).any():
-            return f"the factor of {names[scope[-1]]!r} does not sum to one"
+            return f"the factor of {quoted(names[scope[-1]])} does not sum to one"
     return ""
+
+
+class Rows(NamedTuple):
+    """The weights of a child, the last of its names, in a row for all values of its parents."""
+
+    names: Sequence[str]
+    values: Sequence[Sequence[str]]
+    weights: Floats
+
+
+def network_of_rows(model: Model) -> Model:
+    """A Bayesian network whose factors have their children last, with what is doubtful in it."""
+    return replace(model, doubts=(*model.doubts, *row_doubts(wrong_tables(model))))
+
+
+def wrong_tables(model: Model) -> Iterator[Rows]:
+    """Factors with rows that do not sum to one; a table that many share is looked at once."""
+    graph = model.graph
+    fair: dict[tuple[int, int], bool] = {}
+    for factor in range(graph.first_clause):
+        scope = graph.scope_of(factor).tolist()
+        key = int(graph.table_of[factor]), int(graph.cardinality[scope[-1]]) if scope else 0
+        if key not in fair:
+            fair[key] = not scope or not len(wrong_rows(_weights(graph, factor)))
+        if not fair[key]:
+            names, values = [model.names[v] for v in scope], [model.values[v] for v in scope]
+            yield Rows(names, values, _weights(graph, factor))
+
+
+def _weights(graph: FactorGraph, factor: int) -> Floats:
+    with np.errstate(over="ignore"):
+        weights: Floats = np.exp(graph.table_values(factor))
+    return weights
+
+
+def wrong_rows(weights: Floats) -> NDArray[np.int64]:
+    """Which rows, over the last axis, do not sum to one but for rounding."""
+    off = np.abs(_sums(weights) - 1)
+    return np.flatnonzero(~(off <= ROW_ERROR + SLACK)).astype(np.int64)
+
+
+def _sums(weights: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        sums: Floats = np.asarray(weights).sum(axis=-1).reshape(-1)
+    return sums
+
+
+def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
+    """One sentence about all rows that do not sum to one, or nothing."""
+    told: list[str] = []
+    count = 0
+    for one in tables:
+        wrong = wrong_rows(one.weights)
+        told += [_in_words(one, int(row)) for row in wrong[: max(0, NAMED - len(told))]]
+        count += len(wrong)
+    if not count:
+        return ()
+    more = f", and {count - len(told):,} more rows" if count > len(told) else ""
+    return (
+        f"probabilities do not sum to 1: {'; '.join(told)}{more}. They count as weights, and only "
+        "the product of all tables is normalised",
+    )
+
+
+def _in_words(one: Rows, row: int) -> str:
+    """A row by its variable, the values of its parents, and its sum."""
+    *parents, child = one.names
+    sizes = [len(own) for own in one.values[:-1]]
+    places = np.unravel_index(row, sizes) if parents else ()
+    seen = [
+        f"{shortened(name)}={shortened(own[int(place)])}"
+        for name, own, place in zip(parents, one.values, places, strict=False)
+    ]
+    given = f" given {', '.join(seen)}" if seen else ""
+    return f"those of {shortened(child)}{given} sum to {float(_sums(one.weights)[row]):.6g}"

@@ -12,7 +12,7 @@ fastest. Numbers are kept as given, also when rounding keeps them from adding up
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from orbitmc.errors import said_of
@@ -23,6 +23,7 @@ from orbitmc.formats.writing import weight_texts
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
 
+MOST_DIGITS = 18  # of a number of values: no file has more
 BYTES_PER_CHARACTER = 32
 """What a character takes while reading, at most: `1,` is two and makes a number in a list."""
 
@@ -44,7 +45,9 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
         elif word == "probability":
             _read_probability(scanner, network, memory)
         else:
-            raise scanner.error(at, f"expected network, variable or probability, found {word!r}")
+            raise scanner.error(
+                at, f"expected network, variable or probability, found {quoted(word)}"
+            )
     _require_complete(scanner, network)
     return network.model(text)
 
@@ -60,7 +63,7 @@ def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
     at = scanner.at
     name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
-        raise scanner.error(at, f"variable {name!r} is declared twice")
+        raise scanner.error(at, f"variable {quoted(name)} is declared twice")
     scanner.take("{")
     values: list[str] = []
     while not scanner.took("}"):
@@ -69,8 +72,8 @@ def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
         else:
             scanner.skip_property()
     if not values:
-        raise scanner.error(at, f"variable {name!r} has no `type discrete [ n ] {{ ... }};`")
-    network.domains[name] = tuple(values)
+        raise scanner.error(at, f"variable {quoted(name)} has no `type discrete [ n ] {{ ... }};`")
+    network.declare(name, values)
 
 
 def _read_values(scanner: Scanner) -> list[str]:
@@ -83,24 +86,29 @@ def _read_values(scanner: Scanner) -> list[str]:
     count = scanner.name("the number of values")
     scanner.take("]")
     scanner.take("{")
-    values = scanner.names("}", "a value", int(count) if count.isdigit() else 0)
+    values = scanner.names("}", "a value", announced(count))
     scanner.take(";")
-    if str(len(values)) != count.lstrip("0"):
+    if len(values) != announced(count):
         raise scanner.error(at, f"{quoted(count)} values are announced, found {len(values)}")
     if len(set(values)) != len(values):
         raise scanner.error(at, "a value stands there twice")
     return values
 
 
+def announced(count: str) -> int:
+    """How many values a file says there are, 0 if that is no such number."""
+    return int(count) if count.isascii() and count.isdigit() and len(count) < MOST_DIGITS else 0
+
+
 def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> None:
     scanner.take("(")
     at = scanner.at
-    scope = _read_scope(scanner, network.domains)
+    scope = _read_scope(scanner, network)
     if not scope:
         raise scanner.error(at, "expected a variable, found ')'")
     child, *parents = scope
     if child in network.blocks:
-        raise scanner.error(at, f"a second probability block for {child!r}")
+        raise scanner.error(at, f"a second probability block for {quoted(child)}")
     values = [network.domains[name] for name in [*parents, child]]
     network.entries += math.prod(len(own) for own in values)
     require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
@@ -108,16 +116,17 @@ def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> 
     network.blocks[child] = bayes.Block(parents, read_table(scanner, at, child, values))
 
 
-def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
+def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
     scope: list[str] = []
+    known = network.domains
     while not scanner.took(")"):
         at = scanner.at
-        name = scanner.known("a variable", known)
+        name = scanner.known("a variable", known, network.beginnings)
         if name not in known:
             near = suggestion(name, known)
-            raise scanner.error(at, f"unknown variable {name!r}{near} (declare it before)")
+            raise scanner.error(at, f"unknown variable {quoted(name)}{near} (declare it before)")
         if name in scope:
-            raise scanner.error(at, f"variable {name!r} stands there twice")
+            raise scanner.error(at, f"variable {quoted(name)} stands there twice")
         scope.append(name)
         scanner.took("|") or scanner.took(",")
     return scope
@@ -126,7 +135,7 @@ def _read_scope(scanner: Scanner, known: Collection[str]) -> list[str]:
 def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
-            raise scanner.error(scanner.at, f"variable {name!r} has no probability block")
+            raise scanner.error(scanner.at, f"variable {quoted(name)} has no probability block")
 
 
 def write_bif(model: Model, path: str | Path) -> None:

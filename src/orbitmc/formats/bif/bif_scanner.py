@@ -2,23 +2,44 @@
 
 import math
 import re
-from collections.abc import Collection
+from bisect import bisect_left, insort
+from collections.abc import Container, Iterable, Sequence
 
 from orbitmc.errors import InputError
 from orbitmc.machine.text import Text, quoted
 
-BARE = r"""(?:[^\s{}()\[\]|,;"/]|/(?![/*]))"""
-WORD = rf"{BARE}+(?:\({BARE}*\))*"  # the parentheses that some names end in touch them
+# Possessive (`++`): what was taken is not given back, so no place to go back to takes memory.
+BARE = r"""[^\s{}()\[\]|,;"]"""
+WORD = rf"{BARE}++(?:\({BARE}*+\))*+"  # the parentheses that some names end in touch them
 PIECE = re.compile(
-    rf"""\s*(?:(?P<mark>[{{}}()\[\]|,;])|"(?P<quoted>[^"\n]*)"|(?P<keyword>probability)(?=\s*\()"""
+    rf"""\s*+(?:(?P<mark>[{{}}()\[\]|,;])|"(?P<quoted>[^"\n]*+)"|(?P<keyword>probability)(?=\s*\()"""
     rf"""|(?P<word>{WORD}))""",
     re.IGNORECASE,
 )
 COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
-PROPERTY = re.compile(r'(?:"[^"\n]*"|[^";{}])*;')
+COMMENTED = re.compile(r"//|/\*")
+PROPERTY = re.compile(r'(?:"[^"\n]*+"|[^";{}]++)*+;')
 NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
 WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 SPACE = re.compile(r"\s*")
+MOST_WORDS = 1000  # of a name without quotes
+
+
+class Beginnings:
+    """The names among some that have several words, to look up how a name may begin."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = sorted(name for name in names if " " in name)
+
+    def add(self, name: str) -> None:
+        if " " in name:
+            insort(self.names, name)
+
+    def have(self, words: str) -> bool:
+        """Whether a name begins with these words, and has more."""
+        wanted = f"{words} "
+        place = bisect_left(self.names, wanted)
+        return place < len(self.names) and self.names[place].startswith(wanted)
 
 
 class Scanner:
@@ -51,29 +72,49 @@ class Scanner:
         If that makes too many, they are what stands between commas: some programs write names
         with spaces and without quotes.
         """
+        begun, commas = self.offset, 0
         words: list[str] = []
-        phrases: list[list[str]] = [[]]
         while not self.took(closing):
             words.append(self.name(what))
-            phrases[-1].append(words[-1])
+            commas += self.took(",")
+        if not len(words) > count == commas + 1:
+            return words
+        self.offset = begun
+        return self._phrases(closing, what)
+
+    def _phrases(self, closing: str, what: str) -> list[str]:
+        """Take what stands between commas, up to a closing mark."""
+        phrases: list[str] = []
+        words: list[str] = []
+        while not self.took(closing):
+            self._require_few(words)
+            words.append(self.name(what))
             if self.took(","):
-                phrases.append([])
-        joined = [" ".join(phrase) for phrase in phrases]
-        return joined if len(words) > count == len(joined) else words
+                phrases.append(" ".join(words))
+                words = []
+        return [*phrases, " ".join(words)]
 
     def phrase(self, ends: str, what: str) -> str:
         """Take a name up to a mark, which stays; one without quotes may have spaces."""
         words = [self.name(what)]
         while not self.content.startswith(ends, self.at):
+            self._require_few(words)
             words.append(self.name(repr(ends)))
         return " ".join(words)
 
-    def known(self, what: str, known: Collection[str]) -> str:
+    def known(self, what: str, known: Container[str], beginnings: Beginnings) -> str:
         """Take a name that should be known, and more of its words while one is that begins so."""
         name = self.name(what)
-        while name not in known and any(one.startswith(f"{name} ") for one in known):
+        while name not in known and beginnings.have(name):
             name = f"{name} {self.name(what)}"
         return name
+
+    def _require_few(self, words: Sequence[str]) -> None:
+        if len(words) == MOST_WORDS:
+            raise self.error(
+                self.at,
+                f"a name of more than {MOST_WORDS:,} words; put a name with spaces in quotes",
+            )
 
     def took(self, mark: str) -> bool:
         at = self.at
@@ -138,7 +179,7 @@ def written_name(name: str) -> str:
     """Write a name so that it reads back, in quotes only where it needs them."""
     if '"' in name or "\n" in name:
         raise InputError(f"BIF cannot hold the name {quoted(name)}; write .json instead")
-    match = PIECE.fullmatch(name)
+    match = None if COMMENTED.search(name) else PIECE.fullmatch(name)
     return name if match and match["word"] == name else f'"{name}"'
 
 
@@ -153,4 +194,6 @@ def _without_comments(text: Text) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     found = match.group()
-    return found if found.startswith('"') else re.sub(r"[^\n]", " ", found)
+    if found.startswith('"'):
+        return found
+    return "\n".join(" " * len(line) for line in found.split("\n"))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.formats.bif.bayes import ROUNDING
-from orbitmc.formats.bif.bif_scanner import Scanner
+from orbitmc.formats.bif.bif_scanner import Beginnings, Scanner
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import quoted, suggestion
+from orbitmc.machine.text import listed, quoted, suggestion
 
 BYTES_PER_ENTRY = 32
 """What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""
@@ -23,8 +23,10 @@ def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[
     count = math.prod(sizes[:-1])
     if len(rows) < count and not default:
         missing = next(row for row in range(count) if row not in rows)
-        seen = ", ".join(_parent_values(missing, values[:-1]))
-        raise scanner.error(at, f"{child!r} has no probabilities for ({seen}), and no default")
+        seen = listed(_parent_values(missing, values[:-1]))
+        raise scanner.error(
+            at, f"{quoted(child)} has no probabilities for ({seen}), and no default"
+        )
     full = np.empty((count, sizes[-1]))
     full[:] = default or 0.0
     for row, weights in rows.items():
@@ -48,11 +50,12 @@ def _read_body(
     default: list[float] = []
     table: list[float] = []
     numbers = [{value: number for number, value in enumerate(own)} for own in values[:-1]]
+    beginnings = [Beginnings(own) for own in values[:-1]]
     scanner.take("{")
     while not scanner.took("}"):
         at = scanner.at
         if scanner.took("("):
-            row = _read_row(scanner, numbers)
+            row = _read_row(scanner, numbers, beginnings)
             if row in rows:
                 raise scanner.error(at, "this row stands there twice")
             rows[row] = _counted(scanner, len(values[-1]))
@@ -65,17 +68,19 @@ def _read_body(
     return rows, default, table
 
 
-def _read_row(scanner: Scanner, numbers: Sequence[dict[str, int]]) -> int:
+def _read_row(
+    scanner: Scanner, numbers: Sequence[dict[str, int]], beginnings: Sequence[Beginnings]
+) -> int:
     """Read the values of the parents; gives the number of the row, the last parent fastest."""
     row = 0
-    for own in numbers:
+    for own, begun in zip(numbers, beginnings, strict=True):
         at = scanner.at
-        value = scanner.known("a value of each parent", own)
+        value = scanner.known("a value of each parent", own, begun)
         if value not in own:
             raise scanner.error(
                 at,
                 f"unknown value {quoted(value)}{suggestion(value, own)}; expected one of "
-                f"{', '.join(own)}",
+                f"{listed(own)}",
             )
         row = row * len(own) + own[value]
         scanner.took(",")
@@ -98,7 +103,9 @@ def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], s
     fast = given.reshape(-1, size)
     if not _sums_to_one(slow, 0) and _sums_to_one(fast, 1):
         raise scanner.error(
-            at, f"the table of {child!r} must list its first value for all parents, then the next"
+            at,
+            f"the table of {quoted(child)} must list its first value for all parents, then the "
+            "next",
         )
     return np.ascontiguousarray(slow.T)
 

@@ -52,7 +52,7 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
         blocks[child] = bayes.Block(parents, _probabilities(one, child, sizes))
     for variable, name in zip(elements["VARIABLE"], domains, strict=True):
         if name not in blocks:
-            raise variable.error(f"variable {name!r} has no DEFINITION")
+            raise variable.error(f"variable {quoted(name)} has no DEFINITION")
     return bayes.network_model(domains, blocks, str(path))
 
 
@@ -63,9 +63,9 @@ def _domains(variables: Sequence[Element]) -> Domains:
         if not names or not values:
             raise one.error("expected a NAME and one OUTCOME or more in this VARIABLE")
         if names[0] in domains:
-            raise one.error(f"variable {names[0]!r} is declared twice")
+            raise one.error(f"variable {quoted(names[0])} is declared twice")
         if len(set(values)) != len(values):
-            raise one.error(f"variable {names[0]!r} has a value twice")
+            raise one.error(f"variable {quoted(names[0])} has a value twice")
         domains[names[0]] = tuple(values)
     return domains
 
@@ -77,11 +77,11 @@ def _child(one: Element, domains: Domains, defined: Container[str]) -> str:
         raise one.error(f"expected one FOR in this DEFINITION, found {len(children)}")
     for name in scope:
         if name not in domains:
-            raise one.error(f"unknown variable {name!r}{suggestion(name, domains)}")
+            raise one.error(f"unknown variable {quoted(name)}{suggestion(name, domains)}")
     if len(set(scope)) != len(scope):
-        raise one.error(f"a variable stands twice in the definition of {children[0]!r}")
+        raise one.error(f"a variable stands twice in the definition of {quoted(children[0])}")
     if children[0] in defined:
-        raise one.error(f"a second definition of {children[0]!r}")
+        raise one.error(f"a second definition of {quoted(children[0])}")
     return children[0]
 
 
@@ -89,8 +89,10 @@ def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
     words, count = "".join(one.texts["TABLE"]).split(), math.prod(sizes)
     if len(words) != count:
         wanted = str(count) if count < 10**15 else "far more"
-        raise one.error(f"the table of {child!r} needs {wanted} probabilities, found {len(words)}")
-    return one.place.probabilities(words, f"in the table of {child!r}")
+        raise one.error(
+            f"the table of {quoted(child)} needs {wanted} probabilities, found {len(words)}"
+        )
+    return one.place.probabilities(words, f"in the table of {quoted(child)}")
 
 
 def write_xmlbif(model: Model, path: str | Path) -> None:

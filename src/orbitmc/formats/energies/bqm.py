@@ -109,8 +109,24 @@ def _couplings(
     later = owner > place
     if (owner == place).any() or later.sum() != header.couplings:
         raise InputError("couplings do not stand there twice, once for each of two variables")
+    _require_equal(owner, place, neighbour["bias"], later)
     strengths = neighbour["bias"][later].astype(np.float64)
     return np.stack([place[later], owner[later]], axis=1), strengths
+
+
+def _require_equal(
+    owner: NDArray[np.int64], place: NDArray[np.int64], bias: NDArray[Any], later: NDArray[np.bool]
+) -> None:
+    """Refuse a coupling that is another one for each of its two variables."""
+    there = np.lexsort((owner[later], place[later]))
+    back = np.lexsort((place[~later], owner[~later]))
+    same = (
+        np.array_equal(owner[later][there], place[~later][back])
+        and np.array_equal(place[later][there], owner[~later][back])
+        and np.array_equal(bias[later][there], bias[~later][back], equal_nan=True)
+    )
+    if not same:
+        raise InputError("a coupling is not the same for both of its variables")
 
 
 def _names(header: Header, rest: bytes) -> tuple[str, ...]:

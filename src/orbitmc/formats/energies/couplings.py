@@ -2,7 +2,8 @@
 
 dimod writes such files as COO, with a first line `# vartype=SPIN` or `# vartype=BINARY`. Others
 begin with a line of two numbers, how many spins and couplings there are. All hold energies: a
-state weighs exp(-E), and `model.at(beta)` gives other temperatures. What stands twice adds up.
+state weighs exp(-E), and `model.at(beta)` gives other temperatures. What stands twice adds up, as
+in dimod; a list of spins with a pair in both orders is refused.
 """
 
 import math
@@ -48,16 +49,18 @@ def read_coo(path: str | Path, *, memory: int = MEMORY) -> Model:
 
 def read_ising(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read couplings of spins, with or without a first line of two numbers."""
-    return _read(read_text(path, memory=memory), "SPIN", memory)
+    return _read(read_text(path, memory=memory), "SPIN", memory, one_order=True)
 
 
-def _read(text: Text, vartype: str, memory: int) -> Model:
+def _read(text: Text, vartype: str, memory: int, *, one_order: bool = False) -> Model:
     require_memory(text.source, BYTES_PER_LINE * (text.content.count("\n") + 1), memory)
     lines = list(_lines(text))
     head = lines.pop(0) if lines and len(lines[0].words) == 2 else None
     if not lines:
         raise text.error(len(text.content), "expected lines 'i j bias', found none")
     terms = [_term(text, line) for line in lines]
+    if one_order:
+        _require_one_order(text, lines, terms)
     spins = None
     if head is not None:
         spins = _label(text, head, 0)
@@ -91,6 +94,17 @@ def _term(text: Text, line: Line) -> tuple[int, int, float]:
     if not math.isfinite(bias):
         raise text.error(line.at, f"expected a finite bias, found {quoted(line.words[2])}")
     return _label(text, line, 0), _label(text, line, 1), bias
+
+
+def _require_one_order(text: Text, lines: list[Line], terms: list[tuple[int, int, float]]) -> None:
+    """Refuse a list of both entries of a symmetric matrix: each coupling would count twice."""
+    named = {(first, second) for first, second, _ in terms if first < second}
+    for line, (first, second, _) in zip(lines, terms, strict=True):
+        if first > second and (second, first) in named:
+            raise text.error(
+                line.at,
+                f"the coupling of {second} and {first} is there in both orders; give it once",
+            )
 
 
 def _label(text: Text, line: Line, place: int) -> int:

@@ -133,7 +133,7 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
-            raise ValueError(f"key {key!r} stands twice in one object")
+            raise ValueError(f"key {quoted(key)} stands twice in one object")
         made[key] = value
     return made
 

@@ -42,7 +42,7 @@ from orbitmc.formats.writing import write_text
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model, Observed
-from orbitmc.machine.text import MEMORY
+from orbitmc.machine.text import MEMORY, quoted
 
 FORMAT = "orbitmc-model"
 ZERO = "-inf"
@@ -67,7 +67,7 @@ def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
 def _require_keys(held: dict[str, object], source: str) -> None:
     for key in held:
         if key not in REQUIRED + OPTIONAL:
-            raise InputError(f"unknown key {key!r}", source=source)
+            raise InputError(f"unknown key {quoted(key)}", source=source)
     for key in REQUIRED:
         if key not in held:
             raise fields.wrong(source, key, "a list", None)

@@ -9,11 +9,13 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.formats.bif import bayes
+from orbitmc.formats.bif.bif_scanner import MOST_WORDS
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import (
@@ -27,41 +29,59 @@ from orbitmc.machine.text import (
 )
 
 PIECE = re.compile(
-    r'\s+|%[^\n]*|(?P<text>"(?:[^"\\]|\\.)*")|(?P<mark>[{}()|;=])|(?P<word>[^\s{}()|;="%]+)'
+    r'\s++|%[^\n]*+|(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<mark>[{}()|;=])'
+    r'|(?P<word>[^\s{}()|;="%]++)'
 )
+PLAIN = re.compile(r'[^{}|;="%]*+')
+WORD = re.compile(r"[^\s()]+")
 BYTES_PER_CHARACTER = 60
 KINDS = ("node", "discrete")
 REFUSED = ("decision", "utility", "continuous", "function", "class")
 """What a network may hold that is no table of probabilities of values."""
 
 
+class Piece(NamedTuple):
+    """Where a piece stands, what it is, and what it says; at the end of a file it is nothing."""
+
+    at: int
+    kind: str
+    text: str
+
+
 class Pieces:
-    """Words, texts and marks of a file, one after the other."""
+    """Words, texts and marks of a file, one after the other; none is kept."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.pieces: list[tuple[int, str, str]] = []
-        at = 0
-        while at < len(text.content):
-            match = PIECE.match(text.content, at)
+        self.offset = 0
+        self.next = self._found()
+
+    def _found(self) -> Piece:
+        """Find the next piece, after white space and comments."""
+        at, content = self.offset, self.text.content
+        while at < len(content):
+            match = PIECE.match(content, at)
             if match is None:
-                raise text.error(at, "the text that begins here never ends")
+                raise self.text.error(at, "the text that begins here never ends")
             if match.lastgroup is not None:
-                self.pieces.append((at, match.lastgroup, match.group()))
+                self.offset = match.end()
+                return Piece(at, match.lastgroup, match.group())
             at = match.end()
-        self.next = 0
+        self.offset = at
+        return Piece(at, "", "")
 
     @property
     def at(self) -> int:
         """Where the next piece stands."""
-        return self.pieces[self.next][0] if self.next < len(self.pieces) else len(self.text.content)
+        return self.next.at
 
     def ended(self) -> bool:
-        return self.next == len(self.pieces)
+        return not self.next.kind
 
     def took(self, mark: str) -> bool:
-        found = not self.ended() and self.pieces[self.next][1:] == ("mark", mark)
-        self.next += found
+        found = self.sees(mark)
+        if found:
+            self.next = self._found()
         return found
 
     def take(self, mark: str) -> None:
@@ -70,25 +90,39 @@ class Pieces:
 
     def word(self, what: str) -> str:
         """Take a word, or a text in quotes without them."""
-        if self.ended() or self.pieces[self.next][1] == "mark":
+        if self.ended() or self.next.kind == "mark":
             raise self.unexpected(what)
-        _, kind, found = self.pieces[self.next]
-        self.next += 1
-        return re.sub(r"\\(.)", r"\1", found[1:-1]) if kind == "text" else found
+        found = self.next
+        self.next = self._found()
+        if found.kind == "word":
+            return found.text
+        plain = found.text[1:-1]
+        return re.sub(r"\\(.)", r"\1", plain) if "\\" in plain else plain
+
+    def plain(self) -> str:
+        """Take words and brackets, as many as follow each other."""
+        match = PLAIN.match(self.text.content, self.next.at)
+        assert match  # it may be empty, but it always matches
+        if match.end() > self.next.at:
+            self.offset = match.end()
+            self.next = self._found()
+        return match.group()
 
     def phrase(self, ends: Callable[[], bool], what: str) -> str:
         """Take words up to an end: some programs write names with spaces and without quotes."""
         words = [self.word(what)]
         while not ends():
+            if len(words) == MOST_WORDS:
+                raise self.unexpected(f"{what} of at most {MOST_WORDS:,} words")
             words.append(self.word(what))
         return " ".join(words)
 
     def sees(self, *marks: str) -> bool:
         """Whether one of some marks comes next."""
-        return not self.ended() and self.pieces[self.next][1:] in [("mark", one) for one in marks]
+        return self.next.kind == "mark" and self.next.text in marks
 
     def unexpected(self, what: str) -> InputError:
-        found = "the end of the file" if self.ended() else quoted(self.pieces[self.next][2])
+        found = "the end of the file" if self.ended() else quoted(self.next.text)
         return self.text.error(self.at, f"expected {what}, found {found}")
 
 
@@ -130,7 +164,7 @@ def _read_node(pieces: Pieces, network: bayes.Network, kind: str) -> None:
             _skip_value(pieces)
     if not states or len(set(states)) != len(states):
         raise pieces.text.error(at, f"node {quoted(name)} needs states = (...), all different")
-    network.domains[name] = tuple(states)
+    network.declare(name, states)
 
 
 def _read_states(pieces: Pieces) -> list[str]:
@@ -173,9 +207,7 @@ def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None
 def _known(pieces: Pieces, network: bayes.Network) -> str:
     """Take the name of a node; one with spaces is longer than a word."""
     at, name = pieces.at, pieces.word("the name of a node")
-    while name not in network.domains and any(
-        known.startswith(f"{name} ") for known in network.domains
-    ):
+    while name not in network.domains and network.beginnings.have(name):
         name = f"{name} {pieces.word('the rest of the name of a node')}"
     if name not in network.domains:
         near = suggestion(name, network.domains)
@@ -199,25 +231,41 @@ def _read_body(pieces: Pieces) -> list[float]:
 
 def _read_data(pieces: Pieces) -> list[float]:
     pieces.take("=")
-    weights, depth = [], 0
+    weights: list[float] = []
+    depth = 0
     while not pieces.took(";"):
-        if pieces.took("("):
-            depth += 1
-        elif pieces.took(")"):
-            depth -= 1
-        else:
-            at, word = pieces.at, pieces.word("a number")
-            weight = number_in(word)
-            if not 0 <= weight < math.inf:
-                raise pieces.text.error(
-                    at, f"expected a number (finite, not negative), found {quoted(word)}"
-                )
-            weights.append(weight)
-        if depth < 0:
-            raise pieces.unexpected("no more ')'")
+        at, text = pieces.at, pieces.plain()
+        if not text:
+            raise pieces.unexpected("a number")
+        depth = _depth_after(pieces.text, at, text, depth)
+        weights += _numbers(pieces.text, at, text)
     if depth:
         raise pieces.unexpected("as many ')' as '('")
     return weights
+
+
+def _depth_after(text: Text, at: int, plain: str, depth: int) -> int:
+    """How many brackets are open after a piece of text that stands there."""
+    if ")" not in plain:
+        return depth + plain.count("(")
+    letters = np.frombuffer(plain.encode("utf-32-le"), dtype=np.int32)
+    steps = (letters == ord("(")).astype(np.int8) - (letters == ord(")"))
+    depths = depth + np.cumsum(steps, dtype=np.int32)
+    if depths.min() < 0:
+        raise text.error(at + int((depths < 0).argmax()), "expected no more ')', found ')'")
+    return int(depths[-1])
+
+
+def _numbers(text: Text, at: int, plain: str) -> list[float]:
+    """The numbers in a piece of text that stands there, finite and not negative."""
+    words = plain.replace("(", " ").replace(")", " ").split()
+    numbers = list(map(number_in, words))
+    for word, number in zip(words, numbers, strict=True):
+        if not 0 <= number < math.inf:
+            place = next(m.start() for m in WORD.finditer(plain) if m.group() == word)
+            wanted = "a number (finite, not negative)"
+            raise text.error(at + place, f"expected {wanted}, found {quoted(word)}")
+    return numbers
 
 
 def _skip_attributes(pieces: Pieces) -> None:

@@ -36,7 +36,12 @@ def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
     _read_factors(words, sizes, assembly)
     words.end()
     names, values = read_names(path, sizes, memory=memory)
-    return Model(assembly.build(), names, values)
+    found = Model(assembly.build(), names, values)
+    if kind.upper() == "MARKOV":
+        return found
+    from orbitmc.formats.bif.bayes import network_of_rows
+
+    return network_of_rows(found)
 
 
 def _cardinalities(words: Words, memory: int) -> list[int]:

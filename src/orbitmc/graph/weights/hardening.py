@@ -45,14 +45,15 @@ def hardened(model: Model) -> Hardened:
     graph = model.graph
     large = large_factors(graph)
     if not len(large):
-        return Hardened(model)
+        return Hardened(model, model.doubts)
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
     firm, gap = _firm(graph, large, domains)
     changed = replace(model, graph=firm)
     if np.isinf(gap).all():
-        return Hardened(changed)
+        return Hardened(changed, model.doubts)
     _require_together(model, firm, gap)
-    return Hardened(changed, (_remark(model, gap, _require_margin(model, firm, gap)),))
+    remark = _remark(model, gap, _require_margin(model, firm, gap))
+    return Hardened(changed, (*model.doubts, remark))
 
 
 class _Piece(NamedTuple):

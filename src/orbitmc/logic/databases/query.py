@@ -18,7 +18,7 @@ from orbitmc.logic.language.declarations import SMALL
 from orbitmc.logic.language.projects import read_source
 from orbitmc.logic.language.scanner import STRING, unquoted, without_comments
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import MEMORY, suggestion
+from orbitmc.machine.text import MEMORY, quoted, suggestion
 
 PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
 PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes
@@ -79,8 +79,8 @@ def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
         after = text[match.end() : match.end() + 1] if match else ""
         if not match or after not in ("", ",", ";", "^"):
             raise InputError(
-                f"cannot read the query {text!r} from its character {position + 1} on; write for "
-                "example Smokes,Friends(Anna,x)"
+                f"cannot read the query {quoted(text)} from its character {position + 1} on; write "
+                "for example Smokes,Friends(Anna,x)"
             )
         found.append((_pattern(match[1], match[2], program), after != "^"))
         position = match.end() + 1
@@ -126,7 +126,8 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         raise InputError(f"a query cannot deny, as {name} does; `orbitmc ask` takes any formula")
     if name not in program.predicates:
         raise InputError(
-            f"the query names {name!r}, which is no predicate{suggestion(name, program.predicates)}"
+            f"the query names {quoted(name)}, which is no predicate"
+            f"{suggestion(name, program.predicates)}"
         )
     if name in program.fuzzy:
         raise InputError(
@@ -138,7 +139,7 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
-        raise InputError(f"the query gives {name} {inside!r}, but it takes {_counted(arity)}")
+        raise InputError(f"the query gives {name} {quoted(inside)}, but it takes {_counted(arity)}")
     notation = program.notation
     arguments = [
         (unquoted(word[1]), True)
@@ -187,7 +188,7 @@ def _fitting(ground: Ground, pattern: Pattern) -> Ints:
             numbers = ground.universe.numbers[kind]
             if word not in numbers:
                 raise InputError(
-                    f"the query names {word!r}, which is no constant of type {kind}"
+                    f"the query names {quoted(word)}, which is no constant of type {kind}"
                     f"{suggestion(word, numbers)}"
                 )
             fits &= column == numbers[word]

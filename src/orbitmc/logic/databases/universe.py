@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.language.syntax import Program
+from orbitmc.machine.text import quoted
 
 Ints = NDArray[np.int64]
 
@@ -80,8 +81,8 @@ def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]
         for kind in predicate.types:
             if not found[kind]:
                 raise predicate.place.error(
-                    f"type {kind!r} has no constant: name some, as in `{kind} = {{A, B}}`, or give "
-                    "a database that does"
+                    f"type {quoted(kind)} has no constant: name some, as in `{kind} = {{A, B}}`, "
+                    "or give a database that does"
                 )
 
 

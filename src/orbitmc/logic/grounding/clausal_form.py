@@ -1,11 +1,13 @@
 """What a weight means to Alchemy: formulas are split into clauses, which share the weight.
 
 A formula becomes a conjunction of clauses; those of a single literal are joined into one negated
-clause with the opposite weight; the weight is divided by the number of clauses; each clause is
+clause with the opposite weight; the weight is divided by the number of clauses. Then tautologies
+go, with their shares, and clauses that stand there several times get several shares. Each clause is
 grounded over its own variables. Hard formulas mean the same either way and stay whole.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -83,16 +85,39 @@ def _split(rule: Rule, universe: Universe) -> Iterator[Rule]:
         return
     formula = _dropped(negation_normal(rule.formula))
     formula = negation_normal(without_quantifiers(formula, rule.types, universe))
-    clauses = list(_clauses(formula, rule))
-    units = [clause[0] for clause in clauses if len(clause) == 1]
+    clauses = [_without_repetitions(clause) for clause in _distributed(formula, rule)]
+    units = tuple(dict.fromkeys(clause[0] for clause in clauses if len(clause) == 1))
     longer = [clause for clause in clauses if len(clause) > 1]
-    share = len(longer) + bool(units)
-    weight = None if rule.weight is None else rule.weight / max(share, 1)
-    for clause in longer:
-        yield replace(rule, formula=Or(clause), weight=weight)
+    count = len(longer) + bool(units)
+    for clause, times in _counted(longer):
+        yield replace(rule, formula=Or(clause), weight=_shared(rule.weight, times, count))
     if units:
-        joined = units[0] if len(units) == 1 else And(tuple(units))
-        yield replace(rule, formula=joined, weight=weight)
+        joined = units[0] if len(units) == 1 else And(units)
+        yield replace(rule, formula=joined, weight=_shared(rule.weight, 1, count))
+
+
+def _shared(weight: float | None, times: int, count: int) -> float | None:
+    """Some shares of a weight that so many clauses share; a weight to be learned is none yet."""
+    return None if weight is None else weight * times / count
+
+
+def _without_repetitions(clause: Clause) -> Clause:
+    """A clause with every literal once; what is false adds nothing to it."""
+    return tuple(dict.fromkeys(part for part in clause if part != Truth(False))) or (Truth(False),)
+
+
+def _counted(clauses: Iterable[Clause]) -> Iterable[tuple[Clause, int]]:
+    """Each clause that is no tautology, and how often it stands there."""
+    first: dict[frozenset[Formula], Clause] = {}
+    times = Counter[frozenset[Formula]]()
+    for clause in clauses:
+        literals = frozenset(clause)
+        if Truth(True) not in literals and literals.isdisjoint(
+            negation_normal(part, False) for part in clause
+        ):
+            first.setdefault(literals, clause)
+            times[literals] += 1
+    return [(clause, times[literals]) for literals, clause in first.items()]
 
 
 def _dropped(formula: Formula) -> Formula:
@@ -103,19 +128,6 @@ def _dropped(formula: Formula) -> Formula:
         case And() | Or():
             return with_parts(formula, _dropped)
     return formula
-
-
-def _clauses(formula: Formula, rule: Rule) -> Iterator[Clause]:
-    """Clauses of a formula in negation normal form, without tautologies and repetitions."""
-    seen: set[frozenset[Formula]] = set()
-    for clause in _distributed(formula, rule):
-        literals = tuple(dict.fromkeys(part for part in clause if part != Truth(False)))
-        negated = {negation_normal(part, False) for part in literals}
-        if Truth(True) in literals or negated & set(literals):
-            continue
-        if frozenset(literals) not in seen:
-            seen.add(frozenset(literals))
-            yield literals or (Truth(False),)
 
 
 def _distributed(formula: Formula, rule: Rule) -> list[Clause]:

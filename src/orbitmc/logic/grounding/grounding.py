@@ -17,7 +17,7 @@ from orbitmc.logic.grounding.folding import templates
 from orbitmc.logic.grounding.rule_grounding import RuleGrounder
 from orbitmc.logic.language.syntax import Program, Rule, atoms_of
 from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, in_words, suggestion
+from orbitmc.machine.text import MEMORY, in_words, quoted, suggestion
 
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together
@@ -145,7 +145,7 @@ def written_weights(rule: Rule, universe: Universe) -> Floats:
     if wrong:
         raise rule.place.error(
             f"the weight {rule.weight_variable} is of type {kinds[0]}, which has the constant "
-            f"{wrong[0]!r}, which is no number"
+            f"{quoted(wrong[0])}, which is no number"
         )
     return np.array(found, dtype=np.float64)
 
@@ -169,7 +169,7 @@ def _all_atoms(
     for name in sorted({*asked, *world.opened, *world.closed}):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
-            raise InputError(f"there is no predicate {name!r}{near}")
+            raise InputError(f"there is no predicate {quoted(name)}{near}")
     for name in sorted(world.opened & world.closed):
         raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}

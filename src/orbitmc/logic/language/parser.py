@@ -21,7 +21,7 @@ from orbitmc.logic.language.statements.probabilities import Demand
 from orbitmc.logic.language.syntax import Constraint, Program, Rule
 from orbitmc.logic.language.trees import Sentence
 from orbitmc.logic.language.weights import Weighing
-from orbitmc.machine.text import MEMORY, Text, suggestion
+from orbitmc.machine.text import MEMORY, Text, quoted, suggestion
 
 MOST_COPIES = 2**14  # of formulas with stars
 DIALECTS = ("alchemy", "pracmln", "tuffy", "lomrf")
@@ -96,7 +96,7 @@ def read_program(
 
 def _gathering(dialect: Dialect, memory: int) -> Gathering:
     if dialect not in DIALECTS:
-        raise InputError(f"there is no dialect {dialect!r}{suggestion(dialect, DIALECTS)}")
+        raise InputError(f"there is no dialect {quoted(dialect)}{suggestion(dialect, DIALECTS)}")
     return Gathering(dialect, memory)
 
 

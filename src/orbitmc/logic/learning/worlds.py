@@ -13,7 +13,7 @@ from orbitmc.logic.databases.universe import Ints, Universe, universe
 from orbitmc.logic.grounding.atoms import Atoms, fact_codes
 from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground, World, ground
 from orbitmc.logic.language.syntax import Program, atoms_of
-from orbitmc.machine.text import MEMORY, suggestion
+from orbitmc.machine.text import MEMORY, quoted, suggestion
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _require_predicates(program: Program, names: frozenset[str]) -> None:
     for name in sorted(names):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
-            raise InputError(f"there is no predicate {name!r}{near}")
+            raise InputError(f"there is no predicate {quoted(name)}{near}")
         if name in program.functions.values():
             raise InputError(f"{name} is a function; its values are given, never learned from")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc.errors import InputError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.formats.writing import write_pieces, write_text
@@ -29,14 +30,43 @@ MOST_POINTS = 1500  # of a chart
 LONG = 1200
 
 
-def write_page(answer: Marginals, path: Path) -> Path:
-    """Write a page; rows that it cannot show go to a file beside it."""
-    rows = path.with_suffix(".csv")
+def write_page(answer: Marginals, path: Path, *, overwrite: bool = False) -> Path:
+    """Write a page; rows that it cannot show go to a file beside it, over another if one may."""
+    rows = rows_file(path)
+    if not overwrite:
+        require_rows_file(path, len(answer.columns.probability))
     text, left_out = page(answer, rows.name)
     if left_out:
         write_pieces(rows, csv_pieces(answer))
     write_text(path, text)
     return path
+
+
+def rows_file(path: Path) -> Path:
+    """Where all rows of a page go, if it cannot show them."""
+    return path.with_suffix(".csv")
+
+
+def require_rows_file(path: Path, rows: float) -> None:
+    """Refuse a page whose rows would go over a file that no earlier page put there."""
+    beside = rows_file(path)
+    if rows > MOST_ROWS and beside.exists() and not _names_rows(path, beside):
+        raise InputError(
+            f"this file would be overwritten: a report of more than {MOST_ROWS} rows writes all of "
+            "them there; move it, or give the report another name",
+            source=str(beside),
+        )
+
+
+def _names_rows(path: Path, beside: Path) -> bool:
+    """Whether a page is there already that says that its rows are beside it."""
+    if not path.exists():
+        return False
+    return _in_file(beside.name) in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _in_file(rows: str) -> str:
+    return f"more rows are in <b>{safe(rows)}</b>"
 
 
 def page(answer: Marginals, rows: str) -> tuple[str, int]:
@@ -136,7 +166,7 @@ def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
         'aria-label="filter by variable or value"><select id="kind" aria-label="filter by verdict">'
         f'<option value="">every verdict</option>{kinds}</select><span id="shown"></span></div>'
     )
-    more = paragraph(f"{left_out:,} more rows are in <b>{safe(rows)}</b>.") if left_out else ""
+    more = paragraph(f"{left_out:,} {_in_file(rows)}.") if left_out else ""
     return f'{filters}{more}<div class="scroll tall">{table}</div>', left_out
 
 

@@ -21,7 +21,7 @@ from orbitmc.logic.databases.query import Pattern, query_atoms
 from orbitmc.logic.language.grammar import parse_sentence
 from orbitmc.logic.language.scanner import Source, Statement
 from orbitmc.logic.language.trees import Tree
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import quoted, suggestion
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
@@ -37,7 +37,7 @@ REFUSED = {
 def read_formula(text: str, program: MarkovLogic, source: str) -> Event:
     """Read a formula of ground atoms, in the dialect of a program."""
     if not isinstance(text, str):
-        raise InputError(f"{source}: an event is text such as Smokes(Anna), not {text!r}")
+        raise InputError(f"{source}: an event is text such as Smokes(Anna), not {quoted(text)}")
     statement = Statement(Source(source, text), 0, text)
     tree = parse_sentence(statement, program.ground.program.notation).tree
     return _Meaning(statement, program).of(tree, 0)
@@ -73,7 +73,7 @@ class _Meaning:
         known = ground.program.predicates
         if tree.word not in known:
             near = suggestion(tree.word, known)
-            raise self._wrong(tree, f"there is no predicate {tree.word!r}{near}")
+            raise self._wrong(tree, f"there is no predicate {quoted(tree.word)}{near}")
         arity = len(known[tree.word].types)
         if len(tree.parts) != arity:
             raise self._wrong(tree, f"{tree.word} takes {arity} arguments, not {len(tree.parts)}")
@@ -84,7 +84,9 @@ class _Meaning:
             raise self._wrong(tree, error.message.replace("the query names", "it names")) from None
         named = atoms_named(self.program, atoms)
         if len(named) != 1:
-            raise self._wrong(tree, f"{len(named)} atoms fit {tree.word!r}: name one ground atom")
+            raise self._wrong(
+                tree, f"{len(named)} atoms fit {quoted(tree.word)}: name one ground atom"
+            )
         return condition(named, np.array([False, True]))
 
     def _constant(self, tree: Tree) -> str:

@@ -55,7 +55,7 @@ class Token(NamedTuple):
 def read_event(text: str, asked: Subject, source: str) -> Event:
     """Read an event about the variables of a model."""
     if not isinstance(text, str):
-        raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {text!r}")
+        raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {quoted(text)}")
     return _Reader(Text(source, text), asked).event()
 
 

@@ -19,6 +19,7 @@ def together(models: Sequence[Model], labels: Sequence[str]) -> Model:
         graph=side_by_side([model.graph for model in models]),
         names=tuple(f"{name} ({label})" for model, label in pairs for name in model.names),
         values=tuple(values for model in models for values in model.values),
+        doubts=tuple(dict.fromkeys(doubt for model in models for doubt in model.doubts)),
     )
 
 

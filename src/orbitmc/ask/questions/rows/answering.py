@@ -79,6 +79,7 @@ class Answering:
             interrupted=self.stopped,
             seconds=time.perf_counter() - begun,
             unheeded=unheeded(self.settings),
+            doubts=self.model.doubts,
         )
 
     def _stop(self) -> None:

@@ -10,7 +10,7 @@ from orbitmc.errors import InputError
 from orbitmc.graph.evidence import resolve
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.text import suggestion
+from orbitmc.machine.text import quoted, suggestion
 
 UNSEEN, WRONG, SOFT = -1, -2, -3
 """Instead of the number of a value: not observed, not understood, or weights of values."""
@@ -55,7 +55,7 @@ def read_rows(model: Model, table: Any) -> Rows:
     for name in columns:
         if name not in domains:
             raise InputError(
-                f"the rows have a column {name!r} that is no variable"
+                f"the rows have a column {quoted(name)} that is no variable"
                 f"{suggestion(str(name), domains)}; leave it out if it is not evidence"
             )
     value = np.full((len(columns), count), UNSEEN, dtype=np.int64)
@@ -90,7 +90,7 @@ def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
     rows = list(table)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InputError(f"row {number} is no mapping from names to values: {row!r}")
+            raise InputError(f"row {number} is no mapping from names to values: {quoted(row)}")
         for name, cell in row.items():
             found.setdefault(name, []).append((number, cell))
     return dict(found), len(rows)
@@ -126,9 +126,12 @@ def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[i
     was = known.values[known.value]
     for row in np.flatnonzero((value >= 0) & (value != known.value)).tolist():
         said = known.values[value[row]]
-        problems.setdefault(row, f"{name!r} is already observed to be {was!r}, not {said!r}")
+        problems.setdefault(
+            row, f"{quoted(name)} is already observed to be {quoted(was)}, not {quoted(said)}"
+        )
     for row in np.flatnonzero(value == SOFT).tolist():
         if rows.soft[column, row][known.value] == 0:
             problems.setdefault(
-                row, f"{name!r} is already observed to be {was!r}, which has weight 0 here"
+                row,
+                f"{quoted(name)} is already observed to be {quoted(was)}, which has weight 0 here",
             )
