@@ -1,16 +1,21 @@
 import itertools
+import time
 
 import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
 from orbitmc.exact import plan
+from orbitmc.exact.orders import cutset
 from orbitmc.exact.orders import order as orders
+from orbitmc.exact.orders.cutset import cut, regions_within
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
-from orbitmc.exact.orders.order import find_order
+from orbitmc.exact.orders.order import Order, _shave, find_order
+from orbitmc.exact.orders.tree import build_tree
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.ising_models import grid_edges, ising, ising_grid
 from tests.oracle.random_models import random_graph
@@ -184,3 +189,61 @@ def test_a_dense_graph_beyond_any_machine_is_refused():
     edges = list(itertools.combinations(range(80), 2))
     with pytest.raises(LimitError, match="80 variables"):
         predict(ising(np.zeros(80), edges, 0.01).graph)
+
+
+def star_with_ring(leaves):
+    """A hub, and others in a ring around it."""
+    hub = [(0, 1 + leaf) for leaf in range(leaves)]
+    return hub + [(1 + leaf, 1 + (leaf + 1) % leaves) for leaf in range(leaves)]
+
+
+def test_a_hub_is_ordered_in_linear_time():
+    """Where the neighbours of the hub are counted whenever one goes, this takes minutes."""
+    begun = time.process_time()
+    found = find_order(star_with_ring(40_000), [2] * 40_001, seconds=0.0)
+    assert found.cost < 2.0**20
+    assert time.process_time() - begun < 20.0
+    shaved = _shave(neighbours_of(40_001, star_with_ring(40_000)[:-1]), np.ones(40_001))
+    assert len(shaved) == 40_001  # without the link that closes the ring
+    assert time.process_time() - begun < 40.0
+
+
+def test_a_search_that_comes_too_late_finds_nothing_and_is_not_remembered():
+    scopes, sizes = star_with_ring(200), [2] * 201
+    assert find_order(scopes, sizes, seconds=0.5, until=working_time() - 1.0).variables == []
+    assert len(find_order(scopes, sizes, seconds=0.5).variables) == 201
+
+
+def test_orders_beyond_any_machine_are_no_orders():
+    """In a random graph with 30 neighbours each, tables have hundreds of variables."""
+    rng = np.random.default_rng(0)
+    scopes = [tuple(pair) for pair in rng.integers(0, 1000, (15_000, 2)).tolist()]
+    scopes = [pair for pair in scopes if pair[0] != pair[1]]
+    assert find_order(scopes, [2] * 1000, seconds=0.2) == Order([], np.inf)
+
+
+def test_elimination_that_takes_longer_than_allowed_is_refused_at_once(monkeypatch):
+    graph = ising_grid(2, 10_000, 0.3).graph
+    monkeypatch.setattr(plan, "prepare", None)  # nothing may be prepared
+    with pytest.raises(LimitError, match=r"take 4 s at least for these 20000 variables"):
+        plan.predict(graph, within=1.0)
+
+
+def test_a_plan_without_an_order_in_time_is_refused():
+    graph = ising_grid(30, 30, 0.3).graph
+    with pytest.raises(LimitError, match="no order to eliminate these 900 variables"):
+        plan.plan_holding(
+            plan.prepare(graph), (), memory=2**30, seconds=0.1, until=working_time() - 1.0
+        )
+
+
+def test_regions_are_not_looked_for_where_one_message_is_too_large(monkeypatch):
+    cuts = []
+    monkeypatch.setattr(cutset, "cut", lambda *given: cuts.append(given) or cut(*given))
+    for side, wanted in ((38, 1), (20, 2)):
+        problem = plan.prepare(ising_grid(side, side, 0.3).graph)
+        tree = build_tree(problem, range(side * side))
+        assert max(tree.messages) == 2**side
+        cuts.clear()
+        regions_within(tree, 2**10)
+        assert min(len(cuts), 2) == wanted

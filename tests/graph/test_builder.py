@@ -1,5 +1,7 @@
 """A graph exists only when it is valid; what is refused is named."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,13 @@ def test_compiled_code_cannot_write_to_a_graph():
     graph = builder.build()
     arrays = [field for field in graph if isinstance(field, np.ndarray)]
     assert not any(array.flags.writeable for array in arrays)
+
+
+def test_factors_are_added_in_time_that_does_not_grow():
+    """Where each addition looks at all sizes so far, this takes a minute."""
+    builder = Builder([2] * 2)
+    begun = time.process_time()
+    for _ in range(60_000):
+        builder.add_factor([0, 1], [0.0, 1.0, 1.0, 0.0])
+    assert builder.build().factors == 60_000
+    assert time.process_time() - begun < 20.0

@@ -18,6 +18,7 @@ from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_or
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.text import MEMORY
 
 COMFORT = 2**29
@@ -36,6 +37,12 @@ LARGE = 20_000
 """Variables, or variables that factors read, from which on a part is looked at first."""
 
 PART = 2_000
+
+FIRST_SHARE = 0.2
+"""Of the time that elimination may take, for its first order."""
+
+HOPE_SECONDS = 1.0
+"""How long a part is looked at."""
 
 HOPELESS = 2.0**45  # table entries
 
@@ -84,8 +91,18 @@ class Plan:
         return self.flops / FLOPS_PER_SECOND + buckets * SECONDS_PER_BUCKET
 
 
-def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -> Plan:
+def predict(
+    graph: FactorGraph,
+    *,
+    memory: int = MEMORY,
+    seconds: float = 5.0,
+    within: float = math.inf,
+) -> Plan:
     """Find an order within `seconds` and say what it costs; allocates nothing big.
+
+    If elimination must be over `within` some time, one that surely takes longer is refused at
+    once, and so is one that has no order after a fifth of that, or `seconds` if that is more;
+    otherwise only the search for a better order ends then.
 
     When messages would not fit into `memory`, the plan computes some of them twice; if that is
     not enough, it holds a few variables at each of their values in turn. `bytes` may still be
@@ -95,14 +112,16 @@ def predict(graph: FactorGraph, *, memory: int = MEMORY, seconds: float = 5.0) -
     >>> predict(om.ising_grid(4, 100, 0.3).graph).width
     4
     """
-    require_hope(graph)
+    until = working_time() + max(seconds, FIRST_SHARE * within)
+    require_time(graph, within)
+    require_hope(graph, min(HOPE_SECONDS, seconds / 2))
     problem = prepare(graph)
     hint = earlier_order(graph, problem)
-    plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint)
+    plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
     keep_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
         cutset = (*plan.cutset, most_relieving(plan.tree))
-        plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4)
+        plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4, until=until)
     return plan
 
 
@@ -122,21 +141,27 @@ def plan_holding(
     memory: int,
     seconds: float,
     hint: Order | None = None,
+    until: float = math.inf,
 ) -> Plan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
     held = hold(problem, dict.fromkeys(cutset, 0))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
-    found = find_order(held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint)
+    found = find_order(
+        held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint, until=until
+    )
     order = found.variables
     if len(order) < len(problem.sizes):
+        if working_time() > until:
+            raise LimitError(
+                f"no order to eliminate these {len(problem.sizes)} variables was found in the "
+                "time there is for that"
+            )
         raise LimitError(
             "exact elimination would need tables of more than 1e+18 entries for these "
             f"{len(problem.sizes)} variables"
         )
     tree = build_tree(held, order)
     regions, peak = regions_within(tree, min(memory, COMFORT))
-    if peak > memory:
-        regions, peak = regions_within(tree, memory)
     entries = [tree.table_entries(variable) for variable in order]
     # one for each table that is added, three for exponential and logarithm
     flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
@@ -154,7 +179,17 @@ def plan_holding(
     )
 
 
-def require_hope(graph: FactorGraph) -> None:
+def require_time(graph: FactorGraph, seconds: float) -> None:
+    """Refuse a graph with more variables than can be eliminated one by one in so many seconds."""
+    least = SECONDS_PER_BUCKET * int((graph.cardinality > 1).sum())
+    if least > seconds and not graph.has_zeros():
+        raise LimitError(
+            f"exact elimination would take {least:.2g} s at least for these "
+            f"{graph.variables} variables"
+        )
+
+
+def require_hope(graph: FactorGraph, seconds: float = 1.0) -> None:
     """Refuse a large graph when its first table, or a part around one variable, is too large."""
     if len(graph.scope) > LARGE and not graph.has_zeros() and _first_entries(graph) > HOPELESS:
         raise LimitError(
@@ -164,7 +199,7 @@ def require_hope(graph: FactorGraph) -> None:
     if graph.variables <= LARGE:
         return
     scopes, sizes = _part(graph)
-    cost = find_order(scopes, sizes, seconds=1.0).cost
+    cost = find_order(scopes, sizes, seconds=seconds).cost
     if cost > HOPELESS:
         raise LimitError(
             f"exact elimination would need more than {HOPELESS:.1g} table entries for "
@@ -201,6 +236,7 @@ def _part(graph: FactorGraph) -> tuple[list[tuple[int, ...]], list[int]]:
     middle = graph.factors + graph.variables // 2
     reached = breadth_first_order(both_ways, middle, return_predecessors=False)
     variables = reached[reached >= graph.factors][:PART] - graph.factors
+    variables = variables[graph.cardinality[variables] > 1]
     number = np.full(graph.variables, -1)
     number[variables] = np.arange(len(variables))
     factors = np.unique(factor_of[np.isin(graph.scope, variables)])

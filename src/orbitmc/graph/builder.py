@@ -84,7 +84,7 @@ class Builder:
                 f"{MOST_AXES}"
             )
         wanted = np.prod(self._cardinality[rows].astype(np.float64), axis=1)
-        found = np.array(self._table_sizes, dtype=np.int64)[numbers]
+        found = np.array([self._table_sizes[number] for number in numbers.tolist()], np.int64)
         wrong = np.flatnonzero(wanted != found)
         if len(wrong):
             factor = wrong[0]

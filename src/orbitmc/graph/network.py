@@ -6,18 +6,36 @@ one table, what it sums to is left over. Any order and any choice of tables is r
 is left over is accounted for.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orbitmc.graph.builder import Builder
-from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.builder import MOST_VALUES
+from orbitmc.graph.copies import Factor
+from orbitmc.graph.factor_graph import FactorGraph, strides
 from orbitmc.graph.weights.potentials import partial_log_weight
-from orbitmc.machine.arrays import Bytes, Floats, Indices, indices, starts
+from orbitmc.machine.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    floats,
+    indices,
+    lengths,
+    starts,
+)
+from orbitmc.machine.code.tiers import tiered
+from orbitmc.machine.compiling import shared
 
 MOST_FACTORS = 2  # for each variable, beside a few: graphs with more are no networks
 FEW_FACTORS = 64
 ROUNDING = 1e-9  # of a sum of probabilities, as a logarithm
+TOGETHER = 4096  # variables whose random numbers are drawn at once
+
+Flags = NDArray[np.bool_]
 
 
 class Network(NamedTuple):
@@ -31,8 +49,8 @@ class Network(NamedTuple):
     rest: Indices
 
 
-def network_of(graph: FactorGraph) -> Network | None:
-    """A directed network over all variables, if there is one.
+def network_of(graph: FactorGraph, most_left: float = np.inf) -> Network | None:
+    """A directed network over all variables, if there is one that leaves no more factors over.
 
     >>> import orbitmc as om
     >>> model = om.read("examples/sprinkler.bif").given({"grass": "wet"})
@@ -43,94 +61,243 @@ def network_of(graph: FactorGraph) -> Network | None:
     most = MOST_FACTORS * graph.variables + FEW_FACTORS
     if graph.factors > most or graph.first_clause < graph.factors:
         return None
-    waiting = [set(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
-    drawn_by: dict[int, list[int]] = {}
-    ready = [factor for factor, left in enumerate(waiting) if len(left) == 1]
-    while ready:
-        factor = next((one for one in ready if _is_normalised(graph, one, waiting[one])), ready[0])
-        ready.remove(factor)
-        if not waiting[factor]:
-            continue
-        (variable,) = waiting[factor]
-        drawn_by[variable] = _factors_of(graph, factor, variable)
-        for other in graph.factors_of(variable).tolist():
-            waiting[other].discard(variable)
-            if len(waiting[other]) == 1:
-                ready.append(other)
-    return _network(graph, drawn_by) if len(drawn_by) == graph.variables else None
-
-
-def _is_normalised(graph: FactorGraph, factor: int, left: set[int]) -> bool:
-    """Whether a table sums to the same over the variable that is left, if there still is one."""
-    if not left:
-        return True
-    (variable,) = left
-    sums = _log_sums(graph, factor, variable)
-    return bool(np.ptp(sums) <= ROUNDING) if np.isfinite(sums).all() else False
-
-
-def _log_sums(graph: FactorGraph, factor: int, variable: int) -> Floats:
-    """What a table sums to over a variable, for all values of the others, as logarithms."""
-    table = graph.table_values(factor)
-    axis = graph.scope_of(factor).tolist().index(variable)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(table - table.max()).sum(axis=axis)))
-
-
-def _factors_of(graph: FactorGraph, factor: int, variable: int) -> list[int]:
-    """What a variable is drawn by; one that is drawn first, by all that is known of it alone."""
-    if len(graph.scope_of(factor)) > 1:
-        return [factor]
-    return [one for one in graph.factors_of(variable).tolist() if len(graph.scope_of(one)) == 1]
-
-
-def _network(graph: FactorGraph, drawn_by: dict[int, list[int]]) -> Network:
-    own = [drawn_by[variable] for variable in range(graph.variables)]
-    used = {factor for factors in own for factor in factors}
-    rest = [factor for factor in range(graph.factors) if factor not in used]
-    whole, sums = _with_sums(graph, drawn_by)
-    directed = whole._replace(
-        incident_start=starts(np.array([len(factors) for factors in own])),
-        incident=indices([factor for factors in own for factor in factors]),
+    sums = _normalised(graph)
+    order, edges = _drawn(
+        graph.scope_start, graph.scope, graph.incident_start, graph.incident, sums
     )
-    return Network(directed, indices(list(drawn_by)), indices([*rest, *sums]))
+    if len(order) < graph.variables:
+        return None
+    own = graph.factor_of_edge[edges]
+    owner, drawn_by = _owners(graph, own)
+    rest = np.setdiff1d(np.arange(graph.factors), drawn_by, assume_unique=True)
+    uneven = order[((graph.arities[own] > 1) & ~sums[edges])[order]].tolist()
+    if len(rest) + len(uneven) > most_left:
+        return None
+    whole = _with_tables(graph, [_sums_of(graph, own[v], v) for v in uneven])
+    directed = whole._replace(
+        incident_start=starts(np.bincount(owner, minlength=graph.variables)),
+        incident=indices(drawn_by),
+    )
+    added = np.arange(graph.factors, whole.factors)
+    return Network(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
-def _with_sums(graph: FactorGraph, drawn_by: dict[int, list[int]]) -> tuple[FactorGraph, range]:
-    """Add what tables sum to that are no probabilities: drawing from them leaves that over."""
-    several = {v: own[0] for v, own in drawn_by.items() if len(graph.scope_of(own[0])) > 1}
-    open_ = {v: one for v, one in several.items() if not _is_normalised(graph, one, {v})}
-    if not open_:
-        return graph, range(0)
-    builder = Builder(graph.cardinality)
-    for factor in range(graph.factors):
-        builder.add_factor(graph.scope_of(factor).tolist(), graph.table_values(factor))
-    for variable, factor in open_.items():
-        scope = [other for other in graph.scope_of(factor).tolist() if other != variable]
-        builder.add_factor(scope, _log_sums(graph, factor, variable))
-    return builder.build(), range(graph.factors, graph.factors + len(open_))
+def _normalised(graph: FactorGraph) -> Flags:
+    """For each entry of `scope` whether its factor's table sums to the same over that variable.
+
+    Factors of one shape are looked at together, and each of their tables once.
+    """
+    found = np.zeros(len(graph.scope), dtype=np.bool_)
+    for factors, shape in _shapes(graph):
+        tables, own = np.unique(graph.table_of[factors], return_inverse=True)
+        size = int(np.prod(shape))
+        rows = graph.table_start[tables].astype(np.int64)[:, None] + np.arange(size)
+        entries = graph.table[rows].reshape(-1, *shape)
+        even = np.column_stack([_is_even(entries, 1 + axis) for axis in range(len(shape))])
+        found[graph.edges_of(factors, len(shape))] = even[own.reshape(-1)]
+    return found
+
+
+def _shapes(graph: FactorGraph) -> list[tuple[Numbers, list[int]]]:
+    """The factors of each shape: how many values their variables have, in order."""
+    arities, key = graph.arities, np.zeros(graph.factors, dtype=np.int64)
+    for place in range(int(arities.max(initial=0))):
+        sizes, longer = np.zeros_like(key), np.flatnonzero(arities > place)
+        sizes[longer] = graph.cardinality[graph.scope[graph.scope_start[longer] + place]]
+        key = np.unique(key * MOST_VALUES + sizes, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(key, kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(key))[:-1])
+    shapes = [graph.cardinality[graph.scope_of(group[0])].tolist() for group in groups]
+    return [(group, shape) for group, shape in zip(groups, shapes, strict=True) if shape]
+
+
+def _is_even(tables: Floats, axis: int) -> Flags:
+    """Which tables, one for each entry of the first axis, sum to the same over an axis."""
+    sums = _log_sums(tables, axis).reshape(len(tables), -1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(sums).all(axis=1) & (np.ptp(sums, axis=1) <= ROUNDING))
+
+
+def _log_sums(tables: Floats, axis: int) -> Floats:
+    """What tables, one for each entry of the first axis, sum to over an axis, as logarithms.
+
+    Each up to a constant.
+    """
+    most = tables.max(axis=tuple(range(1, tables.ndim)), keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.exp(tables - most).sum(axis=axis)))
+
+
+def _work(scope_start: Indices, scope: Indices, *rest: object) -> int:
+    return len(scope_start) + 2 * len(scope)
+
+
+@tiered(_work)
+def _drawn(
+    scope_start: Indices, scope: Indices, incident_start: Indices, incident: Indices, sums: Flags
+) -> tuple[Numbers, Numbers]:
+    """In which order variables can be drawn, and for each where it stands in what it is drawn by.
+
+    A factor is ready when one of its variables is left. Those that are probabilities of that
+    variable come first, whether others wait or not; so each is looked at once.
+    """
+    variables, factors = len(incident_start) - 1, len(scope_start) - 1
+    left = np.empty(factors, dtype=np.int64)
+    queues, ends = np.empty((2, factors), dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
+    edges = np.full(variables, -1, dtype=np.int64)
+    order = np.empty(variables, dtype=np.int64)
+    for factor in range(factors):
+        left[factor] = np.int64(scope_start[factor + 1]) - np.int64(scope_start[factor])
+        if left[factor] == 1:
+            _enqueue(scope_start, scope, edges, sums, queues, ends, factor)
+    count = 0
+    while ends[0, 0] < ends[0, 1] or ends[1, 0] < ends[1, 1]:
+        queue = 0 if ends[0, 0] < ends[0, 1] else 1
+        edge = queues[queue, ends[queue, 0]]
+        ends[queue, 0] += 1
+        variable = scope[edge]
+        if edges[variable] >= 0:
+            continue
+        edges[variable] = edge
+        order[count] = variable
+        count += 1
+        for place in range(incident_start[variable], incident_start[variable + 1]):
+            other = incident[place]
+            left[other] -= 1
+            if left[other] == 1:
+                _enqueue(scope_start, scope, edges, sums, queues, ends, other)
+    return order[:count], edges
+
+
+@shared
+def _enqueue(
+    scope_start: Indices,
+    scope: Indices,
+    edges: Numbers,
+    sums: Flags,
+    queues: Numbers,
+    ends: Numbers,
+    factor: Index,
+) -> None:
+    """Let a factor wait with which one variable can be drawn, by where that stands in `scope`."""
+    for edge in range(scope_start[factor], scope_start[factor + 1]):
+        if edges[scope[edge]] < 0:
+            queue = 0 if sums[edge] else 1
+            queues[queue, ends[queue, 1]] = edge
+            ends[queue, 1] += 1
+
+
+def _owners(graph: FactorGraph, own: Numbers) -> tuple[Numbers, Numbers]:
+    """Variables, in order, beside the factors that each is drawn by.
+
+    One that is drawn first is drawn by all that is known of it alone.
+    """
+    alone = graph.arities == 1
+    first = alone[own]
+    known = np.flatnonzero(alone)
+    known = known[first[graph.scope[graph.scope_start[known]]]]
+    drawn_by = np.concatenate([own[~first], known])
+    owner = np.concatenate([np.flatnonzero(~first), graph.scope[graph.scope_start[known]]])
+    together = np.lexsort((drawn_by, owner))
+    return owner[together], drawn_by[together]
+
+
+def _sums_of(graph: FactorGraph, factor: Index, variable: int) -> Factor:
+    """What a table sums to that is no probability: drawing from it leaves that over."""
+    scope = graph.scope_of(int(factor)).tolist()
+    place = scope.index(variable)
+    table = graph.table_values(int(factor))
+    return (*scope[:place], *scope[place + 1 :]), _log_sums(table[None], 1 + place)[0]
+
+
+def _with_tables(graph: FactorGraph, factors: Sequence[Factor]) -> FactorGraph:
+    """The graph, which has no clauses, with factors behind its own; incidence is left alone."""
+    if not factors:
+        return graph
+    sizes = np.concatenate([lengths(graph.table_start), [table.size for _, table in factors]])
+    arities = np.concatenate([graph.arities, [len(scope) for scope, _ in factors]])
+    scope = indices(np.concatenate([graph.scope, *(scope for scope, _ in factors)]))
+    tables = len(graph.table_start) - 1 + np.arange(len(factors))
+    scope_start, count = starts(arities), len(arities)
+    return graph._replace(
+        scope_start=scope_start,
+        scope=scope,
+        stride=strides(graph.cardinality, scope_start, scope, count),
+        table_of=indices(np.concatenate([graph.table_of, tables])),
+        table_start=starts(sizes),
+        table=floats(np.concatenate([graph.table, *(table.ravel() for _, table in factors)])),
+        first_clause=count,
+        satisfying=indices(np.zeros(len(scope))),
+    )
 
 
 def forward_draws(network: Network, lanes: int, rng: np.random.Generator) -> Bytes:
     """States drawn from the network alone, one for each lane."""
     graph = network.graph
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
-    for variable in network.order.tolist():
-        weights = np.exp(_log_weights(graph, variable, values))
-        limits = np.cumsum(weights, axis=1)
-        points = rng.random((lanes, 1)) * limits[:, -1:]
-        values[variable] = (points > limits).sum(axis=1)
+    weights = _weights(graph)
+    for first in range(0, graph.variables, TOGETHER):
+        piece = network.order[first : first + TOGETHER]
+        _draw_forward(graph, weights, piece, rng.random((len(piece), lanes)), values)
     return values
 
 
-def _log_weights(graph: FactorGraph, variable: int, values: Bytes) -> Floats:
-    """How heavy each value is in each lane, given what was drawn before."""
-    total = np.zeros((values.shape[1], int(graph.cardinality[variable])))
-    for factor in graph.factors_of(variable).tolist():
-        scope = graph.scope_of(factor).tolist()
-        table = np.moveaxis(graph.table_values(factor), scope.index(variable), -1)
-        total += table[tuple(values[other] for other in scope if other != variable)]
-    return total
+def _weights(graph: FactorGraph) -> Floats:
+    """Weights of all tables, their largest one."""
+    sizes = lengths(graph.table_start)
+    full = np.flatnonzero(sizes)
+    most = np.zeros(len(sizes))
+    most[full] = np.maximum.reduceat(graph.table, graph.table_start[full].astype(np.int64))
+    most[~np.isfinite(most)] = 0.0
+    return np.exp(graph.table - np.repeat(most, sizes))
+
+
+def _draws(
+    graph: FactorGraph, weights: Floats, order: Indices, points: Floats, values: Bytes
+) -> int:
+    return 4 * points.size
+
+
+@tiered(_draws)
+def _draw_forward(
+    graph: FactorGraph, weights: Floats, order: Indices, points: Floats, values: Bytes
+) -> None:
+    """Draw some variables in each lane, given what was drawn before."""
+    most = 0
+    for variable in order:
+        most = max(most, int(graph.cardinality[variable]))
+    limits = np.empty(most, dtype=np.float64)
+    for place in range(len(order)):
+        variable = order[place]
+        for lane in range(points.shape[1]):
+            _add_up(graph, weights, variable, values, lane, limits)
+            point = points[place, lane] * limits[graph.cardinality[variable] - 1]
+            value = 0
+            while point > limits[value]:
+                value += 1
+            values[variable, lane] = value
+
+
+@shared
+def _add_up(
+    graph: FactorGraph, weights: Floats, variable: Index, values: Bytes, lane: int, limits: Floats
+) -> None:
+    """Write the sums of weights of a variable's values up to each of them."""
+    size = np.int64(graph.cardinality[variable])
+    for value in range(size):
+        limits[value] = 1.0
+    for spot in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = graph.incident[spot]
+        entry, step = np.int64(graph.table_start[graph.table_of[factor]]), np.int64(0)
+        for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+            if graph.scope[edge] == variable:
+                step = np.int64(graph.stride[edge])
+            else:
+                entry += np.int64(graph.stride[edge]) * np.int64(values[graph.scope[edge], lane])
+        for value in range(size):
+            limits[value] *= weights[entry + value * step]
+    for value in range(1, size):
+        limits[value] += limits[value - 1]
 
 
 def acceptance(network: Network, lanes: int, rng: np.random.Generator) -> float:

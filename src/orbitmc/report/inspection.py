@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc.ask.method.decisions import EXACT_SECONDS
 from orbitmc.ask.method.fitting import fitted
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
@@ -141,7 +142,8 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
 
 def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
-        plan = predict(hardened(model).model.graph, memory=memory, seconds=ORDER_SECONDS)
+        graph = hardened(model).model.graph
+        plan = predict(graph, memory=memory, seconds=ORDER_SECONDS, within=EXACT_SECONDS)
     except LimitError as error:
         return ExactCost(None, None, None, str(error))
     refusal = None

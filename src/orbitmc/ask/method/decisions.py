@@ -16,6 +16,7 @@ from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.settings import settings_of
 from orbitmc.machine.text import in_words
@@ -137,17 +138,19 @@ def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str
     """A plan of elimination and its price, or None and why it is not affordable."""
     from orbitmc.exact.plan import predict, require_fit
 
+    within = math.inf if settings.method == "exact" else most_seconds(settings)
+    begun = working_time()
     try:
-        plan = predict(graph, memory=settings.memory, seconds=patience(settings))
+        plan = predict(graph, memory=settings.memory, seconds=patience(settings), within=within)
         if settings.method == "exact":
             require_fit(plan, settings.memory)
         if settings.method == "auto" and (longer := _more_patience(plan, settings)):
-            plan = predict(graph, memory=settings.memory, seconds=longer)
+            plan = predict(graph, memory=settings.memory, seconds=longer, within=within)
     except LimitError as error:
         if settings.method == "exact":
             raise
         return None, str(error)
-    if settings.method == "exact" or affordable(plan, settings):
+    if settings.method == "exact" or affordable(plan, settings, working_time() - begun):
         from orbitmc.ask.method.consistency import unheeded
 
         return plan, f"{price(plan)}{unheeded(settings)}"
@@ -235,7 +238,15 @@ def price(plan: Plan | Template) -> str:
     )
 
 
-def affordable(plan: Plan | Template, settings: Settings) -> bool:
-    """Whether an exact answer fits into the memory and the time that there is."""
-    limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
-    return plan.bytes <= settings.memory and plan.seconds <= limit
+def affordable(plan: Plan | Template, settings: Settings, spent: float = 0.0) -> bool:
+    """Whether an exact answer fits into the memory and the time that there is.
+
+    So many seconds are `spent` of those that were asked for.
+    """
+    left = most_seconds(settings) - (0.0 if settings.seconds is None else spent)
+    return plan.bytes <= settings.memory and plan.seconds <= left
+
+
+def most_seconds(settings: Settings) -> float:
+    """How long an exact answer may take."""
+    return EXACT_SECONDS if settings.seconds is None else settings.seconds

@@ -13,6 +13,8 @@ ENTRY = 8  # bytes
 
 MOST_CUTS = 2**12  # regions so small that more of them save nothing
 
+BEYOND = 2**40  # bytes of a message
+
 
 def most_relieving(tree: Tree) -> int:
     """The variable without which all tables together would be smallest."""
@@ -78,8 +80,14 @@ class Region:
 
 
 def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
-    """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be."""
-    total = ENTRY * sum(map(tree.message_entries, tree.upward))
+    """Cut the tree into as few regions as keep the peak below `memory`, or as near as can be.
+
+    Where one message alone is beyond any machine, no cut helps.
+    """
+    total = ENTRY * sum(tree.messages)
+    if ENTRY * max(tree.messages, default=0) > BEYOND:
+        whole = cut(tree, total)
+        return whole, peak_bytes(tree, whole)
     budget = float(total)
     best: tuple[tuple[Region, ...], int] | None = None
     while True:
@@ -94,7 +102,7 @@ def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
 
 def cut(tree: Tree, budget: float) -> tuple[Region, ...]:
     """Cut a region off whenever its messages take more than `budget` bytes; roots come first."""
-    carried = [ENTRY * tree.message_entries(variable) for variable in range(len(tree.sizes))]
+    carried = [ENTRY * entries for entries in tree.messages]
     if sum(carried) <= budget:
         return (Region(tree.upward, ()),)
     top = set()
@@ -124,7 +132,7 @@ def _regions(tree: Tree, top: set[int]) -> tuple[Region, ...]:
 
 def peak_bytes(tree: Tree, regions: tuple[Region, ...]) -> int:
     """Follow the messages of both passes and give the most bytes that are alive at once."""
-    size = {variable: ENTRY * tree.message_entries(variable) for variable in tree.upward}
+    size = [ENTRY * entries for entries in tree.messages]
     kept = {child for region in regions for child in region.below}
     alive: set[int] = set()
     now = peak = 0

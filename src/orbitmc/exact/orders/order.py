@@ -19,6 +19,7 @@ from orbitmc.exact.orders.search import search_order
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats
+from orbitmc.machine.code.remarks import working_time
 
 TRIVIAL = 2.0**12
 """Table entries that are eliminated while another order is looked for."""
@@ -30,6 +31,9 @@ MOST_FILLED = 300
 """Variables of a graph whose missing neighbours are counted, which takes longer."""
 
 TIE = 1e-3
+
+BETWEEN_LOOKS = 64
+"""Variables that are eliminated between two looks at the clock."""
 
 ABOUT = 1.2
 """How much more an order may cost on a graph that is like its own; a search might find that."""
@@ -75,22 +79,25 @@ def find_order(
     most: float = np.inf,
     times: int = 1,
     hint: Order | None = None,
+    until: float = np.inf,
 ) -> Order:
     """Find a cheap order; the search ends when it took as long as eliminating so many `times`.
 
-    Without any `seconds` to search, an order that costs more than `most` is given up. Orders of
+    Without any `seconds` to search, an order that costs more than `most` is given up. If there is
+    no order `until` the working time is so late, there is none. Orders of
     the last few graphs are kept: the same scopes and sizes get the same one, unless there is more
     time to search than there was. The order of a similar graph, given as a `hint`, saves the search
     if it is about as good here as it was there.
     """
     question = (tuple(scopes), tuple(sizes), seconds > 0, seed, most, times)
     if len(sizes) > MOST_KEPT:
-        return _found_order(*question[:2], seconds, seed, most, times, hint)
+        return _found_order(*question[:2], seconds, seed, most, times, hint, until)
     with _lock:
         searched, known = KEPT.get(question, (0.0, None))
     if known is None or (seconds > searched and times * known.cost > EASY):
-        known = _found_order(*question[:2], seconds, seed, most, times, hint)
-        _keep(KEPT, question, (seconds, known))
+        known = _found_order(*question[:2], seconds, seed, most, times, hint, until)
+        if known.variables or working_time() < until:
+            _keep(KEPT, question, (seconds, known))
     return Order(list(known.variables), known.cost)
 
 
@@ -141,11 +148,13 @@ def _found_order(
     most: float,
     times: int,
     hint: Order | None,
+    until: float,
 ) -> Order:
+    begun = working_time()
     log_sizes = np.log2(np.asarray(sizes, dtype=np.float64))
     neighbours = neighbours_of(len(sizes), scopes)
-    first = _first_order(neighbours, log_sizes.tolist(), most if seconds <= 0 else np.inf)
-    if times * first.cost <= EASY or seconds <= 0:
+    first = _first_order(neighbours, log_sizes.tolist(), most if seconds <= 0 else np.inf, until)
+    if times * first.cost <= EASY or seconds <= 0 or working_time() > until:
         return first
     if hint is not None:
         cost = _cost([set(near) for near in neighbours], log_sizes.tolist(), hint.variables)
@@ -158,7 +167,12 @@ def _found_order(
     number = {variable: index for index, variable in enumerate(core.tolist())}
     pairs = [(number[v], number[w]) for v in number for w in neighbours[v] if v < w]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    best, cost = search_order(edges, log_sizes[core], seconds=seconds, seed=seed, times=times)
+    left = begun + seconds - working_time()
+    if left <= 0:
+        return first
+    best, cost = search_order(edges, log_sizes[core], seconds=left, seed=seed, times=times)
+    if cost > 2.0**MOST_LOG_ENTRIES:
+        return first
     return Order(shaved + core[best].tolist(), cost) if cost < first.cost else first
 
 
@@ -171,13 +185,15 @@ def _cost(neighbours: Neighbours, log_sizes: Sequence[float], order: Sequence[in
     return float(sum(tables) + LARGEST_COUNTS * max(tables, default=0.0))
 
 
-def _first_order(neighbours: Neighbours, log_sizes: Sequence[float], most: float) -> Order:
+def _first_order(
+    neighbours: Neighbours, log_sizes: Sequence[float], most: float, until: float
+) -> Order:
     """The better of two greedy orders: smallest tables first, and fewest new neighbours first."""
-    sizes_first = _greedy([set(near) for near in neighbours], log_sizes, _log_table, most)
+    sizes_first = _greedy([set(near) for near in neighbours], log_sizes, _size_price, most, until)
     if sizes_first.cost <= TRIVIAL or len(neighbours) > MOST_FILLED:
         return sizes_first
     bound = min(most, sizes_first.cost)
-    fill_first = _greedy([set(near) for near in neighbours], log_sizes, _log_fill, bound)
+    fill_first = _greedy([set(near) for near in neighbours], log_sizes, _log_fill, bound, until)
     return fill_first if fill_first.cost < sizes_first.cost else sizes_first
 
 
@@ -185,12 +201,16 @@ Price = Callable[[Neighbours, Sequence[float], int], float]
 
 
 def _greedy(
-    neighbours: Neighbours, log_sizes: Sequence[float], price_of: Price, most: float
+    neighbours: Neighbours,
+    log_sizes: Sequence[float],
+    price_of: Price,
+    most: float,
+    until: float,
 ) -> Order:
     """Take what has the lowest price next; memory stays linear, for graphs of any size.
 
-    Prices of neighbours are kept up to date; those of variables farther away may have become
-    lower, and are not looked at again.
+    It gives up when it is too late. Prices of neighbours are kept up to date; those of variables
+    farther away may have become lower, and are not looked at again.
     """
     prices = [price_of(neighbours, log_sizes, v) for v in range(len(neighbours))]
     heap = [(price, variable) for variable, price in enumerate(prices)]
@@ -203,6 +223,8 @@ def _greedy(
             continue
         table = _log_table(neighbours, log_sizes, variable)
         if table > MOST_LOG_ENTRIES or total + LARGEST_COUNTS * largest > most:
+            return Order([], np.inf)
+        if len(order) % BETWEEN_LOOKS == 0 and working_time() > until:
             return Order([], np.inf)
         prices[variable] = -1.0
         order.append(variable)
@@ -217,6 +239,16 @@ def _greedy(
 
 def _log_table(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
     return log_sizes[variable] + sum(log_sizes[member] for member in neighbours[variable])
+
+
+def _size_price(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
+    """How large the table is; tables of many variables, which no order may have, are not counted.
+
+    So a variable with many neighbours is looked at in no time whenever one of them goes.
+    """
+    if len(neighbours[variable]) > MOST_LOG_ENTRIES:
+        return np.inf
+    return _log_table(neighbours, log_sizes, variable)
 
 
 def _log_fill(neighbours: Neighbours, log_sizes: Sequence[float], variable: int) -> float:
@@ -239,9 +271,17 @@ def _shave(neighbours: Neighbours, log_sizes: Floats) -> list[int]:
     while waiting:
         variable = waiting.pop()
         near = neighbours[variable]
-        joined = all(len(near - neighbours[member]) == 1 for member in near)
-        smallest = min((log_sizes[member] for member in near), default=0.0)
-        if joined or (len(near) == 2 and log_sizes[variable] >= smallest):
+        if _is_joined(neighbours, near) or (
+            len(near) == 2 and log_sizes[variable] >= min(log_sizes[member] for member in near)
+        ):
             shaved.append(variable)
             waiting |= eliminate(neighbours, variable)
     return shaved
+
+
+def _is_joined(neighbours: Neighbours, near: set[int]) -> bool:
+    """Whether neighbours of a variable are neighbours of each other; the number tells most."""
+    enough = len(near)
+    return all(
+        len(neighbours[member]) >= enough and len(near - neighbours[member]) == 1 for member in near
+    )

@@ -24,6 +24,9 @@ ENTRIES_PER_SECOND = 2e8
 SHORT, MANY = 0.1, 2e7
 """Seconds of search that nobody notices beside the elimination of so many entries."""
 
+BEYOND = 2.0**75
+"""Entries of orders that patches do not bring into the reach of any machine."""
+
 WORTH_COMPILING = 2e7
 """Entries whose elimination takes half a second: then orders are tried by compiled code."""
 
@@ -53,7 +56,7 @@ def search_order(
             if search.is_over():
                 break
             search.attempt(rule, slack, stages)
-        while not search.is_over():
+        while search.cost < np.inf and not search.is_over():
             search.patch()
     return search.order, search.cost
 
@@ -84,19 +87,23 @@ class _OrderSearch:
         self.rng = np.random.default_rng(seed)
         self.order = np.arange(len(log_sizes))
         self.entries = np.zeros(len(log_sizes))
-        self.cost = np.inf
+        self.cost, self.longest = np.inf, 0.0
         self.together = np.zeros(len(log_sizes), dtype=np.int64)
-        self.attempt(greedy.FILL, 0.0, self.together)
-        self._lay_out()
         # what the machine does besides is no reason to search less
         self.start, self.clock = working_time(), clock
+        self.attempt(greedy.FILL, 0.0, self.together)
+        if self.cost < np.inf:
+            self._lay_out()
 
     def is_over(self) -> bool:
-        if working_time() - self.start > self.seconds:
-            return True
-        if not is_compiled(greedy.order_stretch) and self.cost > WORTH_COMPILING:
+        """Whether there is no time for another order, or none is worth it."""
+        left = self.seconds - (working_time() - self.start)
+        if left > 0 and not is_compiled(greedy.order_stretch) and self.cost > WORTH_COMPILING:
             compile_next(greedy.order_stretch)
+            self.longest = 0.0
             return False
+        if left < self.longest:
+            return True
         entries = self.times * self.cost
         return self.clock() > SHORT * min(1.0, entries / MANY) + entries / ENTRIES_PER_SECOND
 
@@ -123,6 +130,7 @@ class _OrderSearch:
 
     def _redo(self, first: int, last: int, rule: int, slack: float, stages: Numbers) -> None:
         """Order a stretch anew; an equally good one is welcome, it leads elsewhere."""
+        begun = working_time()
         outside = np.concatenate([self.entries[:first], self.entries[last:]])
         choice = greedy.GreedyChoice(rule, slack, stages, int(self.rng.integers(2**62)))
         stretch, entries, cost = greedy.order_stretch(
@@ -133,8 +141,9 @@ class _OrderSearch:
             choice,
             float(outside.sum()),
             float(outside.max(initial=0.0)),
-            self.cost * (1 + 1e-9),
+            min(self.cost * (1 + 1e-9), BEYOND),
         )
+        self.longest = max(self.longest, working_time() - begun)
         if cost < np.inf:
             self.order[first:last] = stretch
             self.entries[first:last] = entries

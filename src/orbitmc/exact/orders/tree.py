@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
@@ -37,8 +39,14 @@ class Tree:
     groups: tuple[tuple[Group, ...], ...]
     upward: tuple[int, ...]
 
+    @cached_property
+    def messages(self) -> tuple[int, ...]:
+        """How many entries the message of each bucket has."""
+        sizes = self.sizes
+        return tuple(math.prod([sizes[member] for member in near]) for near in self.shared)
+
     def message_entries(self, variable: int) -> int:
-        return math.prod(self.sizes[member] for member in self.shared[variable])
+        return self.messages[variable]
 
     def table_entries(self, variable: int) -> int:
         return self.sizes[variable] * self.message_entries(variable)
@@ -102,18 +110,22 @@ def _groups(
     pieces = [(scope, Group((factor,), ())) for factor, scope in factors.items()]
     pieces += [(scope, Group((), (child,))) for child, scope in messages.items()]
     pieces.sort(key=lambda piece: sorted(position[variable] for variable in piece[0]))
-    groups: list[Group] = []
+    groups: list[list[Group]] = []
     read: set[int] = set()
     for scope, piece in pieces:
         union = read.union(scope)
         if groups and math.prod(sizes[variable] for variable in union) <= SMALL:
-            last = groups.pop()
-            groups.append(Group(last.factors + piece.factors, last.children + piece.children))
+            groups[-1].append(piece)
             read = union
         else:
-            groups.append(piece)
+            groups.append([piece])
             read = set(scope)
-    return tuple(groups)
+    return tuple(map(_together, groups))
+
+
+def _together(pieces: Sequence[Group]) -> Group:
+    factors, children = (chain.from_iterable(parts) for parts in zip(*pieces, strict=True))
+    return Group(tuple(factors), tuple(children))
 
 
 def _depth_first(parent: Sequence[int], children: Sequence[Sequence[int]]) -> tuple[int, ...]:

@@ -36,7 +36,4 @@ def forward_acceptance(model: Model) -> float:
 @remembered
 def _network(model: Model) -> Network | None:
     """The network that a model is, if little is left over of it."""
-    found = network_of(model.graph)
-    most = max(1.0, LEFT_OVER * model.graph.variables)
-    few = found is not None and len(found.rest) <= most
-    return found if few else None
+    return network_of(model.graph, max(1.0, LEFT_OVER * model.graph.variables))
