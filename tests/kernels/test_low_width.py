@@ -277,7 +277,7 @@ def test_a_block_of_everything_is_enough():
 
 
 def equivalence(items):
-    """Pairs that a hard rule makes transitive: no variable fits into a block with all it is tied to."""
+    """Pairs that a hard rule makes transitive: none fits into a block with all it is tied to."""
     pair = {(i, j): i * items + j for i in range(items) for j in range(items)}
     builder = Builder([2] * len(pair))
     for i, j, k in itertools.product(range(items), repeat=3):

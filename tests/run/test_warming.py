@@ -195,7 +195,7 @@ def test_all_blocks_are_drawn_between_two_samples_unless_asked_otherwise():
 
 
 def test_annealing_that_takes_longer_than_thought_is_shortened():
-    """A sweep that takes two seconds leaves time for two more of them, at 75 % of a fifth of 100 s."""
+    """A sweep that takes two seconds leaves time for two more of them, before 15 s."""
     model = ising(J={("a", "b"): 0.4, ("b", "c"): 0.2})
     run = sample(prepare(model.graph), low_width(model.graph), Schedule(samples=1), packs=1)
     run.schedule, run.preparing, run.answering = Schedule(seconds=100.0), 0.0, 0.0
