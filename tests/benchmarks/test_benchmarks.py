@@ -21,6 +21,7 @@ NAMES = (
     "accuracy",
     "startup",
     "kept_seconds",
+    "budgets",
     "memory",
     "markov_logic",
     "orbital_moves",

@@ -112,6 +112,22 @@ def test_no_state_exceeds_the_bound(most):
     assert most < 2**16 or tight == sum(bool(by_listing(random_graph(s))) for s in range(60))
 
 
+def test_a_bound_that_is_cut_short_still_bounds():
+    looser = 0
+    for seed in range(60):
+        graph = random_graph(seed)
+        expected = by_listing(graph)
+        if not expected:
+            continue
+        whole = upper_bound(prepare(graph))
+        for steps in range(4):
+            turns = iter(range(100))
+            cut = upper_bound(prepare(graph), is_over=lambda t=turns, n=steps: next(t) >= n)
+            assert cut >= expected[0][0] - 1e-9
+            looser += cut > whole + 1e-6
+    assert looser > 20
+
+
 def test_a_bound_from_single_tables_is_too_loose_to_prove_anything():
     """What the bound is good for: together, tables know that they cannot all be at their best."""
     graph = ising_grid(3, 3, 0.5, 1.0 - 2.0 * (np.arange(9).reshape(3, 3) % 2)).graph

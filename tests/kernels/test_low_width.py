@@ -1,5 +1,7 @@
 """Block Gibbs keeps the distribution, whatever the blocks, and moves what zeros tie together."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,13 @@ from orbitmc.graph.possible.support import all_values, possible_values
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.low_width import elimination
 from orbitmc.kernels.base.low_width.elimination import eliminate
-from orbitmc.kernels.base.low_width.growth import MOST_BLOCKS, TABLES, grow_blocks
+from orbitmc.kernels.base.low_width.growth import (
+    MOST_BLOCKS,
+    MOST_ENTRIES,
+    TABLES,
+    Work,
+    grow_blocks,
+)
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilities
 from orbitmc.kernels.base.low_width.neighbours import Neighbours
@@ -232,19 +240,19 @@ def test_a_table_without_entries_is_refused():
 def test_what_is_wanted_is_left_out_last():
     known = Neighbours(grid_with_zeros(7), all_values(grid_with_zeros(7)))
     wanted = {24, 17, 23, 25, 31}
-    order = elimination_order(known, wanted, 16, 10_000, EQUAL)
+    order, _ = elimination_order(known, wanted, 16, 10_000, EQUAL)
     assert wanted < set(order) < set(range(49))
-    assert set(elimination_order(known, set(), 2**10, 10_000, EQUAL)) == set(range(49))
-    assert len(elimination_order(known, set(), 2**10, 300, EQUAL)) < 49
+    assert set(elimination_order(known, set(), 2**10, 10_000, EQUAL)[0]) == set(range(49))
+    assert len(elimination_order(known, set(), 2**10, 300, EQUAL)[0]) < 49
 
 
 def test_what_weighs_much_is_left_out_first():
     known = Neighbours(grid_with_zeros(7), all_values(grid_with_zeros(7)))
     heavy = {8, 24, 40}
     weight = [100.0 if v in heavy else 1.0 for v in range(49)]
-    order = elimination_order(known, set(), 16, 10_000, weight)
+    order, _ = elimination_order(known, set(), 16, 10_000, weight)
     assert heavy.isdisjoint(order)
-    assert not heavy.isdisjoint(elimination_order(known, set(), 16, 10_000, EQUAL))
+    assert not heavy.isdisjoint(elimination_order(known, set(), 16, 10_000, EQUAL)[0])
 
 
 def test_variables_are_covered_several_times_with_others_outside():
@@ -266,3 +274,43 @@ def known_inside(graph, block, v):
 def test_a_block_of_everything_is_enough():
     graph = grid_with_zeros(4)
     assert len(grow_blocks(graph, all_values(graph), 2**10)) == 1
+
+
+def equivalence(items):
+    """Pairs that a hard rule makes transitive: none fits into a block with all it is tied to."""
+    pair = {(i, j): i * items + j for i in range(items) for j in range(items)}
+    builder = Builder([2] * len(pair))
+    for i, j, k in itertools.product(range(items), repeat=3):
+        if len({i, j, k}) == 3:
+            builder.add_clause([pair[i, j], pair[j, k], pair[i, k]], [0, 0, 1], np.inf)
+    return builder.build()
+
+
+def test_choosing_blocks_ends_where_its_work_does(monkeypatch):
+    graph, spent = equivalence(9), []
+    spend = Work.spend
+
+    def counted(work, visits):
+        spent.append(visits)
+        spend(work, visits)
+
+    monkeypatch.setattr(Work, "spend", counted)
+    whole = grow_blocks(graph, all_values(graph), MOST_ENTRIES)
+    all_work = sum(spent)
+    spent.clear()
+    limit = all_work // 20
+    blocks = grow_blocks(graph, all_values(graph), MOST_ENTRIES, limit)
+    largest = all_work / len(whole) * 4  # the last block is finished
+    assert sum(spent) < limit + largest < all_work / 2
+    assert set().union(*(block.place for block in blocks)) == set(range(graph.variables))
+    again = grow_blocks(graph, all_values(graph), MOST_ENTRIES, limit)
+    assert [block.order for block in blocks] == [block.order for block in again]
+
+
+def test_variables_that_no_block_has_are_drawn_alone():
+    graph = random_graph(3, variables=(4, 5), cardinalities=(2, 3), clauses=False)
+    kernel = low_width(graph, most_work=0)
+    assert kernel.blocks == graph.variables
+    for block in range(kernel.blocks):
+        run = one_block(prepare_unrounded(graph), kernel, block)
+        assert max(residuals(graph, run)) <= EXACT

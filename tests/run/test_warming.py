@@ -15,10 +15,17 @@ from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.run.pace import Clock
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
-from orbitmc.run.starts.warming import STRETCH, annealing_steps, picks_at_random, warm_up
+from orbitmc.run.starts.warming import (
+    STRETCH,
+    annealing_steps,
+    picks_at_random,
+    shorten_annealing,
+    warm_up,
+)
 
 GRID = prepare(ising_grid(6, 6, 0.3, np.linspace(-1, 1, 36).reshape(6, 6)).graph)
 STRETCHED = 36 * -(-STRETCH // 36)
@@ -185,3 +192,22 @@ def test_all_blocks_are_drawn_between_two_samples_unless_asked_otherwise():
     assert run.spacing == 7
     run = sample(ORDERED, SystematicScan(), Schedule(samples=2), packs=1)
     assert run.spacing == 4 * 64
+
+
+def test_annealing_that_takes_longer_than_thought_is_shortened():
+    """A sweep that takes two seconds leaves time for two more of them, before 15 s."""
+    model = ising(J={("a", "b"): 0.4, ("b", "c"): 0.2})
+    run = sample(prepare(model.graph), low_width(model.graph), Schedule(samples=1), packs=1)
+    run.schedule, run.preparing, run.answering = Schedule(seconds=100.0), 0.0, 0.0
+    run.warm_up_steps, run.annealing, run.seconds = 5 * run.sweep, 1000 * run.sweep, 11.0
+    clock = Clock(run, at_once=1)
+    shorten_annealing(run, clock)
+    assert run.annealing == 1000 * run.sweep  # nothing is known yet
+    clock.sweeps.each = 2.0
+    shorten_annealing(run, clock)
+    assert 5 * run.sweep <= run.annealing <= 7 * run.sweep
+    run.annealing, run.seconds = 1000 * run.sweep, 50.0
+    late = Clock(run, at_once=1)
+    late.sweeps.each = 2.0
+    shorten_annealing(run, late)
+    assert run.annealing == run.warm_up_steps

@@ -58,6 +58,7 @@ class Options(TypedDict, total=False):
 
     method: Method
     base: Base | Kernel
+    block_work: int | None
     scan: Scan | None
     slices: Slices | None
     estimator: Estimator

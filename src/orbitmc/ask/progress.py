@@ -50,6 +50,17 @@ class Watching:
         now = time.perf_counter()
         self.due = now + max(self.display.seconds, (now - begun) / COST)
 
+    def show(self, fraction: float, words: str) -> None:
+        """Show how far something is that is no run."""
+        if self.display is None:
+            return
+        now = time.perf_counter()
+        if self.due is None:
+            self.due = now + self.display.seconds
+        if now >= self.due:
+            self.display.show(fraction, words)
+            self.due = now + self.display.seconds
+
     def close(self) -> None:
         if self.display is not None:
             self.display.close()

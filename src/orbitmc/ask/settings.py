@@ -63,6 +63,14 @@ class Settings:
         methods=BASED,
         kernel=True,
     )
+    block_work: int | None = setting(
+        None,
+        "Visits of factors while the blocks of low-width are chosen; more visits find more blocks.",
+        unset="a fifth of the time",
+        methods=BASED,
+        least=1,
+        kernel=True,
+    )
     scan: Scan | None = setting(
         None,
         "The order in which variables are updated, one at a time.",

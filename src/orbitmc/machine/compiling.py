@@ -138,11 +138,15 @@ class Stopwatch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        spent = time.perf_counter() - self._begun
+        self.seconds = self.so_far()
         unregister("numba:compile", self._listener)
         unregister(INTERPRETING, self._listener)
+
+    def so_far(self) -> float:
+        """The seconds from the beginning of the block until now."""
+        spent = time.perf_counter() - self._begun
         compiling = self._listener.duration if self._listener.done else 0.0
-        self.seconds = max(0.0, spent - compiling)
+        return max(0.0, spent - compiling)
 
 
 class ThreadClock(Listener):  # type: ignore[misc]

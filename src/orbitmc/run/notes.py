@@ -19,6 +19,10 @@ class Notes(Protocol):
     def needed(self) -> Needed:
         """What it looks at."""
 
+    @property
+    def waiting(self) -> float:
+        """About how many seconds it takes to sum up what was noted and waits for that."""
+
     def note(self, number: int, states: Bytes, recorded: int) -> None:
         """Look at a sample of a pack, before which so many were recorded.
 

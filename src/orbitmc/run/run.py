@@ -114,6 +114,7 @@ class Run:
         if self.schedule.seconds is None:
             return None
         answering = self.after + self.answering * len(self.packs)
+        answering += 0.0 if self.notes is None else self.notes.waiting
         left = self.schedule.seconds - self.preparing - answering
         return self.preparing + max(left, LEAST_SHARE * self.schedule.seconds)
 

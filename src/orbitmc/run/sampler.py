@@ -31,7 +31,7 @@ from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
 from orbitmc.run.starts.starting import add_packs
-from orbitmc.run.starts.warming import annealing_steps, spaced, warm_up
+from orbitmc.run.starts.warming import annealing_steps, shorten_annealing, spaced, warm_up
 
 if TYPE_CHECKING:
     from orbitmc.groups.permutation_groups import PermutationGroup
@@ -181,6 +181,8 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
         clock.learn(run, steps, samples, clock() - begun, workers.round_seconds)
         run.warm_up_steps += steps
         run.recorded += samples
+    if steps:
+        shorten_annealing(run, clock)
 
 
 def _workers(executor: Executor | None, at_once: int) -> Threads | Remote:

@@ -5,6 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.ask.questions.features.functions import FunctionFeature
+from orbitmc.ask.questions.features.noting import FeatureNotes
 from orbitmc.errors import InputError
 from tests.ask.questions.truth import hard_models, over, require_honest, soft_models
 
@@ -192,3 +193,30 @@ def test_mistakes_are_explained(sprinkler, features, said, method):
     options = {} if method == "exact" else {"samples": 9}
     with pytest.raises(InputError, match=said):
         om.expect(sprinkler, features, method=method, **options)
+
+
+def test_what_waits_to_be_summed_up_counts_as_time_of_the_run(monkeypatch):
+    """A function that takes a second for each state leaves less time to a run while states wait."""
+    clock = [0.0]
+    monkeypatch.setattr("orbitmc.ask.questions.features.noting.time.perf_counter", lambda: clock[0])
+
+    class Slow:
+        variables, averaged, rows = np.arange(4), -1, 1
+
+        def sums(self, states, chances):
+            clock[0] += states.shape[1]
+            return np.zeros((1, 8))
+
+    graph = om.ising_grid(2, 2, 0.3).graph
+    notes = FeatureNotes(graph, Slow(), lanes=32)
+    states = np.zeros((4, 32), dtype=np.uint8)
+    notes.note(0, states, 0)
+    assert (clock[0], notes.waiting) == (32.0, 0.0)  # the first sample shows what it takes
+    recorded = 16  # the first of a longer part of time
+    notes.note(0, states, recorded)
+    assert notes.waiting == 32.0
+    run = om.sample(om.kernels.prepare(graph), om.kernels.gibbs(), om.Schedule(samples=1), packs=1)
+    run.schedule = om.Schedule(seconds=100.0)
+    whole = run.ends
+    run.notes = notes
+    assert run.ends == pytest.approx(whole - 32.0)

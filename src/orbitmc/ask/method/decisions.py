@@ -33,6 +33,9 @@ MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be afford
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
 MOST_IN_BLOCKS = 4_000  # variables for which blocks are chosen unasked: more take minutes
+BLOCK_SHARE = 0.2  # of a run goes into choosing blocks
+BLOCK_SPEED = 3e6  # visits of factors in a second, about
+UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where work is limited
 RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
 
 
@@ -114,7 +117,16 @@ def decide(
         from orbitmc.graph.possible.conflict import explained
 
         raise explained(model, error) from None
-    return replace(decision, remarks=firm.remarks, seconds=deciding.seconds)
+    chosen = with_block_work(decision.settings)
+    return replace(decision, settings=chosen, remarks=firm.remarks, seconds=deciding.seconds)
+
+
+def with_block_work(settings: Settings) -> Settings:
+    """Limit the work of choosing blocks by the time there is; a count, so it can be repeated."""
+    if settings.base != "low-width" or settings.block_work is not None:
+        return settings
+    seconds = settings.seconds or UNTIMED_SECONDS
+    return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
 
 
 def _as_asked(model: Model, settings: Settings) -> Decision:

@@ -5,6 +5,7 @@ Each method loads its own files, when it is asked for.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,16 +49,16 @@ def kernel_for(
     if settings.method == "mcsat":
         return ChosenKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
-        return _in_blocks(model)
+        return _in_blocks(model, settings)
     kernel = RandomScan() if settings.scan == "random" else SystematicScan()
     return ChosenKernel(kernel, "")
 
 
-def _in_blocks(model: Model) -> ChosenKernel:
+def _in_blocks(model: Model, settings: Settings) -> ChosenKernel:
     """Gibbs that draws blocks of variables."""
     from orbitmc.kernels.base.low_width.low_width import low_width
 
-    kernel = low_width(model.graph)
+    kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
     return ChosenKernel(kernel, kernel.about)
 
 
@@ -114,7 +115,7 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
     if settings.base == "mcsat":
         return _mcsat(model, settings)
     if settings.base == "low-width":
-        return _in_blocks(model).kernel
+        return _in_blocks(model, settings).kernel
     return RandomScan() if isinstance(settings.base, str) else settings.base
 
 

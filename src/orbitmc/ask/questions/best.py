@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
@@ -24,15 +23,19 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.graph.weights.sums import log_weight
 from orbitmc.machine.arrays import Bytes, Numbers
+from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import listening, stopped_by_ctrl_c
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.problem import Problem
+    from orbitmc.run.starts.cooling import Champions
 
 METHODS = ("auto", "exact", "gibbs")
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
+BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
+Progress = Callable[[float, str], None]
 SURE = 1e-9
 """A state this near to the bound is a best one."""
 
@@ -46,6 +49,7 @@ def best(
     k: int = 1,
     query: Query | None = None,
     settings: Settings | None = None,
+    progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> BestStates:
     """Find the `k` most probable states, of all variables together, heaviest first.
@@ -56,7 +60,8 @@ def best(
     with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
     the workers of an `executor` if there is one. Impossible states are never given; if fewer than
     `k` states are possible, there are fewer. A `query` names variables to report. A program is told
-    in atoms that are true or false.
+    in atoms that are true or false. A search calls `progress` now and then, with the share of its
+    time that is over and with words about what it has found.
 
     >>> import orbitmc as om
     >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
@@ -68,16 +73,20 @@ def best(
     if isinstance(model, Model):
         names = asked_names(query, model)
         seen = model.given(evidence)
-        found = _found(seen, chosen, k)
+        found = _found(seen, chosen, k, progress)
         states = _in_names(seen, found)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
         raise InputError("evidence of a program is a database: read(program, databases)")
-    return best_of_program(model, chosen, k, query)
+    return best_of_program(model, chosen, k, query, progress)
 
 
 def best_of_program(
-    program: MarkovLogic, settings: Settings, k: int, query: Query | None = None
+    program: MarkovLogic,
+    settings: Settings,
+    k: int,
+    query: Query | None = None,
+    progress: Progress | None = None,
 ) -> BestStates:
     """The same for a program: which atoms are true."""
     if not hasattr(program, "asking"):
@@ -87,7 +96,7 @@ def best_of_program(
         )
     asked = program.asking(query)
     try:
-        found = _found(program.model, settings, k)
+        found = _found(program.model, settings, k, progress)
     except ContradictionError as error:
         raise program.explained(error) from None
     return _dressed(found, lambda state: _in_atoms(asked, state))
@@ -117,25 +126,24 @@ class _Found:
     about: About
 
 
-def _found(model: Model, settings: Settings, k: int) -> _Found:
-    begun = time.perf_counter()
+def _found(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Found:
     try:
-        firm = hardened(model)
-        plan, reason = _plan(firm.model, settings)
-        found = (
-            _searched(firm.model, settings, k, reason)
-            if plan is None
-            else _proven(firm.model, plan, k, reason)
-        )
+        with Stopwatch() as watch:
+            firm = hardened(model)
+            plan, reason = _plan(firm.model, settings)
+            found = (
+                _searched(firm.model, settings, k, reason, _Clock(settings, watch), progress)
+                if plan is None
+                else _proven(firm.model, plan, k, reason)
+            )
     except ContradictionError as error:
         from orbitmc.graph.possible.conflict import explained
 
         raise explained(model, error) from None
-    seconds = time.perf_counter() - begun
     warnings = (*firm.remarks, *found.about.warnings)
     if len(found.states) < k and found.proven:
         warnings += (f"only {len(found.states)} states are possible",)
-    return replace(found, about=replace(found.about, seconds=seconds, warnings=warnings))
+    return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
 
 
 def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
@@ -175,7 +183,14 @@ def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
     return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)
 
 
-def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
+def _searched(
+    model: Model,
+    settings: Settings,
+    k: int,
+    reason: str,
+    clock: _Clock,
+    progress: Progress | None,
+) -> _Found:
     """Cool chains until the time is up, or a state is as heavy as any can be.
 
     The best of each round is improved by exact steps, which hold some of its variables.
@@ -189,10 +204,9 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
     if most > MOST_VALUES:
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
     problem = prepare(graph)
-    bound = _bound(problem)
+    bound = _bound(problem, clock)
     champions = Champions(graph, k)
     steps = Neighbourhoods(problem, settings.seed)
-    clock = _Clock(settings)
     rounds, packs = 0, settings.packs or 1
     cooling = cooled_states(
         graph,
@@ -201,6 +215,7 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
         packs=packs,
         executor=settings.executor,
         stopped=lambda: clock.stopped,
+        is_over=lambda: clock.is_over(rounds),
     )
     try:
         with stopped_by_ctrl_c(clock.stop):
@@ -209,6 +224,8 @@ def _searched(model: Model, settings: Settings, k: int, reason: str) -> _Found:
                 for _ in range(STEPS << rounds):
                     if not clock.is_over(rounds):
                         champions.consider(_column(steps.improved(champions.states()[0])))
+                        if progress is not None:
+                            progress(clock.fraction(rounds), _in_words(champions, bound))
                 rounds += 1
                 if clock.is_over(rounds) or (k == 1 and _is_sure(champions.ranked()[0][0], bound)):
                     break
@@ -234,14 +251,29 @@ def _is_sure(weight: float, bound: float) -> bool:
     return weight >= bound - SURE * max(1.0, abs(bound))
 
 
-class _Clock:
-    """When a search ends."""
+def _in_words(champions: Champions, bound: float) -> str:
+    """How good the best state is, for those who wait."""
+    weight = champions.ranked()[0][0]
+    return f"log weight {weight:.6g}, none is above {bound:.6g}"
 
-    def __init__(self, settings: Settings) -> None:
+
+class _Clock:
+    """When a search ends: so many seconds after the question, or after some rounds."""
+
+    def __init__(self, settings: Settings, watch: Stopwatch) -> None:
         self.rounds = settings.samples
         self.seconds = settings.seconds or DEFAULT_SECONDS
-        self.begun = time.perf_counter()
+        self.watch = watch
         self.stopped = False
+
+    def __call__(self) -> float:
+        """Seconds so far, compiling aside."""
+        return self.watch.so_far()
+
+    def fraction(self, rounds: int) -> float:
+        """How much of the search is over."""
+        done = self() / self.seconds if self.rounds is None else rounds / self.rounds
+        return min(1.0, done)
 
     def stop(self) -> None:
         self.stopped = True
@@ -249,7 +281,7 @@ class _Clock:
     def is_over(self, rounds: int) -> bool:
         if self.rounds is not None:
             return self.stopped or rounds >= self.rounds
-        return self.stopped or time.perf_counter() - self.begun > self.seconds
+        return self.stopped or self() > self.seconds
 
 
 def _column(state: Numbers) -> Bytes:
@@ -257,11 +289,12 @@ def _column(state: Numbers) -> Bytes:
     return state.astype(np.uint8)[:, None]
 
 
-def _bound(problem: Problem) -> float:
-    """A log-weight that no state exceeds."""
+def _bound(problem: Problem, clock: _Clock) -> float:
+    """A log-weight that no state exceeds; a looser one if a good one takes too long."""
     from orbitmc.exact.best.mini_buckets import upper_bound
 
-    found = upper_bound(problem)
+    limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
+    found = upper_bound(problem, is_over=lambda: clock() > limit)
     return found if not math.isnan(found) else math.inf
 
 

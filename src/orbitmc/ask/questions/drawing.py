@@ -199,6 +199,11 @@ class _Kept:
             if one.known:
                 self.values[:, :, place] = one.known
 
+    @property
+    def waiting(self) -> float:
+        """States are kept as they are."""
+        return 0.0
+
     def note(self, number: int, states: Bytes, recorded: int) -> None:
         first = number * self.lanes
         count = min(self.lanes, self.chains - first)

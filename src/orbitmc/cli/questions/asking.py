@@ -40,6 +40,7 @@ class Asking:
     settings: "Settings"
     watchers: Sequence["Watcher"]
     quiet: bool
+    show: Callable[[float, str], None]
 
     @property
     def how(self) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _carried_out(
     from orbitmc.cli.session.sampling import Session
 
     with Session(quiet, None, None, {}) as session:
-        reply = answer(Asking(source, how, session.watchers, quiet), **mine)
+        reply = answer(Asking(source, how, session.watchers, quiet, session.progress.show), **mine)
     _deliver(reply, json, output, quiet)
     return _exit_code(reply, quiet)
 

@@ -32,7 +32,7 @@ def best(asking: Asking, count: Count = 1, query: options.Names = None) -> Reply
     source = asking.source
     model = source if isinstance(source, Model) else None
     names = names_in(query, model) if model is not None and query else None
-    found = ask_best(source, k=count, query=names, settings=asking.settings)
+    found = ask_best(source, k=count, query=names, settings=asking.settings, progress=asking.show)
     return Reply(
         found.about,
         found.verdict(),

@@ -6,7 +6,7 @@ tables that are small enough, and each of these is maximised on its own (Dechter
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,8 +24,12 @@ MOST_VARIABLES = 3_000
 """Beyond, only the maxima of all tables are added up."""
 
 
-def upper_bound(problem: Problem, most: int = MOST_ENTRIES) -> float:
+def upper_bound(
+    problem: Problem, most: int = MOST_ENTRIES, is_over: Callable[[], bool] = lambda: False
+) -> float:
     """A log-weight that no state exceeds.
+
+    When time `is_over`, the maxima of the tables that are left are added up.
 
     >>> import orbitmc as om
     >>> from orbitmc.exact.problem import prepare
@@ -42,6 +46,9 @@ def upper_bound(problem: Problem, most: int = MOST_ENTRIES) -> float:
     known = [problem.constant]
     for place, variable in enumerate(order):
         heed()
+        if is_over():
+            left = (one for bucket in buckets for _, one in bucket)
+            return exact_sum([*known, *(float(one.max(initial=-np.inf)) for one in left)])
         for together in _shared_out(buckets[place], problem.sizes, most):
             scope, message = _maximised(together, variable, problem.sizes)
             if scope:

@@ -46,8 +46,8 @@ class Round(NamedTuple):
 class Cooling:
     """A graph at falling temperatures, prepared when chains first cool."""
 
-    def __init__(self, graph: FactorGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: FactorGraph, is_over: Callable[[], bool] = lambda: False) -> None:
+        self.graph, self.is_over = graph, is_over
 
     @cached_property
     def ladder(self) -> list[PreparedGraph]:
@@ -61,10 +61,20 @@ class Cooling:
         for prepared in self.ladder if sweeps else ():
             pack = replace(empty_pack(prepared, kernel, lanes=lanes), rng=rng)
             pack.values[...] = states
-            _walk(prepared, kernel, pack, sweeps * self.graph.variables)
+            self._walk(prepared, kernel, pack, sweeps * self.graph.variables)
             states = pack.values
         ascend(self.graph, states)
         return states
+
+    def _walk(
+        self, prepared: PreparedGraph, kernel: SystematicScan, pack: Pack, updates: int
+    ) -> None:
+        """Take steps in slices, until time is over."""
+        while updates > 0 and not self.is_over():
+            heed()
+            some = min(updates, max(1, UPDATES_PER_CALL // pack.values.shape[1]))
+            walk(prepared, kernel, pack, some)
+            updates -= some
 
 
 @dataclass(frozen=True)
@@ -86,14 +96,16 @@ def cooled_states(
     packs: int = 1,
     executor: Executor | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Bytes]:
     """Round after round of states [variable, lane] that no single change improves.
 
     The first round starts from annealed states and where heavy factors are at their best; each
     later one cools from a hot start, twice as slowly as the one before. With an `executor` the
-    packs of a round are cooled by its workers; the states are the same.
+    packs of a round are cooled by its workers; the states are the same. When time `is_over`, the
+    chains of the present round cool no further; workers end their round.
     """
-    cool = _here(graph) if executor is None else _elsewhere(graph, executor, stopped)
+    cool = _here(graph, is_over) if executor is None else _elsewhere(graph, executor, stopped)
     for number in count():
         sweeps = FIRST_SWEEPS << number - 1 if number else 0
         work = [Round(seed, lanes, number * packs + pack, sweeps) for pack in range(packs)]
@@ -103,8 +115,8 @@ def cooled_states(
 Cool = Callable[[list[Round]], list[Bytes]]
 
 
-def _here(graph: FactorGraph) -> Cool:
-    cooling = Cooling(graph)
+def _here(graph: FactorGraph, is_over: Callable[[], bool]) -> Cool:
+    cooling = Cooling(graph, is_over)
     return lambda work: [cooling.states(one) for one in work]
 
 
@@ -118,15 +130,6 @@ def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], boo
         return found
 
     return cool
-
-
-def _walk(prepared: PreparedGraph, kernel: SystematicScan, pack: Pack, updates: int) -> None:
-    """Take steps in slices."""
-    while updates > 0:
-        heed()
-        some = min(updates, max(1, UPDATES_PER_CALL // pack.values.shape[1]))
-        walk(prepared, kernel, pack, some)
-        updates -= some
 
 
 class Champions:

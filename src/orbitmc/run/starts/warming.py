@@ -15,6 +15,7 @@ from orbitmc.run.pack import Pack, compile_recording, walker
 from orbitmc.run.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 
 if TYPE_CHECKING:
+    from orbitmc.run.pace import Clock
     from orbitmc.run.run import Run
 
 STAGES = 32  # of annealing, each a little colder
@@ -111,6 +112,16 @@ def annealing_steps(run: Run, at_once: int) -> int:
     turns = -(-run.most_packs // at_once)
     seconds = ANNEALED * WARM_UP_SHARE * schedule.seconds / turns
     return int(seconds / (NANOSECONDS * 1e-9 * run.lanes * kernel.entries))
+
+
+def shorten_annealing(run: Run, clock: Clock) -> None:
+    """End the annealing of a timed run in time, now that it is known what a sweep takes."""
+    if run.ends is None or run.schedule.warm_up is not None or not clock.sweeps.each:
+        return
+    ends = run.preparing + ANNEALED * WARM_UP_SHARE * (run.ends - run.preparing)
+    sweeps = (ends - clock()) / (clock.turns(run) * clock.sweeps.each)
+    affordable = run.warm_up_steps + max(0, int(sweeps * run.sweep))
+    run.annealing = min(run.annealing, affordable)
 
 
 def _anneal(

@@ -7,6 +7,7 @@ is averaged over, by its probabilities given all others (Rao-Blackwell).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
@@ -83,8 +84,12 @@ class FeatureNotes:
             own.flush()
             merge_parts(own.sums)
         own.add(states, part)
-        if ends or own.filled == self.samples:
-            own.flush()
+        if ends or own.filled == self.samples or recorded == 0:
+            own.flush()  # after the first sample it is known what that takes
+
+    @property
+    def waiting(self) -> float:
+        return sum(own.waiting for own in self.packs.values())
 
     def summed(self, states: Bytes) -> Floats:
         """Sums of the feature over states of all variables that are needed."""
@@ -110,6 +115,7 @@ class _Batches:
 
     def __init__(self, notes: FeatureNotes) -> None:
         self.notes, self.filled, self.part = notes, 0, 0
+        self.last, self.seconds = 1, 0.0  # how many samples were summed up at last, and how long
         self.sums = empty_sums(notes.feature.rows)
         self.states = np.zeros((len(notes.needed), notes.samples, notes.lanes), dtype=np.uint8)
 
@@ -122,5 +128,12 @@ class _Batches:
         if self.filled:
             count = self.filled * self.notes.lanes
             states = self.states[:, : self.filled].reshape(len(self.states), count)
+            begun = time.perf_counter()
             self.sums[self.part] += self.notes.summed(states)
+            self.last, self.seconds = self.filled, time.perf_counter() - begun
             self.filled = 0
+
+    @property
+    def waiting(self) -> float:
+        """Seconds to sum up what waits: in proportion, but no less than the last time."""
+        return self.seconds * max(1.0, self.filled / self.last) if self.filled else 0.0

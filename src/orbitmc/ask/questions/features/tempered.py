@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc.ask.method.decisions import MOST_IN_BLOCKS, Decision, decide, decide_for
+from orbitmc.ask.method.decisions import (
+    MOST_IN_BLOCKS,
+    Decision,
+    decide,
+    decide_for,
+    with_block_work,
+)
 from orbitmc.ask.method.freezing import frozen_alone
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.questions.features.answering import Noted, sample_feature
@@ -109,7 +115,9 @@ def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
     if graph.has_zeros() and graph.variables <= MOST_IN_BLOCKS:
         from orbitmc.kernels.base.low_width.low_width import low_width
 
-        base = low_width(graph) if frozen_alone(prepare(graph), settings) else base
+        if frozen_alone(prepare(graph), settings):
+            work = with_block_work(replace(settings, base="low-width")).block_work
+            base = low_width(graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
     if not pairs or not size:
         return base

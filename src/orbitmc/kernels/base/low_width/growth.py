@@ -6,8 +6,14 @@ block is eliminated first, so a new one changes the tables along one path only.
 
 What is outside of a block holds its members fast, and the same few variables would be outside of
 most blocks. So all variables are covered several times, with other variables outside each time.
+
+Where many hard factors share variables, hardly any variable has all that zeros tie it to in one
+block, and covering them takes almost as many blocks as there are variables. So growing ends after
+some work, which is counted and not timed: the same graph and the same limit give the same blocks.
+Variables that are in no block by then are drawn alone.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
@@ -32,6 +38,20 @@ NEAR = 2 * SEEDS
 
 Candidate = tuple[int, int, int]
 """Its urgency, how many entries it brought when that was last looked at, and the variable."""
+
+
+class Work:
+    """Counts what growing blocks takes: visits of factors, and tables that are looked at."""
+
+    def __init__(self, most: float) -> None:
+        self.left = most
+
+    def spend(self, visits: int) -> None:
+        self.left -= visits
+
+    @property
+    def is_done(self) -> bool:
+        return self.left <= 0
 
 
 class Changes(NamedTuple):
@@ -99,10 +119,16 @@ class Block:
             self.scope[place], self.entries[place] = scope, entries
 
 
-def grow_blocks(graph: FactorGraph, domains: Domains, most_entries: int) -> list[Block]:
-    """Blocks that cover all variables with a choice several times; the same ones for a graph."""
-    known = Neighbours(graph, domains)
-    first = _covering(known, most_entries, [1.0] * graph.variables)
+def grow_blocks(
+    graph: FactorGraph, domains: Domains, most_entries: int, most_work: float = math.inf
+) -> list[Block]:
+    """Blocks that cover all variables with a choice, several times if there is work left for it.
+
+    The same graph and limits give the same blocks.
+    """
+    known, work = Neighbours(graph, domains), Work(most_work)
+    first = _covering(known, most_entries, [1.0] * graph.variables, work)
+    first += _alone(known, first, most_entries)
     members = sum(len(block.order) for block in first)
     times = min(MOST_BLOCKS // max(len(first), 1), MOST_MEMBERS // max(members, 1))
     if any(len(block.order) == len(known.free) for block in first):
@@ -110,35 +136,51 @@ def grow_blocks(graph: FactorGraph, domains: Domains, most_entries: int) -> list
     different = {frozenset(block.place): block for block in first}
     rng = np.random.default_rng(0)
     for _ in range(times - 1):
+        if work.is_done:
+            break
         weight = np.exp(rng.normal(size=graph.variables)).tolist()
-        for block in _covering(known, most_entries, weight):
+        for block in _covering(known, most_entries, weight, work):
             different.setdefault(frozenset(block.place), block)
     return list(different.values())[: max(MOST_BLOCKS, len(first))]
 
 
-def _covering(known: Neighbours, most_entries: int, weight: Sequence[float]) -> list[Block]:
+def _covering(
+    known: Neighbours, most_entries: int, weight: Sequence[float], work: Work
+) -> list[Block]:
     """Blocks that cover all variables with a choice, each with all those it is tied to if it fits.
 
     Variables that no block has had in its interior are the seeds of the next ones. Those of large
-    weight are outside rather than others.
+    weight are outside rather than others. There are fewer blocks if the work is done before.
     """
-    found, left = [], known.free
-    while left:
+    found, left = list[Block](), known.free
+    while left and not work.is_done:
         seeds = left[:: -(-len(left) // SEEDS)]
-        block = _ordered(known, seeds, most_entries, weight)
+        block = _ordered(known, seeds, most_entries, weight, work)
         if seeds[0] not in block.place:
-            block = _grown(known, seeds, most_entries)
+            block = _grown(known, seeds, most_entries, work)
         block.interior = {v for v in block.place if known.tied[v] <= block.place.keys()}
         left = [v for v in left if v not in block.interior and v != seeds[0]]
         found.append(block)
     return found
 
 
+def _alone(known: Neighbours, blocks: Sequence[Block], most_entries: int) -> list[Block]:
+    """A block of its own for each variable that is in none."""
+    covered = set[int]().union(*(block.place for block in blocks))
+    found = []
+    for v in known.free:
+        if v not in covered:
+            block = Block(known.sizes, most_entries)
+            block.add(v, Changes([(0, 0, known.sizes[v])], known.sizes[v]))
+            found.append(block)
+    return found
+
+
 class _Growing:
     """A block, its members in each factor, and who may come next."""
 
-    def __init__(self, known: Neighbours, seeds: list[int], most_entries: int) -> None:
-        self.known, self.most = known, TABLES * most_entries
+    def __init__(self, known: Neighbours, seeds: list[int], most_entries: int, work: Work) -> None:
+        self.known, self.most, self.work = known, TABLES * most_entries, work
         self.block = Block(known.sizes, most_entries)
         self.members: defaultdict[int, int] = defaultdict(int)
         self.turn = {seed: 2 * k for k, seed in enumerate(seeds)}
@@ -150,8 +192,10 @@ class _Growing:
         near = reduce(or_, (self.members[f] for f in factors), 0)
         most = self.most // 2 if urgency < NEAR else self.most
         changes = block.changes(new, near, most - block.total)
+        self.work.spend(len(factors) + 1)
         if changes is None:
             return
+        self.work.spend(len(changes.tables))
         if changes.added > price and urgency >= NEAR:
             heappush(self.candidates, (urgency, changes.added, new))
             return
@@ -181,19 +225,21 @@ class _Growing:
 
 
 def _ordered(
-    known: Neighbours, seeds: list[int], most_entries: int, weight: Sequence[float]
+    known: Neighbours, seeds: list[int], most_entries: int, weight: Sequence[float], work: Work
 ) -> Block:
     """Eliminate all variables but those that make tables too large, then fill up what is left.
 
     Seeds, and those that they are tied to, are left out last.
     """
     wanted = set[int]().union(*(known.tied[seed] for seed in seeds))
-    growing = _Growing(known, [], most_entries)
-    for new in reversed(elimination_order(known, wanted, most_entries, growing.most, weight)):
+    growing = _Growing(known, [], most_entries, work)
+    order, visits = elimination_order(known, wanted, most_entries, growing.most, weight)
+    work.spend(visits)
+    for new in reversed(order):
         growing.consider(NEAR, growing.most, new)
     return growing.filled()
 
 
-def _grown(known: Neighbours, seeds: list[int], most_entries: int) -> Block:
+def _grown(known: Neighbours, seeds: list[int], most_entries: int, work: Work) -> Block:
     """Add candidates, the cheapest of the most urgent first, as long as their tables fit."""
-    return _Growing(known, seeds, most_entries).filled()
+    return _Growing(known, seeds, most_entries, work).filled()

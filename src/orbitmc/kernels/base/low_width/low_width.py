@@ -5,6 +5,7 @@ elimination width can be drawn exactly (Jensen & Kong 1999, Hamze & de Freitas 2
 their variables one by one, then draw them backwards. All lanes draw the same block.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,8 +96,13 @@ def low_width_steps(
         memory.turn[0] = block + 1 if block + 1 < many else 0
 
 
-def low_width(graph: FactorGraph, *, most_entries: int = MOST_ENTRIES) -> LowWidth:
+def low_width(
+    graph: FactorGraph, *, most_entries: int = MOST_ENTRIES, most_work: float = math.inf
+) -> LowWidth:
     """Block Gibbs on a graph; tables of a block have at most so many entries.
+
+    Choosing blocks ends after `most_work` visits of factors. What is in no block by then is
+    drawn alone.
 
     >>> import orbitmc as om
     >>> model = om.model({"A": ["no", "yes"], "B": ["no", "yes"]}, [(["A", "B"], [3, 0, 0, 1])])
@@ -109,7 +115,8 @@ def low_width(graph: FactorGraph, *, most_entries: int = MOST_ENTRIES) -> LowWid
     if most_entries < 1:
         raise InputError(f"a table has at least 1 entry, not {most_entries}")
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
-    return LowWidth(plans(graph, domains, grow_blocks(graph, domains, most_entries)))
+    blocks = grow_blocks(graph, domains, most_entries, most_work)
+    return LowWidth(plans(graph, domains, blocks))
 
 
 def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_ENTRIES) -> int:

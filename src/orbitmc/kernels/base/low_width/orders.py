@@ -20,24 +20,27 @@ def elimination_order(
     most_entries: int,
     most_in_all: int,
     weight: Sequence[float],
-) -> list[int]:
+) -> tuple[list[int], int]:
     """The variables that are eliminated, in order; those that are wanted are left out last.
 
-    If all tables together are too large, smaller ones are tried.
+    If all tables together are too large, smaller ones are tried. Also gives how many neighbours
+    were visited.
     """
+    visits = 0
     while True:
-        order, total = _greedy(known, wanted, most_entries, weight)
+        order, total, visited = _greedy(known, wanted, most_entries, weight)
+        visits += visited
         if total <= most_in_all or most_entries <= 1:
-            return order
+            return order, visits
         most_entries //= 2
 
 
 def _greedy(
     known: Neighbours, wanted: Set[int], most_entries: int, weight: Sequence[float]
-) -> tuple[list[int], int]:
-    """An order in which no table is too large, and how many entries all of them have."""
+) -> tuple[list[int], int, int]:
+    """An order in which no table is too large, the entries of all of them, and visits."""
     near = {v: set(others) for v, others in known.near.items()}
-    order, total = list[int](), 0
+    order, total, visits = list[int](), 0, len(near)
     waiting = [(_entries(known, near, v), v) for v in near]
     dense = [_density(v, near, wanted, weight) for v in near]
     heapify(waiting)
@@ -53,10 +56,12 @@ def _greedy(
         else:
             heappush(waiting, (entries, variable))
             touched = _leave_out(near, _densest(near, dense))
+        visits += len(touched) + 1
         for other in touched:
+            visits += len(near[other])
             heappush(waiting, (_entries(known, near, other), other))
             heappush(dense, _density(other, near, wanted, weight))
-    return order, total
+    return order, total, visits
 
 
 def _entries(known: Neighbours, near: Mapping[int, set[int]], variable: int) -> int:
