@@ -6,13 +6,17 @@ within their error. The file belongs to exactly one model of `workloads.py`.
 
 import argparse
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 from accuracy import GOLD
 from workloads import accuracy_workloads
 
 import orbitmc
-from orbitmc.exact.perfect import perfect_marginals, perfect_samples
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from coupling_from_the_past import perfect_marginals, perfect_samples
 
 NAME = "Ising 30x30 J=0.44"
 

@@ -13,6 +13,7 @@ import io
 from collections.abc import Callable
 
 import numpy as np
+from coupling_from_the_past import perfect_marginals, perfect_samples
 from figure import Asked, arguments, figure_files, finish, measure, note, write
 from samplers import gibbs, tuned_lmh
 
@@ -32,8 +33,6 @@ from orbitmc.compare import (
     flips,
     lifted,
     orbital_kernels,
-    perfect_marginals,
-    perfect_samples,
     reference_of,
     without_fields,
 )

@@ -11,21 +11,17 @@ from pathlib import Path
 import numpy as np
 from figure import Asked, note
 from samplers import paper_lmh
+from webkb_files import FOLDS, WebKB, read_webkb, synthetic_webkb, webkb_program
 
 from orbitmc import InputError, Model
 from orbitmc.compare import (
-    FOLDS,
     Divergence,
     Reference,
-    WebKB,
     by_method,
     learn,
     model_of,
-    read_webkb,
     reference_of,
-    synthetic_webkb,
     training_worlds,
-    webkb_program,
 )
 from orbitmc.logic.learning.learning import Settings as LearningSettings
 

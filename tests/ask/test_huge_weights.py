@@ -146,8 +146,8 @@ def test_no_verdict_is_given_on_what_is_no_number():
 
 @pytest.mark.parametrize("ask", ["prepare", "eliminate", "attraction"])
 def test_what_works_on_bare_graphs_refuses_weights_it_cannot_add(ask):
+    from experiments.coupling_from_the_past import attraction_of
     from orbitmc.exact.elimination import marginals
-    from orbitmc.exact.perfect import attraction_of
     from orbitmc.graph.prepared import prepare
 
     asks = {

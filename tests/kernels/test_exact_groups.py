@@ -48,7 +48,7 @@ def test_exact_groups_keep_the_distribution_without_looking(values, zeros):
     seen = 0
     for seed in SEEDS:
         graph = patterned(seed, most=4, zeros=zeros, clauses=seed % 2 == 0)
-        group = automorphisms(graph, values=values, bliss=False).group
+        group = automorphisms(graph, values=values).group
         prepared = prepare_unrounded(graph)
         for kernel in orbital_kernels(prepared, group, symmetric=True):
             assert max(residuals(graph, one_step(prepared, kernel))) <= EXACT, seed
@@ -65,7 +65,7 @@ def uniform_on_orbits(graph, group):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_uniform_elements_land_anywhere_in_an_orbit_with_equal_chances(seed):
     graph = patterned(seed, most=4)
-    group, prepared = automorphisms(graph, bliss=False).group, prepare_unrounded(graph)
+    group, prepared = automorphisms(graph).group, prepare_unrounded(graph)
     kernel = drawn_orbital(graph, stabilizer_chain(group), group, symmetric=True)
     matrix = transition_matrix(graph, one_step(prepared, kernel))
     np.testing.assert_allclose(matrix, uniform_on_orbits(graph, group), atol=EXACT)
@@ -75,7 +75,7 @@ def test_uniform_elements_land_anywhere_in_an_orbit_with_equal_chances(seed):
 def test_small_groups_waste_no_jump_on_the_identity(seed, idle):
     """Shuffles draw from the whole group, lists from all but the identity."""
     graph = patterned(seed, most=4)
-    report, prepared = automorphisms(graph, bliss=False), prepare_unrounded(graph)
+    report, prepared = automorphisms(graph), prepare_unrounded(graph)
     [kernel] = orbital_kernels(prepared, report.group, symmetric=True)
     matrix = transition_matrix(graph, one_step(prepared, kernel))
     uniform = report.order * uniform_on_orbits(graph, report.group)

@@ -83,7 +83,7 @@ def ask_everything(graph):
     symmetry_overview(Model(graph, names, values), seconds=5.0)
     marginals(Model(graph, names, values), method="exact")
     eliminate(graph)
-    automorphisms(graph, values=True, bliss=False)
+    automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)
     _walked(graph, possible_values(graph), np.random.default_rng(1))

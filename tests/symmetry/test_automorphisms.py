@@ -31,7 +31,7 @@ def assert_all_are_symmetries(graph, report):
 @pytest.mark.parametrize("seed", range(40))
 def test_the_order_is_the_number_of_permutations_that_preserve_a_positive_model(seed):
     graph = patterned(seed)
-    report = automorphisms(graph, bliss=False)
+    report = automorphisms(graph)
     assert report.complete
     assert report.order == count_symmetries(graph)
     assert_all_are_symmetries(graph, report)
@@ -47,7 +47,7 @@ def test_orders_of_all_small_graphs_add_up_as_burnside_says(vertices):
     total = 0
     for chosen in itertools.product([False, True], repeat=len(edges)):
         graph = ising(np.zeros(vertices), edges[list(chosen)], 0.3).graph
-        total += automorphisms(graph, bliss=False).order
+        total += automorphisms(graph).order
     assert total == GRAPHS[vertices] * math.factorial(vertices)
 
 
@@ -60,13 +60,13 @@ def test_orders_of_graphs_with_seven_vertices_equal_brute_force(seed):
     images = np.array(list(itertools.permutations(range(7))))
     moved = both[images[:, :, None], images[:, None, :]]
     wanted = int((moved == both).all(axis=(1, 2)).sum())
-    assert automorphisms(graph, bliss=False).order == wanted
+    assert automorphisms(graph).order == wanted
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_order_counts_value_symmetries_too(seed):
     graph = patterned(seed, most=4 if seed % 2 else 3, sizes=(2,) if seed % 2 else (2, 3))
-    report = automorphisms(graph, values=True, bliss=False)
+    report = automorphisms(graph, values=True)
     assert report.order == count_symmetries(graph, values=True)
     assert_all_are_symmetries(graph, report)
 
@@ -75,7 +75,7 @@ def test_the_order_counts_value_symmetries_too(seed):
 @pytest.mark.parametrize("values", [False, True])
 def test_zeros_and_clauses_may_hide_symmetries_but_never_feign_them(seed, values):
     graph = patterned(seed, zeros=seed % 2 == 0, clauses=True, most=4, sizes=(2,))
-    report = automorphisms(graph, values=values, bliss=False)
+    report = automorphisms(graph, values=values)
     assert_all_are_symmetries(graph, report)
     assert count_symmetries(graph, values=values) % report.order == 0
 
@@ -85,8 +85,8 @@ def test_zeros_and_clauses_may_hide_symmetries_but_never_feign_them(seed, values
 def test_renaming_variables_changes_nothing_but_names(seed, values):
     graph = patterned(seed, clauses=seed % 2 == 0, zeros=seed % 3 == 0)
     image = np.random.default_rng(seed).permutation(graph.variables)
-    one = automorphisms(graph, values=values, bliss=False)
-    other = automorphisms(renamed(graph, image), values=values, bliss=False)
+    one = automorphisms(graph, values=values)
+    other = automorphisms(renamed(graph, image), values=values)
     assert one.order == other.order
     orbits = sorted(sorted(int(image[v]) for v in orbit) for orbit in one.orbits)
     assert orbits == sorted(orbit.tolist() for orbit in other.orbits)
@@ -121,7 +121,7 @@ def test_smokers_are_interchangeable():
 
 def test_random_regular_graphs_are_settled_by_looking_at_cycles():
     graph = ising(np.zeros(4000), regular_edges(4000, 4, 1), 0.3).graph
-    report = automorphisms(graph, bliss=False)
+    report = automorphisms(graph)
     assert report.complete
     assert report.order == 1
     assert report.group.is_trivial
@@ -240,7 +240,7 @@ def test_orbits_become_cells():
 
 def test_no_time_means_an_honest_partial_answer():
     graph = ising_grid(40, 40, 0.3).graph
-    report = automorphisms(graph, seconds=0.0, bliss=False)
+    report = automorphisms(graph, seconds=0.0)
     assert not changes_energy(graph, report.group).any()
     assert report.complete == (report.order is not None)
 

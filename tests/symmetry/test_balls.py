@@ -28,7 +28,7 @@ def test_balls_tell_a_hexagon_from_triangles():
 def test_symmetric_points_have_the_same_balls(seed, reach):
     graph = patterned(seed, clauses=True, most=6)
     cells = cells_of(graph, reach)
-    for orbit in automorphisms(graph, bliss=False).orbits:
+    for orbit in automorphisms(graph).orbits:
         assert len(set(cells[orbit].tolist())) == 1
 
 
@@ -41,6 +41,6 @@ def test_balls_do_not_care_about_names(seed):
 
 def test_only_the_global_flip_is_left_of_a_random_regular_graph():
     graph = ising(np.zeros(3000), regular_edges(3000, 4, 2), 0.3).graph
-    report = automorphisms(graph, values=True, bliss=False, seconds=60.0)
+    report = automorphisms(graph, values=True, seconds=60.0)
     assert report.order == 2
     assert orbit_cells(report.group).max() == -1

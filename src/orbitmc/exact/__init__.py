@@ -1,4 +1,4 @@
-"""Exact answers: elimination and perfect samples."""
+"""Exact answers by elimination."""
 
 from orbitmc.machine.lazy import lazily
 
@@ -7,8 +7,6 @@ __getattr__, __dir__ = lazily(
     {
         "Plan": "exact.plan",
         "marginals": "exact.elimination",
-        "perfect_marginals": "exact.perfect",
-        "perfect_samples": "exact.perfect",
         "predict": "exact.plan",
     },
 )

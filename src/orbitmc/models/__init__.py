@@ -14,8 +14,5 @@ __getattr__, __dir__ = lazily(
         "potts_grid": "models.potts",
         "random_chimera": "models.chimera_models",
         "read_chimera": "models.chimera_models",
-        "read_webkb": "models.webkb",
-        "synthetic_webkb": "models.webkb",
-        "webkb_program": "models.webkb",
     },
 )

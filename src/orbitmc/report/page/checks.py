@@ -42,7 +42,7 @@ def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
     from orbitmc.symmetry.detection.automorphisms import automorphisms
 
     try:
-        return automorphisms(graph, seconds=SYMMETRY_SECONDS, bliss=False), ""
+        return automorphisms(graph, seconds=SYMMETRY_SECONDS), ""
     except OrbitError as error:
         return None, f"Not found: {error}."
 

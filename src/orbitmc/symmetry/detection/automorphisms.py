@@ -23,7 +23,6 @@ from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.equal_numbers import ranks, row_classes
 from orbitmc.machine.lazy import Displayed
 from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.bliss import bliss_is_installed, bliss_moves
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
@@ -52,12 +51,6 @@ MANY_REFUTED = 64
 REACHES = (400, 1600, 6400)
 """How many arcs around each vertex to look at then, and again if that was not enough."""
 
-MEMORY = 2_000_000_000
-"""Bytes for BLISS."""
-
-OWN_SHARE = 0.5
-"""The share of the time that our own search may take when BLISS could go on after it."""
-
 
 @dataclass(frozen=True, repr=False)
 class SymmetryReport(Displayed):
@@ -83,18 +76,12 @@ class SymmetryReport(Displayed):
 
 
 def automorphisms(
-    graph: FactorGraph,
-    *,
-    values: bool = False,
-    seconds: float = 10.0,
-    memory: int = MEMORY,
-    bliss: bool = True,
+    graph: FactorGraph, *, values: bool = False, seconds: float = 10.0
 ) -> SymmetryReport:
     """Permutations of variables (with `values`, also of their values) that change nothing.
 
-    Refinement, twins and our own search come first, BLISS (when installed) gets what is left, in
-    a process of its own with `memory` bytes. When `seconds` are over, what was found is reported;
-    compiling, which happens once per installation, is not counted.
+    Refinement comes first, then twins, then a search. When `seconds` are over, what was found is
+    reported; compiling, which happens once per installation, is not counted.
 
     >>> from orbitmc.models.ising_models import ising_grid
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
@@ -105,9 +92,7 @@ def automorphisms(
         raise InputError(f"values can be permuted only where there are at most {MOST_VALUES}")
     form = energy_form(graph)
     drawn = value_graph(form) if values else variable_graph(form)
-    found = graph_automorphisms(
-        drawn, twins=not values, started=started, seconds=seconds, memory=memory, bliss=bliss
-    )
+    found = graph_automorphisms(drawn, twins=not values, started=started, seconds=seconds)
     convert = value_group if values else variable_group
     group = convert(form.cardinality, together([found.exchanges, found.moves]))
     wrong = changes_energy(graph, group)
@@ -164,15 +149,9 @@ class FoundSymmetries:
 
 
 def graph_automorphisms(
-    graph: ColoredGraph,
-    *,
-    twins: bool = True,
-    started: float,
-    seconds: float,
-    memory: int = MEMORY,
-    bliss: bool = True,
+    graph: ColoredGraph, *, twins: bool = True, started: float, seconds: float
 ) -> FoundSymmetries:
-    """Refine, set twins apart, search, ask BLISS."""
+    """Refine, set twins apart, search."""
     cells = equitable_cells(graph)
     classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
     count = math.prod(math.factorial(int(size)) for size in np.bincount(classes) if size > 1)
@@ -182,17 +161,9 @@ def graph_automorphisms(
     if len(np.unique(cells[: graph.points])) == graph.points:
         how = " and ".join(["refinement", *found])
         return FoundSymmetries(classes, together([]), count, True, how)
-    own_seconds = seconds * (OWN_SHARE if bliss and bliss_is_installed() else 1.0)
-    search, cells = _searched(graph, cells, until=started + own_seconds)
+    search = _searched(graph, cells, until=started + seconds)
     complete = search.progress[LEVEL] == 0 and search.progress[LEFT_OPEN] == 0
     how = " and ".join([*found, "search"])
-    left = started + seconds - working_time()
-    if not complete and bliss and bliss_is_installed() and left > 0:
-        moves = bliss_moves(graph, cells, seconds=left, memory=memory)
-        if moves is not None:
-            how = " and ".join([*found, "BLISS"])
-            return FoundSymmetries(classes, moves, None, True, how)
-        how += ", then BLISS until its limit"
     order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[DEPTH]])
     return FoundSymmetries(classes, _moves(search), order if complete else None, complete, how)
 
@@ -208,7 +179,7 @@ def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) 
     return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
 
 
-def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Search, Numbers]:
+def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> Search:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
     patience = PATIENCE * (graph.arcs + graph.vertices)
@@ -220,7 +191,7 @@ def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> tuple[Sea
             if finer.max() > cells.max():
                 cells = finer
                 search = begin(graph, cells, room=room)
-    return search, cells
+    return search
 
 
 def _moves(search: Search) -> PointMoves:

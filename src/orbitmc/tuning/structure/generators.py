@@ -107,7 +107,7 @@ def _symmetries(model: Model) -> list[Permutation]:
     alone = model.graph.variables - sum(len(block) - 1 for block in twins(model.graph))
     if len(np.unique(cells(model))) == alone:
         return []
-    report = automorphisms(model.graph, seconds=0.0, bliss=False)
+    report = automorphisms(model.graph, seconds=0.0)
     every = report.group.generators() if report.complete else ()
     return [element for element in every if len(element.point) > SWAP]
 

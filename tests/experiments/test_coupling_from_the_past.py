@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from experiments.coupling_from_the_past import (
+    LANES,
+    attraction_of,
+    perfect_marginals,
+    perfect_samples,
+)
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.elimination import marginals
-from orbitmc.exact.perfect import LANES, attraction_of, perfect_marginals, perfect_samples
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising, ising_grid
 from tests.oracle.enumeration import log_weights_of_all

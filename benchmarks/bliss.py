@@ -1,16 +1,6 @@
-"""Ask BLISS, through igraph, in a child process that may run out of time or memory.
+"""Coloured graphs without labels of edges, as BLISS takes them, through igraph."""
 
-igraph is optional (and GPL). The child gets arrays through a pipe and sends arrays back; it runs
-a script of its own and nothing that was read from a file.
-"""
-
-import importlib.util
-import io
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import igraph
 import numpy as np
 
 from orbitmc.machine.arrays import Numbers
@@ -19,37 +9,14 @@ from orbitmc.symmetry.detection.encoding.colored_graph import (
     is_symmetric_label,
     tails,
 )
-from orbitmc.symmetry.detection.generators import PointMoves
-
-CHILD = Path(__file__).with_name("bliss_child.py")
 
 
-def bliss_is_installed() -> bool:
-    return importlib.util.find_spec("igraph") is not None
-
-
-def bliss_moves(
-    graph: ColoredGraph, cells: Numbers, *, seconds: float, memory: int
-) -> PointMoves | None:
-    """Generators of all automorphisms that respect the cells; None if a limit was reached.
-
-    Vertices alone in their cell are left out: the cells must be equitable.
-    """
-    _, which, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    kept = counts[which] > 1
-    edges, colors = plain_graph(graph, cells, kept)
-    answer = _ask(edges, colors, seconds=seconds, memory=memory)
-    if answer is None:
-        return None
-    start, point, image = answer
-    names = np.flatnonzero(kept)
-    is_point = np.concatenate([names < graph.points, np.zeros(len(colors) - len(names), bool)])
-    wanted = is_point[point]
-    generator = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    counts = np.bincount(generator[wanted], minlength=len(start) - 1)
-    return PointMoves(
-        np.concatenate([[0], np.cumsum(counts)]), names[point[wanted]], names[image[wanted]]
-    )
+def bliss_generators(graph: ColoredGraph, cells: Numbers) -> tuple[int, list[list[int]]]:
+    """How many vertices the plain graph has, and images of all of them, for each generator."""
+    edges, colors = plain_graph(graph, cells, np.ones(graph.vertices, dtype=bool))
+    _, color = np.unique(colors, return_inverse=True)
+    plain = igraph.Graph(n=len(colors), edges=edges, directed=False)
+    return len(colors), plain.automorphism_group(color=color.tolist())
 
 
 def plain_graph(graph: ColoredGraph, cells: Numbers, kept: np.ndarray) -> tuple[Numbers, Numbers]:
@@ -99,25 +66,3 @@ def _reverse_among(tail: Numbers, head: np.ndarray) -> Numbers:
     reverse = np.empty(len(tail), dtype=np.int64)
     reverse[forth] = back
     return reverse
-
-
-def _ask(edges: Numbers, colors: Numbers, *, seconds: float, memory: int) -> list[Numbers] | None:
-    question = io.BytesIO()
-    for array in (np.array([memory, max(int(seconds) + 1, 1)]), edges, colors):
-        np.save(question, array, allow_pickle=False)
-    try:
-        child = subprocess.run(
-            [sys.executable, str(CHILD)],
-            input=question.getvalue(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    if child.returncode != 0:
-        return None
-    received = io.BytesIO(child.stdout)
-    return [np.load(received, allow_pickle=False) for _ in range(3)]

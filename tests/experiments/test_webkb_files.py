@@ -5,10 +5,10 @@ import gzip
 import numpy as np
 import pytest
 
+from experiments.webkb_files import CLASSES, read_webkb, synthetic_webkb, webkb_program
 from orbitmc.errors import InputError
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.models.webkb import CLASSES, read_webkb, synthetic_webkb, webkb_program
 from tests.shared_data import shared
 
 ASKED = World(query=frozenset({"Pageclass"}))
