@@ -131,15 +131,6 @@ def test_own_generators_are_jumped_by_and_remembered(tmp_path):
     assert again["variables"] == answer_of("resume", kept)["variables"] == answer["variables"]
 
 
-def test_runs_that_average_over_orbits_are_remembered(tmp_path):
-    kept = tmp_path / "x.run"
-    words = ("infer", RING, "--method", "gibbs", "--samples", "300", "--seed", "2")
-    averaging = ("--set", "estimator=orbits", "-g", "(0 1 2 3)", "-g", "(0=0 0=1)")
-    answer = answer_of(*words, *averaging, "--checkpoint", kept)
-    assert "averages over what the given generators make" in answer["reason"]
-    assert answer_of("resume", kept)["variables"] == answer["variables"]
-
-
 @pytest.mark.parametrize(
     ("words", "remark"),
     [
@@ -147,7 +138,6 @@ def test_runs_that_average_over_orbits_are_remembered(tmp_path):
         (("--method", "lmh", "-g", "nowhere.txt"), "no such file"),
         (("--method", "lmh", "-g", "()"), "nothing"),
         (("--method", "gibbs", "-g", "(0 1)"), "lmh"),
-        (("--method", "gibbs", "--set", "estimator=orbits"), "generators"),
         (("--method", "lmh", "--set", "min_acceptance=0"), "acceptance"),
         (("--method", "gibbs", "--set", "alpha=0.5"), "alpha is for lifted and lmh, not for gibbs"),
         (("--method", "lmh", "--set", "scan=random"), "scan is for gibbs, not for lmh"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import (
     COLUMNS,
     PARTS,
@@ -11,6 +12,7 @@ from orbitmc.estimate.tallies import (
     capacity,
     merge_parts,
     record,
+    rows_of_orbits,
     tally,
 )
 from orbitmc.graph.conditionals.draws import scratch
@@ -101,3 +103,13 @@ def test_the_way_a_run_is_cut_does_not_change_its_record(kind):
     assert whole[3].max() == 0
     assert whole[2].max() <= 13 * lanes_per_column
     assert whole[1].max() <= 32 * lanes_per_column
+
+
+def test_pools_join_equal_values_of_one_orbit():
+    sizes = np.array([2, 2, 3, 3, 1], dtype=np.uint32)
+    pools = rows_of_orbits(sizes, np.array([0, 0, 2, 2, 4]))
+    assert pools.tolist() == [0, 0, 1, 2, 3, 1, 2, 3]
+    rows = np.arange(8.0)[:, None] * np.ones((3, 1, 2))
+    means = pooled(rows, pools)
+    assert means.shape == (3, 4, 2)
+    assert means[2, :, 1].tolist() == [0.5, 3.5, 4.5, 5.5]

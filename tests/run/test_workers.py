@@ -49,15 +49,6 @@ def same(one, other):
         (GRID, {"method": "gibbs", "standard_error": 0.02}),
         (HARD, {"method": "gibbs", "samples": 50, "base": "low-width"}),
         (HARD, {"method": "mcsat", "samples": 20}),
-        (
-            GRID,
-            {
-                "method": "gibbs",
-                "samples": 50,
-                "estimator": "orbits",
-                "generators": ["(s0_0 s5_4)"],
-            },
-        ),
     ],
 )
 def test_marginals_have_the_same_bytes(model, how):

@@ -29,7 +29,6 @@ from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import sample
 
 if TYPE_CHECKING:
-    from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.kernels.base.mcsat.mc_sat import MCSat
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.notes import Notes
@@ -40,7 +39,6 @@ TALLIES: Mapping[str, type] = {
 }
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
-AVERAGES = "averages over what the given generators make of each state, weighed by the model"
 
 
 def answer_by_sampling(
@@ -81,7 +79,6 @@ def sampled(
             threads=settings.threads,
             executor=settings.executor,
             kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
-            group=averaged_group(model, settings),
             controlled=not _why_uncontrolled(settings),
             room=settings.memory - needed,
             watchers=watching,
@@ -123,15 +120,6 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def averaged_group(model: Model, settings: Settings) -> PermutationGroup | None:
-    """The group over whose orbits a run averages, if it does."""
-    if settings.estimator != "orbits":
-        return None
-    from orbitmc.ask.method.lifting import typed_group
-
-    return typed_group(model, settings.generators)
-
-
 def answer(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
@@ -150,13 +138,10 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     kernel = _mcsat_kernel(run, decision)
     slices, approximate = _slices(run, kernel)
-    averages = AVERAGES if settings.estimator == "orbits" else ""
     hurry = HURRY if run.skips_modes and not run.independent else ""
     about = About(
         method=_method_used(decision),
-        reason="; ".join(
-            part for part in (decision.reason, chosen.about, averages, slices, hurry) if part
-        ),
+        reason="; ".join(part for part in (decision.reason, chosen.about, slices, hurry) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,

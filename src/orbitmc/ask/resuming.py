@@ -9,7 +9,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from orbitmc.ask.answers import answer, averaged_group, naming, watched
+from orbitmc.ask.answers import answer, naming, watched
 from orbitmc.ask.keeping import Keeping, ended
 from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import Decision
@@ -108,8 +108,7 @@ def go_on(
         if kernel is None
         else ChosenKernel(kernel, "")
     )
-    group = averaged_group(asked, settings)
-    going = kept.restore(prepared, chosen.kernel, group, memory=memory)
+    going = kept.restore(prepared, chosen.kernel, memory=memory)
     with watched(watchers) as watching, naming(asked):
         done = proceed(going, threads=threads, executor=executor, watchers=watching)
     reason = f"a run resumed from {kept.path.name}"

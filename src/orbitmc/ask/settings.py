@@ -19,7 +19,7 @@ Method = Literal["auto", "exact", "gibbs", "mcsat", "lifted", "lmh"]
 Base = Literal["gibbs", "mcsat", "low-width"]
 Slices = Literal["walk", "samplesat"]
 Scan = Literal["systematic", "random"]
-Estimator = Literal["control-variates", "rao-blackwell", "values", "orbits"]
+Estimator = Literal["control-variates", "rao-blackwell", "values"]
 Approximation = Literal["rank", "evidence", "messages", "weights"]
 Blocks = Literal["pilot", "paper"]
 
@@ -88,8 +88,7 @@ class Settings:
     estimator: Estimator = setting(
         "control-variates",
         "Average conditional probabilities, with most of their noise subtracted where a trial "
-        "shows that it pays, or without; count values; or average each state over its orbit under "
-        "the generators (a group of up to 64 elements), weighted by the model.",
+        "shows that it pays, or without; or count values.",
         kernel=True,
     )
     samples: int | None = setting(None, "Record this many samples in every chain.")
@@ -164,8 +163,7 @@ class Settings:
     )
     generators: Sequence[str] = setting(
         (),
-        "Permutations of your own, as (A B)(C D), to jump by with lmh, or to average over; a wrong "
-        "one does not bias the answer.",
+        "Permutations of your own to jump by, as (A B)(C D); a wrong one does not bias the answer.",
         kernel=True,
     )
     moves: Mapping[str, Any] | None = setting(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,6 @@ from scipy.special import fdtrc
 from orbitmc.estimate.tallies import PARTS, Tally, capacity
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS
-
-if TYPE_CHECKING:
-    from orbitmc.estimate.orbit_tally import OrbitTally
-
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNIT = 2.0**-53  # of a sum is rounded away with each term at most
@@ -55,7 +51,7 @@ class RowSummaries(NamedTuple):
 
 
 def row_summaries(
-    tallies: Sequence[Tally | OrbitTally],
+    tallies: Sequence[Tally],
     recorded: int,
     lanes: int,
     pools: Pools | None = None,

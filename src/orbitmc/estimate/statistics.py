@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from orbitmc.estimate.row_summaries import (
 from orbitmc.estimate.tallies import Tally, rows_of
 from orbitmc.machine.arrays import Floats, Indices, brief, counted, lengths, starts
 from orbitmc.machine.lanes.random import COLUMNS
-
-if TYPE_CHECKING:
-    from orbitmc.estimate.orbit_tally import OrbitTally
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)
@@ -70,7 +67,7 @@ class Statistics:
 
 
 def statistics(
-    tallies: Sequence[Tally | OrbitTally],
+    tallies: Sequence[Tally],
     recorded: int,
     lanes: int,
     pools: NDArray[np.int64] | None = None,

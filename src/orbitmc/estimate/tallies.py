@@ -19,7 +19,7 @@ from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, starts
+from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, counted, starts
 from orbitmc.machine.compiling import generic, implementation, shared
 from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 from orbitmc.machine.lanes.vectors import add_row_by_eight
@@ -180,3 +180,14 @@ def mark_open(tally: Any, scratch: Scratch, variable: int, size: Index) -> None:
             chance = scratch.log_weights[value, lane]
             undecided = (chance > 0.0) & (chance < 1.0)
             tally.open[variable, lane] |= np.uint8(undecided)
+
+
+def rows_of_orbits(cardinality: Indices, labels: Any) -> Any:
+    """Number the tally rows that exact symmetries make equal: same orbit, same value.
+
+    `labels` gives the orbit of each variable; only orbits of verified symmetries may be pooled.
+    """
+    rows = rows_of(cardinality)
+    keys = np.stack([np.repeat(np.asarray(labels), rows), counted(rows)], axis=1)
+    _, pools = np.unique(keys, axis=0, return_inverse=True)
+    return pools.reshape(-1)

@@ -38,7 +38,6 @@ class Shape(NamedTuple):
 
     packs: int
     lanes: int
-    orbits: bool = False
     shared: int = 0
     extra: int = 0
 
@@ -70,7 +69,7 @@ def model_bytes(graph: FactorGraph) -> int:
 def pack_bytes(graph: FactorGraph, shape: Shape) -> int:
     """What one pack takes: its states, what is tallied, and what its kernel overwrites."""
     rows = int(rows_of(graph.cardinality).sum())
-    states = 1 + int(graph.has_zeros()) + int(shape.orbits)
+    states = 1 + int(graph.has_zeros())
     long = int((lengths(graph.scope_start)[graph.first_clause :] >= LONG).sum())
     counts = COUNT * shape.lanes * long
     tallied = 8 * PARTS * rows * COLUMNS

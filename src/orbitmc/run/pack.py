@@ -34,8 +34,6 @@ from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.orbit_tally import OrbitTally
-    from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
     from orbitmc.run.block_tally import BlockTally, BlockValueTally
 
@@ -67,12 +65,11 @@ def start_pack(
     number: int,
     lanes: int,
     kind: type = RaoBlackwellTally,
-    group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
     """Start a pack: it depends on the seed and its number, on nothing else.
 
-    `kind` is what the pack counts; `group` is needed by a tally that averages over orbits.
+    `kind` is what the pack counts.
 
     >>> import orbitmc as om
     >>> prepared, kernel = om.kernels.prepare(om.ising_grid(3, 3, 0.3).graph), om.kernels.gibbs()
@@ -80,7 +77,7 @@ def start_pack(
     >>> pack.values.shape
     (9, 64)
     """
-    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of)
+    pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
     start = np.random.SeedSequence(seed, spawn_key=(number, 1))
     pack.values[...] = start_values(prepared.graph, lanes, start)
     return replace(pack, rng=generator(seed, number, lanes))
@@ -92,10 +89,9 @@ def empty_pack(
     *,
     lanes: int,
     kind: type = RaoBlackwellTally,
-    group: PermutationGroup | None = None,
     part_of: NDArray[np.int64] | None = None,
 ) -> Pack:
-    """Give the arrays of a pack, not yet started; with a `group` its tally averages over orbits.
+    """Give the arrays of a pack, not yet started.
 
     With `part_of`, the component of each variable, the pack notes log-weights as it advances.
     """
@@ -106,7 +102,7 @@ def empty_pack(
         values=zeros((graph.variables, lanes), np.uint8),
         memory=memory,
         rng=generator(0, 0, lanes),
-        tally=_tally(graph, lanes, kind, group, blocks_in(kernel, memory)),
+        tally=_tally(graph, lanes, kind, blocks_in(kernel, memory)),
         scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
         ends=None if part_of is None else part_ends(graph, lanes, part_of),
@@ -117,14 +113,9 @@ def _tally(
     graph: FactorGraph,
     lanes: int,
     kind: type,
-    group: PermutationGroup | None,
     blocks: tuple[Blocks, BlockMemory] | None,
-) -> Tally | OrbitTally | BlockTally | BlockValueTally:
+) -> Tally | BlockTally | BlockValueTally:
     """Give the tally that suits a kernel: of conditionals of single variables, or of blocks."""
-    if group is not None:
-        from orbitmc.estimate.orbit_tally import orbit_tally
-
-        return orbit_tally(graph, lanes, group)
     if blocks is not None:
         from orbitmc.run.block_tally import block_tally
 

@@ -24,7 +24,6 @@ from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:
     from orbitmc.estimate.control.corrected import Controls
-    from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.run.control.choice import ControlChoice
     from orbitmc.run.notes import Notes
 
@@ -46,7 +45,7 @@ class Run:
 
     `heaviest` is the heaviest state that a search for modes has found; a run that comes from a
     file searches again, unless it `skips_modes`. `part_of` has the connected component of each
-    variable; `kind` and `group` say what is tallied. `notes` are taken of every sample, if any.
+    variable; `kind` says what is tallied. `notes` are taken of every sample, if any.
     A run that is `controlled` uses control variates where they pay; what it has found of that is
     its `choice`; they may take `room` bytes, unless that is None.
     """
@@ -60,7 +59,6 @@ class Run:
     most_packs: int
     part_of: NDArray[np.int64]
     kind: type = RaoBlackwellTally
-    group: PermutationGroup | None = None
     controlled: bool = False
     room: int | None = None
     choice: ControlChoice | None = None

@@ -34,7 +34,6 @@ from orbitmc.run.starts.starting import add_packs
 from orbitmc.run.starts.warming import annealing_steps, shorten_annealing, spaced, warm_up
 
 if TYPE_CHECKING:
-    from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.run.notes import Notes
     from orbitmc.run.workers.rounds import Remote
 
@@ -54,7 +53,6 @@ def sample(
     threads: int | None = None,
     executor: Executor | None = None,
     kind: type = RaoBlackwellTally,
-    group: PermutationGroup | None = None,
     controlled: bool = False,
     room: int | None = None,
     watchers: Iterable[Watcher] = (),
@@ -92,9 +90,8 @@ def sample(
             most_packs=packs,
             part_of=components(graph),
             kind=kind,
-            group=group,
             notes=notes,
-            controlled=controlled and group is None and notes is None and kind is RaoBlackwellTally,
+            controlled=controlled and notes is None and kind is RaoBlackwellTally,
             room=room,
             skips_modes=seconds is not None
             and search_seconds(graph, lanes) > SEARCH_SHARE * seconds,

@@ -90,14 +90,9 @@ def _require_paper(settings: Settings) -> None:
 
 
 def _require_generators(settings: Settings) -> None:
-    """Refuse generators that nothing would use, and averages over orbits of nothing."""
-    averaging = settings.estimator == "orbits"
-    if averaging and not settings.generators:
-        raise InputError("averages over orbits need a group: give its generators, as (A B)(C D)")
-    if settings.generators and settings.method != "lmh" and not averaging:
-        raise InputError(
-            f"generators are for the method lmh or the estimator orbits, not for {settings.method}"
-        )
+    """Refuse generators that nothing would use."""
+    if settings.generators and settings.method != "lmh":
+        raise InputError(f"generators are for the method lmh, not for {settings.method}")
 
 
 def _require_one_source(settings: Settings) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orbitmc.ask.method.methods import ChosenKernel
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.orbit_tally import rows_of_orbits
+from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph

@@ -46,4 +46,4 @@ def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Setting
 
 
 def _shape(settings: Settings) -> Shape:
-    return Shape(settings.pack_count, settings.lane_count, settings.estimator == "orbits")
+    return Shape(settings.pack_count, settings.lane_count)

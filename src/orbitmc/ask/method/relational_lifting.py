@@ -17,7 +17,7 @@ from orbitmc.ask.method.lifting import (
 from orbitmc.ask.method.methods import ChosenKernel
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.orbit_tally import rows_of_orbits
+from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps

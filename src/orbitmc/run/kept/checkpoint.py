@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack, empty_pack
 from orbitmc.run.run import Run
 
-if TYPE_CHECKING:
-    from orbitmc.groups.permutation_groups import PermutationGroup
-
 MAGIC = b"orbitmc run, version 1\n"
 LONGEST_HEADER = 2**26
 CHECKSUM = 32
@@ -51,7 +48,6 @@ COST = 0.01  # writing takes at most this share of the time
 VALUES = "values"  # of a pack
 BYTES_PER_CHARACTER = 24  # what JSON takes as Python values, at most
 ROUNDING = 1e-6
-ORBITS = "OrbitTally"  # of runs that average over the orbits of a group
 KINDS = {kind.__name__: kind for kind in (RaoBlackwellTally, ValueTally)}
 KINDS |= {"BlockTally": RaoBlackwellTally, "BlockValueTally": ValueTally}  # of kernels with blocks
 
@@ -95,14 +91,10 @@ class Checkpoint:
         self,
         prepared: PreparedGraph,
         kernel: Kernel,
-        group: PermutationGroup | None = None,
         *,
         memory: int = MEMORY,
     ) -> Run:
-        """Give back the run; a checkpoint of another model is refused.
-
-        `group` is needed by runs that average over its orbits.
-        """
+        """Give back the run; a checkpoint of another model is refused."""
         if self.header["digest"] != digest(graph := prepared.graph):
             raise self._error("this run belongs to another model or other evidence")
         if self.header["kernel"] != digest(kernel):
@@ -118,11 +110,10 @@ class Checkpoint:
             schedule=self.header.schedule,
             seed=self.header["seed"],
             lanes=self.header["lanes"],
-            packs=tuple(self._packs(prepared, kernel, group, part_of, choice)),
+            packs=tuple(self._packs(prepared, kernel, part_of, choice)),
             most_packs=self.header["most_packs"],
             part_of=part_of,
             kind=KINDS.get(self.header["tally"], RaoBlackwellTally),
-            group=group,
             choice=choice,
         )
         for name in COUNTS:
@@ -153,21 +144,16 @@ class Checkpoint:
         self,
         prepared: PreparedGraph,
         kernel: Kernel,
-        group: PermutationGroup | None,
         part_of: NDArray[np.int64],
         choice: ControlChoice | None,
     ) -> Iterator[Pack]:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
         lanes, tally = self.header["lanes"], self.header["tally"]
-        if tally not in (*KINDS, ORBITS):
+        if tally not in KINDS:
             raise self._error(f"this run counts in a way we do not know: {quoted(tally)}")
-        if (tally == ORBITS) != (group is not None):
-            raise self._error("averages over orbits need the generators of their group")
-        kind = KINDS.get(tally, RaoBlackwellTally)
+        kind = KINDS[tally]
         for number in range(self.header["packs"]):
-            pack = empty_pack(
-                prepared, kernel, lanes=lanes, kind=kind, group=group, part_of=part_of
-            )
+            pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)
             pack = pack if choice is None else with_controls(pack, choice)
             for name, array in arrays_of(pack, f"pack/{number}"):
                 array[...] = self._array(name, array.shape, array.dtype)

@@ -31,7 +31,6 @@ def _started(run: Run, number: int) -> Pack:
         number=number,
         lanes=run.lanes,
         kind=run.kind,
-        group=run.group,
         part_of=run.part_of,
     )
     if run.choice is None:

@@ -28,7 +28,6 @@ from orbitmc.run.workers.seals import seal_again, seals_of
 from orbitmc.version import __version__
 
 if TYPE_CHECKING:
-    from orbitmc.groups.permutation_groups import PermutationGroup
     from orbitmc.run.run import Run
 
 
@@ -45,7 +44,6 @@ class RunContext:
     unrounded: bool
     lanes: int
     kind: type
-    group: PermutationGroup | None
     part_of: NDArray[np.int64]
     choice: ControlChoice | None
     needed: Needed | None
@@ -60,7 +58,7 @@ class RunContext:
                 f"a worker has another orbitmc than version {self.version} of the process that "
                 f"asks (it has {__version__}): install the same one everywhere"
             )
-        seal_again((self.graph, self.kernel, self.group), self.seals)
+        seal_again((self.graph, self.kernel), self.seals)
         if (digest(self.graph), digest(self.kernel)) != self.digests:
             raise OrbitError("a worker got another model or other jumps than were sent")
         prepared = (prepare_unrounded if self.unrounded else prepare)(self.graph)
@@ -78,7 +76,7 @@ class OpenedRun:
         """The pack that has these arrays."""
         own = self.context
         pack = empty_pack(
-            self.prepared, own.kernel, lanes=own.lanes, kind=own.kind, group=own.group,
+            self.prepared, own.kernel, lanes=own.lanes, kind=own.kind,
             part_of=own.part_of,
         )  # fmt: skip
         pack = pack if own.choice is None else with_controls(pack, own.choice)
@@ -115,11 +113,10 @@ def context_of(run: Run) -> RunContext:
     return RunContext(
         graph=run.graph,
         kernel=run.kernel,
-        seals=seals_of((run.graph, run.kernel, run.group)),
+        seals=seals_of((run.graph, run.kernel)),
         unrounded=is_unrounded(run.prepared),
         lanes=run.lanes,
         kind=run.kind,
-        group=run.group,
         part_of=run.part_of,
         choice=choice,
         needed=None if run.notes is None else run.notes.needed,
