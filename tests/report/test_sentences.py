@@ -1,6 +1,7 @@
 """One sentence says whether an answer may be believed, and for which variables' sake not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from orbitmc.estimate.columns import Marginal
 from orbitmc.estimate.marginals import About, Culprits, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, SUSPECT, TIED, VERDICTS
 from orbitmc.report.json_answer import json_pieces
+from orbitmc.report.tables import plain_pieces
 from orbitmc.report.words import remarks, verdict
 from tests.gathered import gathered
 from tests.shared_data import shared
@@ -78,3 +80,15 @@ def test_terminal_notebook_report_and_json_say_the_same(tied, tmp_path):
 
 def test_a_part_of_an_answer_blames_what_the_whole_answer_would(tied):
     assert tied.only(["CVP"]).causes(TIED) == tied.causes(TIED)
+
+
+def test_chains_that_do_not_agree_at_all_have_no_digits_of_r_hat():
+    one = marginal("not mixed")
+    apart = replace(one, r_hat=np.full(2, 1000.0005))
+    found = Marginals(gathered({"v": apart}), About("gibbs", "why not"))
+    assert "worst R-hat beyond 100, ESS 1" in verdict(found)
+    for shown in (str(found), "".join(plain_pieces(found)), found._repr_html_()):
+        assert "beyond 100" in shown
+        assert "1000" not in shown
+    line = "".join(plain_pieces(found)).splitlines()[1]
+    assert line.index("beyond 100") + 10 == line.index("  not mixed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
-from orbitmc.errors import OutOfRangeError
-from orbitmc.estimate.marginals import About, Marginals, sampled_marginals
+from orbitmc.errors import LimitError, OutOfRangeError
+from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals, sampled_marginals
 from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
@@ -39,6 +40,8 @@ TALLIES: Mapping[str, type] = {
 }
 HURRY = "no time to look for modes that chains may have missed"
 TOO_SHORT = "no control variates: the run is too short to find out whether they pay"
+LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advising
+MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
 
 def answer_by_sampling(
@@ -161,7 +164,31 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     asked = found.only(decision.query)
     said = (early if hasty else ()) + _warnings(asked) + _missed(model, run, found) + approximate
-    return replace(found, about=replace(found.about, warnings=said))
+    ruled_out = about.ruled_out if asked.converged else _ruled_out(decision)
+    return replace(found, about=replace(found.about, warnings=said, ruled_out=ruled_out))
+
+
+def _ruled_out(decision: Decision) -> tuple[str, ...]:
+    """Methods that nobody should be advised to try: tried on the way here, or too expensive."""
+    tried = () if decision.kernel is not None else (decision.settings.method,)
+    found = tuple(dict.fromkeys((*decision.ruled_out, *tried)))
+    known = "exact" in found or LAST_RESORTS.isdisjoint(tried)
+    return found if known or _affords_elimination(decision) else (*found, "exact")
+
+
+def _affords_elimination(decision: Decision) -> bool:
+    """Whether elimination is affordable, as far as a short look can tell."""
+    graph, settings = decision.model.graph, decision.settings
+    if graph.variables > MOST_LOOKED_AT:
+        return False
+    from orbitmc.ask.method.decisions import affordable
+    from orbitmc.exact.plan import predict
+
+    seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
+    try:
+        return affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
+    except LimitError:
+        return False
 
 
 def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:

@@ -6,6 +6,7 @@ import html
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from orbitmc.estimate.text import r_hat_in_words
 from orbitmc.run.kept.snapshots import SECONDS_PER_NUMBER
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Watching:
         begun = time.perf_counter()
         found = run.statistics()
         ess, r_hat = found.ess.min(initial=float("inf")), found.r_hat.max(initial=1.0)
-        self.quality = f", worst ESS {ess:,.0f}, R-hat {r_hat:.3f}"
+        self.quality = f", worst ESS {ess:,.0f}, R-hat {r_hat_in_words(float(r_hat))}"
         self.statistics_cost = time.perf_counter() - begun
         self.statistics_spent += self.statistics_cost
 

@@ -77,7 +77,7 @@ def _run(prepared: "PreparedGraph", period: int, samples: int, seed: int) -> "Ru
 
 def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
     """Errors over time, some marginals beside the exact ones, and what happened."""
-    from orbitmc.estimate.text import plain_table
+    from orbitmc.estimate.text import plain_table, r_hat_in_words
     from orbitmc.report.text_chart import text_chart
 
     print(f"{SIDE * SIDE} spins on a cold lattice, each with a weak field of its own\n")
@@ -93,7 +93,7 @@ def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
         for name in SHOWN
         for place in [model.index[name]]
     ]
-    r_hats = [f"{run.statistics().r_hat.max():.3f}" for run in runs.values()]
+    r_hats = [r_hat_in_words(float(run.statistics().r_hat.max())) for run in runs.values()]
     rows.append(("worst R-hat", "", *r_hats))
     print(plain_table(("", "exact", *runs), rows, to_the_left=("",)))
     print(_sentence(runs[LMH]))

@@ -44,6 +44,9 @@ from orbitmc.graph.possible.support import Domains
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.lazy import Displayed, drawing
 
+LAST_RESORTS = frozenset({"lmh", "mcsat"})
+"""Methods after which `auto` helps only if elimination is affordable: it has no other ones."""
+
 
 @dataclass(frozen=True, repr=False)
 class Asked:

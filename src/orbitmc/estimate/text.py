@@ -17,6 +17,7 @@ SAMPLED = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "ver
 CERTAIN = ("variable", "value", "P", "verdict")
 LEFT_ALIGNED = frozenset({"variable", "value", "verdict"})
 MOST_ROWS = 40
+LARGEST_R_HAT = 100.0  # that is written as a number
 BLANKS = ("", "", "", "")  # a value without error has no numbers in these columns
 
 
@@ -94,6 +95,15 @@ def count(number: float) -> str:
     return f"{number:,.0f}" if math.isfinite(number) else ""
 
 
+def r_hat_in_words(number: float) -> str:
+    """Three decimals; chains that do not agree at all have no R-hat worth its digits.
+
+    >>> r_hat_in_words(1.00349), r_hat_in_words(1000.0)
+    ('1.003', 'beyond 100')
+    """
+    return f"{number:.3f}" if number <= LARGEST_R_HAT else f"beyond {LARGEST_R_HAT:.0f}"
+
+
 def printable(name: str) -> str:
     """A name without line breaks or control characters."""
     return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
@@ -103,4 +113,4 @@ def _error(
     error: float, low: float, high: float, ess: float, r_hat: float
 ) -> tuple[str, str, str, str]:
     interval = f"{probability(low)}…{probability(high)}"
-    return probability(error), interval, count(ess), f"{r_hat:.3f}"
+    return probability(error), interval, count(ess), r_hat_in_words(r_hat)

@@ -22,6 +22,7 @@ from orbitmc.estimate.text import (
     plain_table,
     printable,
     probability,
+    r_hat_in_words,
     rows,
 )
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
@@ -143,7 +144,7 @@ def _errors(columns: Columns) -> tuple[int, int, int, int]:
         _widest(columns.standard_error[sampled]),
         int((low + 1 + high).max()),
         len(count(float(ess))),
-        len(f"{float(r_hat):.3f}"),
+        len(r_hat_in_words(float(r_hat))),
     )
 
 

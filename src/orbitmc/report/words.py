@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.text import printable
+from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals
+from orbitmc.estimate.text import printable, r_hat_in_words
 from orbitmc.estimate.verdicts import (
     EXACT,
     FAIR,
@@ -23,6 +23,8 @@ from orbitmc.estimate.verdicts import (
 from orbitmc.machine.text import first_few
 
 CERTAIN = frozenset({FORCED, OBSERVED, EXACT})
+ADVISED = ("gibbs", "lifted", "lmh", "mcsat", "exact")
+"""Methods in the order in which one may be advised after another has failed."""
 
 
 def remarks(answer: Marginals) -> list[str]:
@@ -151,13 +153,16 @@ def _longer_or(answer: Marginals, *methods: str) -> str:
 
 
 def _try(answer: Marginals, *methods: str) -> str:
-    """Advise methods, but neither the one that was used nor those that were ruled out.
+    """Advise methods, but none that was tried or ruled out, and none whose advice leads back.
 
-    Whether elimination is affordable is for `auto` to find out.
+    So only methods that come later in `ADVISED`. Whether elimination is affordable is for `auto` to
+    find out, unless `auto` would do what was done here if it is not: then that is known already.
     """
-    about = answer.about
-    left = [one for one in methods if one != about.method and one not in about.ruled_out]
-    named = " or ".join("auto" if one == "exact" else one for one in left)
+    tried = {answer.about.method, *answer.about.ruled_out}
+    last = max((place for place, one in enumerate(ADVISED[:-1]) if one in tried), default=-1)
+    left = [one for one in methods if one in ADVISED[last + 1 :] and one not in tried]
+    exact = "auto" if LAST_RESORTS.isdisjoint(tried) else "exact"
+    named = " or ".join(exact if one == "exact" else one for one in left)
     return f"try --method {named}" if left else ""
 
 
@@ -176,7 +181,7 @@ def _more(tied: int) -> str:
 def _extremes(answer: Marginals) -> str:
     r_hat, ess = worst(answer)
     size = f"ESS {ess:,.0f}"
-    return size if answer.about.independent else f"R-hat {r_hat:.3f}, {size}"
+    return size if answer.about.independent else f"R-hat {r_hat_in_words(r_hat)}, {size}"
 
 
 def worst(answer: Marginals) -> tuple[float, float]:

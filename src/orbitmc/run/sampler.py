@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from orbitmc.errors import InputError
+import numpy as np
+
+from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.components import components
 from orbitmc.graph.prepared import PreparedGraph
@@ -26,7 +28,6 @@ from orbitmc.run.pace import (
     costs_of,
 )
 from orbitmc.run.pack import advance
-from orbitmc.run.ranges import require_values
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.run.starts.annealing import search_seconds
@@ -298,3 +299,35 @@ def _settle_packs(run: Run, clock: Clock) -> None:
     costs = costs_of(run, clock)
     run.most_packs = affordable_packs(run.most_packs, clock.at_once, len(run.packs), costs)
     add_packs(run, run.most_packs)
+
+
+def require_values(run: Run) -> None:
+    """Refuse a run in which a lane has a value that its variable does not have.
+
+    A kernel of one's own may write anything.
+    """
+    cardinality = run.graph.cardinality
+    for pack in run.packs:
+        largest = pack.values.max(axis=1)
+        wrong = np.flatnonzero(largest >= cardinality)
+        if len(wrong):
+            variable = int(wrong[0])
+            size, value = int(cardinality[variable]), int(largest[variable])
+            raise OutOfRangeError(kernel_name(run.kernel), variable, value, size)
+
+
+def kernel_name(kernel: Any) -> str:
+    """What a kernel is called, and what the kernels in it are called.
+
+    >>> import orbitmc as om
+    >>> scan = om.kernels.gibbs()
+    >>> kernel_name(scan), kernel_name(om.kernels.mixture(scan, scan, weight=0.5))
+    ('SystematicScan', 'Mixture of SystematicScan and SystematicScan')
+    """
+    parts = [kernel_name(part) for part in _parts(kernel)]
+    name = type(kernel).__name__
+    return f"{name} of {' and '.join(parts)}" if parts else name
+
+
+def _parts(kernel: Any) -> Iterator[Any]:
+    return (part for part in kernel if hasattr(part, "memory") and hasattr(part, "outcomes"))

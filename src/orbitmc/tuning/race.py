@@ -85,7 +85,7 @@ class _Race:
         self.laps.trial(self.standing, self.laps.length)  # away from its starts
         self.seen = self.first = self.laps.first_look(self.standing)
         if self._leaves_little:
-            return Choice(Recipe(), f"Gibbs alone forgets its past within {FORGETFUL:.0f} sweeps")
+            return Choice(Recipe(), self._forgotten())
         keeper, second = self._race_families()
         if self._lost or self._sweeps > SLOW:
             self._try_tempering()
@@ -93,6 +93,15 @@ class _Race:
             gain, arm = second
             self._adopted(arm, WIN**2 / gain if self._has_rivals else self._least())
         return self._choice(keeper)
+
+    def _forgotten(self) -> str:
+        """What the race has looked at when it saw nothing to gain: that is not everything."""
+        seen, every = len(self.laps.watched.watched), self.model.graph.variables
+        some = "all" if seen == every else f"{seen} of {every:,}"
+        return (
+            f"a short race tried no jumps: Gibbs forgot what it watched ({some} variables, some "
+            f"combinations of variables and the log-weight) within {FORGETFUL:.0f} sweeps"
+        )
 
     def _sweep(self) -> float:
         """Seconds that the base chain needs to visit every variable once."""

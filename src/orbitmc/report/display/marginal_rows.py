@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from orbitmc.estimate.columns import Columns
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import CERTAIN, SAMPLED, count, headings, probability
+from orbitmc.estimate.text import (
+    CERTAIN,
+    SAMPLED,
+    count,
+    headings,
+    probability,
+    r_hat_in_words,
+)
 from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
 from orbitmc.report.display.charts import bar
 from orbitmc.report.display.words import safe, tone
@@ -76,6 +83,6 @@ def _errors(columns: Columns, at: int) -> str:
         probability(float(columns.standard_error[at])),
         f"{probability(low)}…{probability(high)}",
         count(float(columns.ess[at])),
-        f"{float(columns.r_hat[at]):.3f}",
+        r_hat_in_words(float(columns.r_hat[at])),
     )
     return "".join(f'<td class="n">{cell}</td>' for cell in cells)

@@ -4,6 +4,7 @@ import numpy as np
 
 from orbitmc.estimate.columns import Columns
 from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.text import r_hat_in_words
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import few_digits
@@ -53,8 +54,8 @@ def health(answer: Marginals) -> str:
         return counts + paragraph("Nothing was left to sample.")
     r_hat, ess = worst(answer)
     sentence = paragraph(
-        f"The largest R-hat is <b>{r_hat:.3f}</b> (1.01 or less is good) and the smallest "
-        f"effective sample size is <b>{ess:,.0f}</b> (400 or more is good). "
+        f"The largest R-hat is <b>{r_hat_in_words(r_hat)}</b> (1.01 or less is good) and the "
+        f"smallest effective sample size is <b>{ess:,.0f}</b> (400 or more is good). "
         + _persistence(answer.columns)
     )
     charts = _r_hats(answer.columns.r_hat[sampled]) + _sizes(answer.columns.ess[sampled])
@@ -109,7 +110,7 @@ def _worst(answer: Marginals) -> str:
     rows = [
         [
             safe(columns.names[v]),
-            f"{r_hat[v]:.3f}",
+            r_hat_in_words(float(r_hat[v])),
             short(float(ess[v])),
             VERDICTS[columns.verdict[v]],
         ]

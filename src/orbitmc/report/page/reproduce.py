@@ -8,6 +8,7 @@ from typing import Any
 
 from orbitmc.ask.settings import ENDS, Settings
 from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.text import r_hat_in_words
 from orbitmc.report.display.words import code, paragraph, safe
 from orbitmc.report.words import worst
 from orbitmc.version import __version__
@@ -101,7 +102,7 @@ def for_a_paper(answer: Marginals) -> str:
         f"Marginals of {variables} were estimated with orbitmc {__version__} by "
         f"{METHODS.get(about.method, about.method)}: {about.chains:,} chains of {about.samples:,} "
         f"samples each after warm-up ({about.updates:,} single-variable updates in "
-        f"{about.seconds:.1f} s, seed {about.seed}). The largest R-hat was {r_hat:.3f}, the "
-        f"smallest effective sample size {ess:,.0f}, and the largest standard error "
-        f"{float(errors.max(initial=0.0)):.2g}.{state}"
+        f"{about.seconds:.1f} s, seed {about.seed}). The largest R-hat was "
+        f"{r_hat_in_words(r_hat)}, the smallest effective sample size {ess:,.0f}, and the "
+        f"largest standard error {float(errors.max(initial=0.0)):.2g}.{state}"
     )
