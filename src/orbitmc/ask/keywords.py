@@ -43,6 +43,8 @@ PARAMETERS: Mapping[str, str] = {
     "given": "text; default: nothing: an event that is known to have happened",
     "features": "mapping: a function of states, or a table, for each name",
     "rows": "DataFrame or list of mappings: evidence, one question for each row",
+    "ignore": "names; default: none: columns of the rows that are no evidence",
+    "id": "names; default: none: columns that are no evidence and become the index of the answer",
     "progress": "function of a share and words; default: none: called while rows are answered",
     "target": "name: the variable or atom that one wants to know",
     "candidates": "names; default: all others: what might be observed",

@@ -80,6 +80,10 @@ def test_rows_agree_with_single_questions(block):
     assert impossible > 0
 
 
+REPEATED = "ignore:what is asked for is a column"
+
+
+@pytest.mark.filterwarnings(REPEATED)
 @pytest.mark.parametrize("few", [0, 1000])
 def test_patterns_of_missing_values_alone_and_together_give_the_same(few, monkeypatch):
     model = om.ising_grid(3, 3, 0.4, 0.2)
@@ -95,6 +99,7 @@ def test_patterns_of_missing_values_alone_and_together_give_the_same(few, monkey
     assert_as_alone(model, rows, found, model.names)
 
 
+@pytest.mark.filterwarnings(REPEATED)
 def test_the_order_of_columns_makes_no_difference_and_the_index_stays():
     model = om.ising_grid(2, 3, 0.4, 0.2)
     frame = pd.DataFrame(
@@ -316,3 +321,47 @@ def test_the_verdict_of_a_sampled_row_is_not_that_of_its_observed_variables():
     found = predictions(model, [{"a": "x"}], query=["a", "b"], settings=settings)
     alone = om.marginals(model, {"a": "x"}, settings=settings)
     assert (alone["a"].verdict, found.verdict(0)) == ("observed", alone["b"].verdict)
+
+
+def test_a_column_of_what_is_asked_is_named_in_a_warning():
+    model = om.read("examples/sprinkler.bif")
+    rows = [{"grass": "wet", "rain": "heavy"}, {"grass": "dry", "rain": None}]
+    with pytest.warns(UserWarning, match=r"a column of the table: 'rain' \(in 1 rows\)") as said:
+        found = om.predict(model, rows, query="rain")
+    assert len(said) == 1
+    assert found["rain", "heavy"].iloc[0] == 1.0
+    hidden = om.predict(model, rows, query="rain", ignore="rain")
+    single = om.marginals(model, {"grass": "wet"}, method="exact")["rain"].probability
+    np.testing.assert_allclose(hidden.iloc[0], single, atol=1e-12)
+
+
+def test_a_column_of_what_is_asked_that_says_nothing_is_no_mistake():
+    model = om.read("examples/sprinkler.bif")
+    om.predict(model, [{"grass": "wet", "rain": None}], query="rain")  # warnings are errors here
+
+
+def test_columns_that_are_no_evidence_are_ignored_or_copied():
+    model = om.read("examples/sprinkler.bif")
+    frame = pd.DataFrame({"day": [7, 9], "note": ["x", "y"], "grass": ["wet", "dry"]})
+    with pytest.raises(InputError, match=r"'day' that is no variable; .*--ignore.*--id"):
+        om.predict(model, frame, query="rain")
+    plain = om.predict(model, frame[["grass"]], query="rain")
+    found = om.predict(model, frame, query="rain", ignore=["note"], id="day")
+    assert found.index.name == "day"
+    assert found.index.tolist() == [7, 9]
+    np.testing.assert_array_equal(found, plain)
+    both = om.predict(model, frame, query="rain", id=["note", "day"])
+    assert both.index.tolist() == [("x", 7), ("y", 9)]
+    np.testing.assert_array_equal(both, plain)
+    listed = [{"day": 7, "grass": "wet"}, {"grass": "dry"}]
+    assert om.predict(model, listed, query="rain", id="day").index.tolist()[0] == 7
+    for columns in ({"ignore": "nite"}, {"id": "nite"}):
+        with pytest.raises(InputError, match="no column 'nite'; did you mean 'note'"):
+            om.predict(model, frame, query="rain", **columns)
+
+
+def test_a_variable_that_is_an_id_is_no_evidence():
+    model = om.read("examples/sprinkler.bif")
+    rows = [{"grass": "wet", "season": "rainy"}]
+    found = om.predict(model, rows, query="rain", id="season")
+    np.testing.assert_array_equal(found, om.predict(model, [{"grass": "wet"}], query="rain"))

@@ -82,3 +82,56 @@ def test_the_table_is_never_overwritten(tmp_path):
     done = orbitmc("predict", SPRINKLER, rows, "-o", rows)
     assert done.returncode == 2
     assert rows.read_text() == "grass\nwet\n"
+
+
+def test_a_column_of_what_is_asked_is_named_also_if_quiet(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("grass,rain\nwet,heavy\nwet,none\n")
+    done = orbitmc("predict", SPRINKLER, rows, "-q", "rain", "--quiet")
+    assert "warning: what is asked for is a column of the table: 'rain' (in 2 rows)" in done.stderr
+    done = orbitmc("predict", SPRINKLER, rows, "-q", "rain", "--ignore", "rain", "--quiet")
+    assert done.stderr == ""
+    single = om.marginals(om.read(SPRINKLER), {"grass": "wet"}, method="exact")["rain"]
+    for row in table(done.stdout):
+        assert float(row["rain=none"]) == pytest.approx(single.probability[0], abs=1e-8)
+
+
+def test_other_columns_are_copied_or_ignored(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text('who,"note, of all",grass\nNA,x,wet\n 07 ,y,dry\n')
+    words = [SPRINKLER, rows, "-q", "rain", "--id", "who", "--ignore", "note, of all"]
+    done = orbitmc("predict", *words)
+    assert done.returncode == 0, done.stderr
+    found = table(done.stdout)
+    assert [row["who"] for row in found] == ["NA", " 07 "]
+    assert list(found[0]) == ["row", "who", "rain=none", "rain=light", "rain=heavy"]
+    held = json.loads(orbitmc("predict", *words, "--json").stdout)
+    assert held["ids"] == {"who": ["NA", " 07 "]}
+    done = orbitmc("predict", SPRINKLER, rows, "-q", "rain", "--ignore", "note, of all")
+    assert done.returncode == 2
+    assert "a column 'who' that is no variable" in done.stderr
+
+
+@pytest.mark.parametrize("values", [("0", "1", "2"), ("none", "light", "heavy")])
+def test_codes_that_pandas_writes_with_gaps_mean_the_same_in_both_doors(tmp_path, values):
+    pandas = pytest.importorskip("pandas")
+    model = om.model({"a": values, "b": values}, [(["a", "b"], [[5, 1, 2], [1, 6, 1], [1, 2, 7]])])
+    om.write(model, tmp_path / "model.json")
+    frame = pandas.DataFrame({"a": [0, 2, None, 1]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert "0.0" in (tmp_path / "rows.csv").read_text()
+    done = orbitmc("predict", tmp_path / "model.json", tmp_path / "rows.csv", "-q", "b")
+    assert done.returncode == 0, done.stderr
+    wanted = om.predict(model, frame, query="b").to_numpy()
+    found = [[float(row[f"b={value}"]) for value in values] for row in table(done.stdout)]
+    assert found == pytest.approx(wanted, abs=1e-8)
+
+
+def test_truths_that_pandas_writes_mean_the_same(tmp_path):
+    om.write(
+        om.model({"a": ["no", "yes"], "b": ["no", "yes"]}, [(["a", "b"], [[5, 1], [1, 6]])]),
+        tmp_path / "model.json",
+    )
+    (tmp_path / "rows.csv").write_text("a\nTrue\nFalse\n")
+    done = orbitmc("predict", tmp_path / "model.json", tmp_path / "rows.csv")
+    assert [float(row["b=yes"]) for row in table(done.stdout)] == pytest.approx([6 / 7, 1 / 6])

@@ -49,7 +49,7 @@ class Predictions:
     `problems` says of rows that have no answer what is wrong with them; `sampled` are rows that
     chains answered, with the worst verdict of each, and `errors` those of their numbers. Settings
     that were `unheeded` because no row was sampled are the end of a reason. `doubts` are about the
-    model and the table.
+    model and the table, `ids` columns that were copied from it.
     """
 
     names: tuple[str, ...]
@@ -62,6 +62,7 @@ class Predictions:
     seconds: float = 0.0
     unheeded: str = ""
     doubts: tuple[str, ...] = ()
+    ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
@@ -123,6 +124,8 @@ class Predictions:
     def to_frame(self, index: Any = None) -> DataFrame:
         """A pandas DataFrame with a row for each row, and a column for each variable and value."""
         pd = extra("pandas", "frames")
+        if self.ids:
+            index = pd.DataFrame(dict(self.ids)).set_index([*self.ids]).index
         columns = pd.MultiIndex.from_tuples(self.columns, names=["variable", "value"])
         found: DataFrame = pd.DataFrame(
             self.probability.T, index=index, columns=columns, copy=False
@@ -154,6 +157,8 @@ def predict(
     evidence: Evidence | None = None,
     *,
     query: Query | None = None,
+    ignore: Query = (),
+    id: Query = (),
     settings: Settings | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -163,7 +168,9 @@ def predict(
     `rows` is a data frame with a column for each observed variable, or a list with a mapping for
     each row; None and NaN mean that a row does not observe that variable. `evidence` holds in all
     rows. A `query` names the variables to report; without one, those without a column. The answer
-    has the index of the rows, and a column (variable, value) for each number.
+    has the index of the rows, and a column (variable, value) for each number. Columns to `ignore`
+    are no evidence, nor are those of `id`, which become the index of the answer. What is asked for
+    should be no column: where it is, it counts as evidence, and a warning says so.
 
     Rows that observe the same variables are eliminated together. A row that makes no sense, or is
     impossible, has NaN; a warning says which, and why, and so do `attrs["problems"]`. Rows that
@@ -181,6 +188,8 @@ def predict(
         rows,
         evidence,
         query=query,
+        ignore=ignore,
+        ids=id,
         settings=with_options(settings, options),
         progress=progress,
     )
@@ -195,6 +204,8 @@ def predictions(
     evidence: Evidence | None = None,
     *,
     query: Query | None = None,
+    ignore: Query = (),
+    ids: Query = (),
     settings: Settings,
     progress: Progress | None = None,
     watchers: Iterable[Watcher] = (),
@@ -208,9 +219,13 @@ def predictions(
     if settings.checkpoint is not None:
         raise InputError("many rows are no run that could be saved: leave out the checkpoint")
     chosen = model_in(model).given(evidence)
-    table = read_rows(chosen, rows)
+    table = read_rows(chosen, rows, _listed(ignore), _listed(ids))
     names = _asked(model, query, chosen) or _others(chosen, table.names)
     return Answering(chosen, table, settings, names, watchers).answers(progress)
+
+
+def _listed(names: Query) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _asked(source: Model | Program, query: Query | None, model: Model) -> tuple[str, ...] | None:

@@ -2,12 +2,15 @@
 
 import csv
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orbitmc.cli.questions.asking import Asking, Reply, question
 from orbitmc.cli.session import options
+from orbitmc.cli.session.help import QUESTION
 from orbitmc.cli.session.questions import as_one
 from orbitmc.errors import InputError
 
@@ -18,22 +21,41 @@ if TYPE_CHECKING:
 NOTHING = ("", "NA", "NaN", "nan", "None", "null")
 """Cells that observe nothing, unless a value is called so."""
 
+TRUTHS = {"True": True, "False": False}
+WHOLE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0*)?")
 BAD_ROWS = 2
 RowsFile = Annotated[Path, options.argument("ROWS", "A table as CSV: a column for each variable.")]
 
 
+IGNORE_HELP = "A column that is no evidence; may be repeated."
+ID_HELP = "A column that is no evidence and is copied to the answers."
+Ignored = Annotated[
+    list[str] | None, options.option("--ignore", QUESTION, IGNORE_HELP, metavar="COLUMN")
+]
+Ids = Annotated[list[str] | None, options.option("--id", QUESTION, ID_HELP, metavar="COLUMN")]
+
+
 @question(kinds=(".csv", ".json"), opens_query=True)
-def predict(asking: Asking, rows: RowsFile, query: options.Names = None) -> Reply:
+def predict(
+    asking: Asking,
+    rows: RowsFile,
+    query: options.Names = None,
+    ignore: Ignored = None,
+    ids: Ids = None,
+) -> Reply:
     """Say how probable values are, for each row of a table."""
     from orbitmc.ask.query import names_in
     from orbitmc.ask.questions.predict import model_in, predictions
 
     source = asking.source
     model = model_in(source)
+    table = read_table(rows, model, asking.settings.memory)
     found = predictions(
         source,
-        read_table(rows, model, asking.settings.memory),
+        table.rows({*table.named(ignore), *table.named(ids)}),
         query=names_in(query, source) if query and model is source else as_one(query),
+        ignore=table.named(ignore),
+        ids=table.named(ids),
         progress=None if asking.quiet else _Progress(),
         **asking.how,
     )
@@ -48,8 +70,35 @@ def predict(asking: Asking, rows: RowsFile, query: options.Names = None) -> Repl
     )
 
 
-def read_table(path: Path, model: "Model", memory: int) -> list[dict[str, Any]]:
-    """Read a CSV file; a value is given by its name, or by its number if no value has that name."""
+@dataclass(frozen=True)
+class Table:
+    """A table as text: titles, rows of cells, and the values of variables."""
+
+    titles: list[str]
+    cells: list[list[str]]
+    domains: Mapping[str, tuple[str, ...]]
+
+    def named(self, typed: Sequence[str] | None) -> list[str]:
+        """Columns that an option names: one, or several with commas between."""
+        return [
+            name
+            for text in typed or ()
+            for name in ([text] if text in self.titles else options.words_in([text]))
+        ]
+
+    def rows(self, plain: Container[str]) -> list[dict[str, Any]]:
+        """What each row says; cells of `plain` columns stay text."""
+        return [
+            {
+                name: cell if name in plain else _cell(cell.strip(), self.domains.get(name, ()))
+                for name, cell in zip(self.titles, cells, strict=False)
+            }
+            for cells in self.cells
+        ]
+
+
+def read_table(path: Path, model: "Model", memory: int) -> Table:
+    """Read a CSV file."""
     from orbitmc.machine.text import read_text
 
     lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
@@ -58,7 +107,6 @@ def read_table(path: Path, model: "Model", memory: int) -> list[dict[str, Any]]:
     titles = [title.strip() for title in lines[0]]
     if len(set(titles)) < len(titles):
         raise InputError("two columns have the same name", source=str(path), line=1)
-    domains = model.domains()
     found = []
     for number, cells in enumerate(lines[1:], 2):
         if not cells and len(titles) > 1:
@@ -67,18 +115,22 @@ def read_table(path: Path, model: "Model", memory: int) -> list[dict[str, Any]]:
             raise InputError(
                 f"{len(cells)} cells under {len(titles)} titles", source=str(path), line=number
             )
-        row = zip(titles, cells, strict=False)
-        found.append({name: _cell(cell.strip(), domains.get(name, ())) for name, cell in row})
-    return found
+        found.append(cells)
+    return Table(titles, found, model.domains())
 
 
-def _cell(text: str, values: tuple[str, ...]) -> str | int | None:
+def _cell(text: str, values: tuple[str, ...]) -> str | float | None:
+    """A value by its name, or what pandas would read: a number, a truth, or nothing.
+
+    Whole numbers with gaps between them are written as `0.0` by pandas.
+    """
     if text in values:
         return text
     if text in NOTHING:
         return None
-    is_number = text.isascii() and text.isdigit() and len(text) < 10
-    return int(text) if is_number and int(text) < len(values) else text
+    if text in TRUTHS:
+        return TRUTHS[text]
+    return float(text) if WHOLE.fullmatch(text) else text
 
 
 def csv_pieces(found: "Predictions") -> Iterator[str]:
@@ -92,14 +144,14 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
     writer = csv.writer(text, lineterminator="\n")
     titles = [f"{name}={value}" for name, value in found.columns]
     errors = ["verdict", *(f"{title} standard_error" for title in titles)] if found.sampled else []
-    writer.writerow(["row", *titles, *errors])
+    writer.writerow(["row", *found.ids, *titles, *errors])
     for row, numbers in enumerate(found.probability.T):
         cells = ["" if p != p else f"{p:.9g}" for p in numbers.tolist()]
         if errors:
             cells.append(found.verdict(row))
         if row in found.errors:
             cells += [f"{error:.2g}" for error in found.errors[row].standard_error]
-        writer.writerow([row, *cells])
+        writer.writerow([row, *(own[row] for own in found.ids.values()), *cells])
         if text.tell() > 2**16:
             yield text.getvalue()
             text.seek(0)
@@ -109,7 +161,7 @@ def csv_pieces(found: "Predictions") -> Iterator[str]:
 
 def json_pieces(found: "Predictions") -> Iterator[str]:
     """One object: a list of answers, one for each row, and what is wrong with rows without one."""
-    held = {
+    held: dict[str, Any] = {
         "rows": [
             None if numbers[0] != numbers[0] else found.by_name(numbers)
             for numbers in found.probability.T.tolist()
@@ -124,6 +176,8 @@ def json_pieces(found: "Predictions") -> Iterator[str]:
         },
         "interrupted": found.about.interrupted,
     }
+    if found.ids:
+        held["ids"] = {name: list(own) for name, own in found.ids.items()}
     yield json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from orbitmc.errors import LimitError
 from orbitmc.logic.databases.universe import Universe
+from orbitmc.logic.language.grammar import MOST_PARTS
 from orbitmc.logic.language.syntax import (
     And,
     Arithmetic,
@@ -25,11 +26,11 @@ from orbitmc.logic.language.syntax import (
     Truth,
     Variable,
     parts,
+    parts_of,
     with_parts,
 )
 
 OPPOSITE = {"=": "!=", "!=": "=", "<=": ">", ">": "<=", ">=": "<", "<": ">="}
-MOST_PARTS = 200_000  # atoms of one formula after its quantifiers are replaced
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,17 @@ def without_quantifiers(formula: Formula, types: Mapping[str, str], universe: Un
     size = _expanded_size(formula, types, universe)
     if size > MOST_PARTS:
         raise LimitError(
-            f"replacing the quantifiers of this formula gives {size:.3g} atoms in each grounding, "
-            f"over the limit of {MOST_PARTS}"
+            f"{_why_so_many(formula)} {size:,.0f} atoms in each grounding, over the limit of "
+            f"{MOST_PARTS:,}"
         )
     return _expanded(formula, types, universe, {})
+
+
+def _why_so_many(formula: Formula) -> str:
+    """What makes a formula long: what it says of all constants, or its own atoms."""
+    if sum(1 for _ in parts_of(formula)) > MOST_PARTS:
+        return "this formula has"
+    return "replacing the quantifiers of this formula gives"
 
 
 def _expanded_size(formula: Formula, types: Mapping[str, str], universe: Universe) -> float:

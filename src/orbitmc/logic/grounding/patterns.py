@@ -4,6 +4,7 @@ The rows of a chunk are groundings, its columns the atoms of the formula. Every 
 true, or "variable v has value a"; formulas whose atoms look alike share one truth table.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -243,7 +244,7 @@ def _slots(columns: Columns, pairs: Sequence[Pair]) -> Ints:
 def _truth_table(columns: Columns, row: int, slot: Ints, places: Ints, truth_of: TruthOf) -> Bools:
     """The truth of the formula for all values of the variables of one row."""
     shape = tuple(int(columns.size[row, place]) for place in places)
-    if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
+    if math.prod(map(float, shape)) > MOST_ENTRIES:
         raise LimitError(
             f"a grounding of this formula is a table over {len(shape)} unknown atoms, with more "
             f"than {MOST_ENTRIES} entries; a disjunction or conjunction of atoms needs none, and "

@@ -6,6 +6,7 @@ however deep brackets are nested.
 
 import re
 
+from orbitmc.errors import LimitError
 from orbitmc.logic.language.complaints import OPERAND, complaint, expected_after
 from orbitmc.logic.language.notation import Notation
 from orbitmc.logic.language.scanner import Statement
@@ -24,6 +25,9 @@ from orbitmc.logic.language.tokens import (
     words,
 )
 from orbitmc.logic.language.trees import Pending, Sentence, Tree
+
+MOST_PARTS = 200_000
+"""Atoms, negations and brackets of one formula, also after its quantifiers are replaced."""
 
 IN_CALL = {"sum", "product", "comma", "close", "step"}
 ENDS = {"end", "close"}
@@ -46,6 +50,7 @@ class _Parser:
         self.pending = [Pending(OPEN, "", 0, 0)]
         self.brackets = [self.pending[0]]
         self.remarks: list[tuple[int, str]] = []
+        self.parts = 0
 
     def sentence(self) -> Sentence:
         while True:
@@ -62,6 +67,7 @@ class _Parser:
         if top.power > NOT_POWER or top.kind == "call":
             found = self.words.term.match(self.text, self.at)
         else:
+            self._count_part()
             plain = self.words.atom.match(self.text, self.at)
             if plain and plain[1].lower() not in KEYWORDS:
                 return self._plain_atom(plain)
@@ -71,6 +77,15 @@ class _Parser:
         kind = found.lastgroup or ""
         self.at = found.end()
         return self._begin(kind, found.start(kind), found[kind])
+
+    def _count_part(self) -> None:
+        """Refuse a formula that is too long to be worked with, before all of it is read."""
+        self.parts += 1
+        if self.parts > MOST_PARTS:
+            raise LimitError(
+                f"{self.statement.place(0)}: this formula has more than {MOST_PARTS:,} atoms, "
+                "negations and brackets; write several formulas"
+            )
 
     def _plain_atom(self, found: re.Match[str]) -> bool:
         """Take an atom with nothing but names between its brackets."""

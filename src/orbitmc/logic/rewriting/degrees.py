@@ -145,7 +145,8 @@ class _Levels:
 
 def _degrees(facts: Facts) -> Floats:
     """Degrees of truth, from what the database says of atoms: true, false or a probability."""
-    degree = 1 / (1 + np.exp(-facts.log_odds))
+    with np.errstate(over="ignore"):
+        degree = 1 / (1 + np.exp(-facts.log_odds))
     degree[facts.truth == TRUE] = 1.0
     degree[facts.truth == FALSE] = 0.0
     return np.asarray(np.round(degree, 12))

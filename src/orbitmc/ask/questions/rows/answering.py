@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.quick import prepared_elimination
 from orbitmc.ask.questions.predict import Errors, Predictions, Progress
-from orbitmc.ask.questions.rows.reading import SOFT, Rows
+from orbitmc.ask.questions.rows.reading import SOFT, UNSEEN, Rows
 from orbitmc.ask.questions.rows.wide import WideRows
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
@@ -24,7 +24,7 @@ from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.interrupts import stopped_by_ctrl_c
-from orbitmc.machine.text import in_words
+from orbitmc.machine.text import in_words, listed, quoted
 from orbitmc.run.run import Watcher
 
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"
@@ -79,8 +79,22 @@ class Answering:
             interrupted=self.stopped,
             seconds=time.perf_counter() - begun,
             unheeded=unheeded(self.settings),
-            doubts=self.model.doubts,
+            doubts=(*self.model.doubts, *self._given_away()),
+            ids=self.rows.ids,
         )
+
+    def _given_away(self) -> Iterator[str]:
+        """Say which columns tell what is asked for."""
+        asked, known = {*self.names}, {}
+        for name, value in zip(self.rows.names, self.rows.value, strict=True):
+            if name in asked and (seen := int((value != UNSEEN).sum())):
+                known[name] = seen
+        if known:
+            few = listed(f"{quoted(name)} (in {seen:,} rows)" for name, seen in known.items())
+            yield (
+                f"what is asked for is a column of the table: {few}. It counts as evidence, so the "
+                "answers of these rows repeat it; to predict it, ignore it (--ignore, ignore=)"
+            )
 
     def _stop(self) -> None:
         self.stopped = True

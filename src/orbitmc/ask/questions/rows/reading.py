@@ -1,7 +1,7 @@
 """Rows of evidence, as people have them, in numbers of values."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,15 @@ Cell = tuple[int, tuple[float, ...] | None, str]
 class Rows:
     """What rows say of the variables `names`: `value[k, row]`, and soft evidence by its place.
 
-    `problems` says of rows, by number, what is wrong with them.
+    `problems` says of rows, by number, what is wrong with them. `ids` are columns that are no
+    evidence and belong to the answers.
     """
 
     names: tuple[str, ...]
     value: Numbers
     soft: Mapping[tuple[int, int], tuple[float, ...]]
     problems: Mapping[int, str]
+    ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def likelihood(self, column: int, rows: Numbers, size: int) -> Floats:
         """Log-weights [value, row] of a variable in some rows: 0 for all values where unseen."""
@@ -44,19 +46,24 @@ class Rows:
             return np.log(weights)
 
 
-def read_rows(model: Model, table: Any) -> Rows:
+def read_rows(
+    model: Model, table: Any, ignore: Sequence[str] = (), ids: Sequence[str] = ()
+) -> Rows:
     """Understand a data frame, or mappings from names to what was seen, one for each row.
 
     A cell is what evidence may be: a value, by name or by number, weights of the values, or None
-    or NaN for nothing. A name that is no variable is refused; a value that is none costs its row.
+    or NaN for nothing. A name that is no variable is refused, unless it is to be ignored, or one of
+    the `ids`; a value that is none costs its row.
     """
     columns, count = _columns(table)
     domains = model.domains()
+    copied = _taken_out(columns, count, ignore, ids)
     for name in columns:
         if name not in domains:
             raise InputError(
                 f"the rows have a column {quoted(name)} that is no variable"
-                f"{suggestion(str(name), domains)}; leave it out if it is not evidence"
+                f"{suggestion(str(name), domains)}; if it is not evidence, ignore it (--ignore, "
+                "ignore=) or copy it to the answers (--id, id=)"
             )
     value = np.full((len(columns), count), UNSEEN, dtype=np.int64)
     soft: dict[tuple[int, int], tuple[float, ...]] = {}
@@ -70,10 +77,30 @@ def read_rows(model: Model, table: Any) -> Rows:
                 soft[column, row] = weights
             if wrong:
                 problems.setdefault(row, wrong)
-    rows = Rows(tuple(columns), value, soft, problems)
+    rows = Rows(tuple(columns), value, soft, problems, copied)
     for column in range(len(columns)):
         _note_contradictions(model, column, rows, problems)
     return rows
+
+
+def _taken_out(
+    columns: dict[str, Iterable[tuple[int, Any]]],
+    count: int,
+    ignore: Sequence[str],
+    ids: Sequence[str],
+) -> dict[str, list[Any]]:
+    """Take columns out that are no evidence; gives those that are to be copied."""
+    copied: dict[str, list[Any]] = {}
+    for name in (*ids, *ignore):
+        if name not in columns and name not in copied:
+            near = suggestion(str(name), columns)
+            raise InputError(f"the rows have no column {quoted(name)}{near}")
+        cells = columns.pop(name, ())
+        if name in ids:
+            copied.setdefault(name, [None] * count)
+            for row, cell in cells:
+                copied[name][row] = cell
+    return copied
 
 
 def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
