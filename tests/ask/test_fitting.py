@@ -5,10 +5,19 @@ import pytest
 
 import orbitmc as om
 from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.fitting import ENOUGH, LARGE, SHARE, fitted, sample_seconds
+from orbitmc.ask.method.fitting import (
+    ENOUGH,
+    FEW_LIMITS,
+    LARGE,
+    SHARE,
+    fitted,
+    prepared_for,
+    sample_seconds,
+)
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
+from orbitmc.graph.builder import Builder
 
 SIDE = 230
 GRAPH = om.ising_grid(SIDE, SIDE, 0.3).graph
@@ -87,3 +96,46 @@ def test_a_large_model_is_answered_within_little_memory():
 def test_the_same_question_has_the_same_packs_again():
     one, two = (fitted(GRAPH, Settings(seconds=0.7, seed=seed)) for seed in (1, 2))
     assert shape(one) == shape(two)
+
+
+def ternary(variables):
+    """A ring in which every variable meets the next four: 2 * 3^8 limits would be too many."""
+    builder = Builder(np.full(variables, 3))
+    own, rng = np.arange(variables), np.random.default_rng(0)
+    for shift in (1, 2):
+        pairs = np.column_stack([own, (own + shift) % variables])
+        builder.add_factors(pairs, builder.add_tables(rng.normal(size=(variables, 9))))
+    return builder.build()
+
+
+def test_a_short_run_makes_fewer_tables_of_conditionals():
+    graph = ternary(12_000)  # 2 * 3^4 limits each
+    counted, short = (
+        prepared_for(graph, Settings(**end).schedule())
+        for end in ({"samples": 5}, {"seconds": 0.1})
+    )
+    assert len(counted.conditionals.limit) == 12_000 * 2 * 3**4
+    assert len(short.conditionals.limit) <= FEW_LIMITS < len(counted.conditionals.limit)
+
+
+def test_many_values_make_a_sample_longer():
+    few, many = Builder([2] * 100).build(), ternary(100)
+    settings = Settings(seconds=1.0)
+    assert sample_seconds(many, settings) > 20 * sample_seconds(few, settings)
+
+
+def test_a_timed_run_with_few_tables_goes_on_as_if_it_had_not_stopped(tmp_path):
+    """A run of one pack is stopped in its middle; it must find the same tables again."""
+    graph = ternary(12_000)
+    names = tuple(f"v{k}" for k in range(graph.variables))
+    model = om.Model(graph, names, (("a", "b", "c"),) * graph.variables)
+
+    def stop(run):
+        run.interrupted = True
+
+    how = {"method": "gibbs", "seconds": 0.1, "packs": 1, "lanes": 32, "seed": 1}
+    path = tmp_path / "ring.run"
+    om.marginals(model, **how, checkpoint=path, watchers=[stop])
+    prepared = []
+    om.resume(path, model, watchers=[lambda run: prepared.append(run.prepared)])
+    assert len(prepared[0].conditionals.limit) <= FEW_LIMITS

@@ -73,6 +73,22 @@ def test_limits_are_within_their_rounding(zeros):
         assert largest_error(prepared, seed) <= LIMIT_ERROR
 
 
+def test_where_limits_are_few_the_largest_tables_are_not_made_and_chances_stay():
+    for seed in range(20):
+        graph = random_graph(seed, variables=(4, 6), cardinalities=(2, 3, 4))
+        every = prepare(graph)
+        most = len(every.conditionals.limit) // 2
+        some = prepare(graph, most_limits=most)
+        before, after = every.conditionals.path, some.conditionals.path
+        dropped = before != after
+        assert set(before[dropped]) <= {TABLE}
+        assert set(after[dropped]) <= {FACTORS}
+        assert dropped.any() == (most < len(every.conditionals.limit) and TABLE in before)
+        tables = len(some.conditionals.limit)
+        assert tables <= most or TABLE not in after
+        assert largest_error(some, seed) <= FIELD_ERROR
+
+
 @pytest.mark.parametrize("zeros", [0.0, 0.3])
 def test_sums_over_factors_are_within_their_rounding(zeros):
     for seed in range(20):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orbitmc.ask.method.decisions import Decision
+from orbitmc.ask.method.fitting import prepared_for
 from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.settings import Settings
@@ -22,7 +23,6 @@ from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
-from orbitmc.graph.prepared import prepare
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.text import first_few
 from orbitmc.run.kept.snapshots import Course
@@ -63,7 +63,7 @@ def sampled(
     """Run chains as decided; `notes` are taken of every sample."""
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
-        prepared = prepare(model.graph) if decision.prepared is None else decision.prepared
+        prepared = decision.prepared or prepared_for(model.graph, settings.schedule())
         chosen = (
             kernel_for(model, prepared, settings, ground)
             if decision.kernel is None

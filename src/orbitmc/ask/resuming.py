@@ -13,13 +13,13 @@ from orbitmc.ask.answers import answer, naming, watched
 from orbitmc.ask.keeping import Keeping, ended
 from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import Decision
+from orbitmc.ask.method.fitting import prepared_for
 from orbitmc.ask.method.methods import ChosenKernel, kernel_for
 from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine import records
 from orbitmc.machine.files import owned
@@ -102,7 +102,7 @@ def go_on(
     settings, ruled_out = kept_settings(kept.question, source, kernel, base)
     firm = hardened(model) if kernel is None else None
     asked = firm.model if firm else model
-    prepared = prepare(asked.graph)
+    prepared = prepared_for(asked.graph, kept.header.schedule)
     chosen = (
         kernel_for(asked, prepared, settings, ground)
         if kernel is None

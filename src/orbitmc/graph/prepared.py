@@ -26,14 +26,17 @@ class PreparedGraph(NamedTuple):
         return brief(self)
 
 
-def prepare(graph: FactorGraph) -> PreparedGraph:
+def prepare(graph: FactorGraph, *, most_limits: float = np.inf) -> PreparedGraph:
     """Prepare a graph for sampling, with 32-bit limits and float32 couplings.
+
+    No more than `most_limits` are made for variables with tables of their own: such tables make
+    steps faster, but take time to make.
 
     >>> import orbitmc as om
     >>> om.kernels.prepare(om.ising_grid(2, 2, 0.4).graph).graph.variables
     4
     """
-    return PreparedGraph(graph, conditionals(graph))
+    return PreparedGraph(graph, conditionals(graph, most_limits))
 
 
 def prepare_unrounded(graph: FactorGraph) -> PreparedGraph:

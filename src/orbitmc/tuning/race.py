@@ -44,6 +44,7 @@ CLOUDED = 0.05  # share of independent states below which a lane has seen only a
 LAPS, CONFIRMING = 26, 2  # laps that are no family's, and how many a confirmation takes
 RESERVE = 0.35  # of the time, which families leave for confirming and for tempering
 TEMPERED, TEMPERED_SHARE = 4, 0.22  # most laps of a tempered chain, and most of the time left
+WORTH_MORE = 4.0  # times the race's time for finding out whether draws are independent
 NO_TIME = "no time left"
 SEED = 0  # of the panel
 
@@ -76,7 +77,7 @@ class _Race:
     def run(self) -> Choice:
         if not self.model.graph.variables:
             return Choice(Recipe(), "nothing is left to sample")
-        if (drawn := forward_acceptance(self.model)) >= OFTEN:
+        if (drawn := forward_acceptance(self.model, WORTH_MORE * self.laps.seconds)) >= OFTEN:
             return drawn_anew(self.model, drawn)
         self.standing = Arm(self.model, self.prepared, {}, ())
         self.laps.prepare(self.standing)

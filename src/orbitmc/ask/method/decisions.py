@@ -14,7 +14,7 @@ from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
+from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.compiling import Stopwatch
@@ -207,9 +207,10 @@ def _unfrozen(model: Model, settings: Settings, reason: str) -> Decision | None:
     asked = settings.method == "gibbs" and settings.base == "gibbs" and settings.scan is None
     if not asked or not model.graph.has_zeros() or model.graph.variables > MOST_IN_BLOCKS:
         return None
+    from orbitmc.ask.method.fitting import prepared_for
     from orbitmc.ask.method.freezing import frozen_alone
 
-    prepared = prepare(model.graph)
+    prepared = prepared_for(model.graph, settings.schedule())
     frozen = frozen_alone(prepared, settings)
     if frozen == 0:
         return None
@@ -234,9 +235,10 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     if settings.method != "lmh" or settings.names_jumps:
         return Decision(model, settings, reason)
     seconds = settings.schedule().seconds or DEFAULT_SECONDS
+    from orbitmc.ask.method.fitting import prepared_for
     from orbitmc.tuning.race import race
 
-    prepared = prepare(model.graph)
+    prepared = prepared_for(model.graph, settings.schedule())
     choice = race(model, prepared, seconds=RACE_SHARE * seconds)
     moved = replace(settings, moves=choice.recipe.record())
     return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)

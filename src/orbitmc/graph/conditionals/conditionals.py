@@ -28,15 +28,15 @@ from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 
 
-def conditionals(graph: FactorGraph) -> Conditionals:
+def conditionals(graph: FactorGraph, most_limits: float = np.inf) -> Conditionals:
     """Prepare all conditionals, rounded to 32-bit limits and float32 couplings."""
-    return _rounded(unrounded_conditionals(graph))
+    return _rounded(unrounded_conditionals(graph, most_limits))
 
 
-def unrounded_conditionals(graph: FactorGraph) -> Conditionals:
+def unrounded_conditionals(graph: FactorGraph, most_limits: float = np.inf) -> Conditionals:
     """Prepare all conditionals with float64 probabilities and couplings."""
     require_narrow(graph)
-    path, affine, pairwise, neighbour_start, neighbour, start, limits = classify(graph)
+    path, affine, pairwise, neighbour_start, neighbour, start, limits = classify(graph, most_limits)
     role = np.zeros(len(neighbour), dtype=np.uint32)
     coupling = np.zeros(len(neighbour))
     bias, ladder = np.zeros(graph.variables), np.zeros((graph.variables, 2))

@@ -20,9 +20,12 @@ SEXTETS_TOGETHER = 8  # are summed in float32 before they join a float64 sum
 FIELD_ERROR = 4e-6  # a log-odds off by this moves a probability by at most 1e-6
 
 
-def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Bytes, Indices, Indices, Indices, int]:
+def classify(
+    graph: FactorGraph, most_limits: float = np.inf
+) -> tuple[Bytes, Bytes, Bytes, Indices, Indices, Indices, int]:
     """Give every variable its path and neighbours, and where its limits begin; and how many.
 
+    If all tables together had more than `most_limits`, the largest ones are not made.
     Also says which variables are affine: their log-odds are a float32 sum over neighbours; and
     which are pairwise: affine, or with few values in finite tables with at most one other.
     """
@@ -31,8 +34,20 @@ def classify(graph: FactorGraph) -> tuple[Bytes, Bytes, Bytes, Indices, Indices,
     path, affine, pairwise = np.zeros((3, graph.variables), dtype=np.uint8)
     room = np.zeros(graph.variables, dtype=np.int64)
     _classify(graph, neighbour_start, neighbour, path, affine, pairwise, room)
+    _keep_small_tables(path, room, most_limits)
     start = starts(room)
     return path, affine, pairwise, neighbour_start, neighbour, start[:-1], int(start[-1])
+
+
+def _keep_small_tables(path: Bytes, room: Numbers, most_limits: float) -> None:
+    """Let the variables with the largest tables add factors up, until no more limits are left."""
+    if room.sum() <= most_limits:
+        return
+    tables = np.flatnonzero(path == TABLE)
+    by_size = tables[np.argsort(room[tables], kind="stable")]
+    others = room.sum() - room[tables].sum()
+    dropped = by_size[others + np.cumsum(room[by_size]) > most_limits]
+    path[dropped], room[dropped] = FACTORS, 0
 
 
 @tiered(of_first)

@@ -1,5 +1,7 @@
 """All variables drawn anew from a directed network."""
 
+import math
+
 import numpy as np
 
 from orbitmc.graph.model import Model
@@ -12,6 +14,8 @@ from orbitmc.tuning.families.family import Family, remembered
 SELDOM = 0.01  # accepted less often, draws of all variables gain nothing
 LEFT_OVER = 0.25  # factors for each variable: more are no evidence, but no network
 LANES = 64
+SECONDS_PER_VARIABLE = 2e-6  # that looking for a network takes
+SECONDS_PER_DRAW = 6e-6  # of a variable in all lanes, twice
 
 
 def forward_family() -> Family:
@@ -27,10 +31,18 @@ def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return independence(prepared, network)
 
 
-def forward_acceptance(model: Model) -> float:
-    """About how often draws from the network are accepted; 0 if a model is no network."""
+def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
+    """About how often draws from the network are accepted; 0 if a model is no network.
+
+    It is 0, too, if there are no `seconds` to find that out.
+    """
+    if SECONDS_PER_VARIABLE * model.graph.variables > seconds:
+        return 0.0
     network = _network(model)
-    return 0.0 if network is None else acceptance(network, LANES, np.random.default_rng(0))
+    late = SECONDS_PER_DRAW * model.graph.variables > seconds
+    if network is None or (late and len(network.rest)):
+        return 0.0
+    return acceptance(network, LANES, np.random.default_rng(0))
 
 
 @remembered
