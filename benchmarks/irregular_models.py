@@ -5,19 +5,20 @@ their size and a seed only.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.machine.arrays import sealed
 
 Numbers = NDArray[np.int64]
 
 HUB = 10_000  # neighbours of a hub
 SIDE = 40  # of the grid that is too wide for elimination
 MOST_VALUES = 200
-WINDOW = 200  # parents stand among so many variables before; so ancestors are local
 OBSERVED = 100  # of so many variables, one is observed
 
 
@@ -54,6 +55,16 @@ def _network(variables: int, rng: np.random.Generator) -> Model:
         family = np.flatnonzero((new == wanted).all(axis=1))
         _add(builder, sizes, np.column_stack([parents[family][:, wanted], family]), rng, sums=True)
     return _named(builder, sizes)
+
+
+def _zeros(variables: int, rng: np.random.Generator) -> Model:
+    """A random Bayesian network; of each table a tenth is impossible."""
+    model = _network(variables, rng)
+    graph, table = model.graph, model.graph.table.copy()
+    first = np.zeros(len(table), dtype=bool)
+    first[graph.table_start[:-1]] = True  # where every variable has its first value
+    table[(rng.random(len(table)) < 0.1) & ~first] = -np.inf
+    return replace(model, graph=graph._replace(table=sealed(table)))
 
 
 def _observed_network(variables: int, rng: np.random.Generator) -> Model:
@@ -153,6 +164,7 @@ KINDS: dict[str, Callable[[int, np.random.Generator], Model]] = {
     "sparse": _sparse,
     "network": _network,
     "observed": _observed_network,
+    "zeros": _zeros,
     "components": _components,
     "hubs": _hubs,
     "chain": _chain,

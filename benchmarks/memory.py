@@ -48,7 +48,7 @@ def child(side: int) -> None:
     """Go through the stages; prints the name, the peak and what is left of each."""
     for name in _stages(side):
         print(name, status("VmHWM"), status("VmRSS"), sep="\t", flush=True)
-        _forget_peak()
+        forget_peak()
 
 
 def _stages(side: int) -> Iterator[str]:
@@ -95,7 +95,7 @@ def status(key: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     forget = Path("/proc/self/clear_refs")
     if forget.exists():
         with contextlib.suppress(OSError):  # then peaks only grow

@@ -19,6 +19,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NAMES = (
     "gibbs_updates",
     "accuracy",
+    "irregular",
     "startup",
     "kept_seconds",
     "budgets",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import orbitmc as om
 from orbitmc.compare import symmetry_report
+from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.logic.constants import boolean_relations
 from orbitmc.symmetry.approximation import low_rank as low_rank_links
 from tests.cli.commands import answer_of
@@ -251,3 +253,15 @@ def test_a_relation_too_large_for_a_matrix_is_said(hubs, monkeypatch):
     found = json.loads(run("symmetry", program, "-e", known, "--json").stdout)["relational"]
     assert "Links has 36 pairs" in found[0]["remark"]
     assert "Links has 36 pairs" in run("symmetry", program, "-e", known).stdout
+
+
+def test_what_there_is_no_time_for_is_left_out_and_said():
+    model = om.ising_grid(6, 6, 0.3, 0.1)
+    found = symmetry_overview(model, seconds=1e-9)
+    assert not found.complete
+    assert found.how == "nothing: there was no time for it; more seconds may be enough"
+    assert not found.group.generators()
+    assert {one.remark for one in found.approximations} == {
+        "there was no time for it; more seconds may be enough"
+    }
+    assert symmetry_overview(model, seconds=60.0).order == 8

@@ -1,4 +1,5 @@
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.machine.equal_numbers import float_classes
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.terms import anova_term
+from orbitmc.symmetry.terms import anova_term, terms_of
 from tests.oracle.random_models import random_graph
 
 
@@ -61,3 +62,18 @@ def test_wide_tables_that_differ_by_a_constant_are_equal():
     builder.add_factor(range(7), table)
     builder.add_factor(range(7, 14), table + 5.0)
     assert automorphisms(builder.build()).order == 2  # the halves trade places
+
+
+def test_shapes_of_many_kinds_are_told_apart_in_linear_time():
+    """Variables of 1 to 150 values in pairs: each pair has a shape of its own."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 151, 6_000)
+    builder = Builder(sizes)
+    for first in range(0, 6_000, 2):
+        table = rng.normal(size=sizes[first] * sizes[first + 1])
+        builder.add_factor([first, first + 1], table)
+    begun = time.process_time()
+    shapes = [terms.shape for terms in terms_of(builder.build(), most_split=1)]
+    assert time.process_time() - begun < 60.0
+    pairs = {tuple(sorted(pair)) for pair in sizes.reshape(-1, 2).tolist()}
+    assert set(shapes) == {pair for pair in pairs if pair != (1, 1)}

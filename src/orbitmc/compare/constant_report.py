@@ -22,11 +22,13 @@ from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Bytes
+from orbitmc.machine.time_limits import require_time, timed
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
 
 SWEEPS, JUMPS, LANES = 50, 400, 64
+SECONDS_PER_READ = 1e-5  # of a variable by a factor, to prepare a graph
 
 
 class Trials(NamedTuple):
@@ -108,7 +110,9 @@ def _classes(swaps: ConstantSwaps, universe: Universe) -> tuple[ConstantClass, .
 def trials(model: Model) -> Trials:
     """Draw some states of a model to try jumps in."""
     firm = hardened(model).model
+    require_time(SECONDS_PER_READ * len(firm.graph.scope))
     base, prepared = SystematicScan(), prepare(firm.graph)
     pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)
-    walk(prepared, base, pack, SWEEPS * firm.graph.variables)
+    for _ in timed(range(SWEEPS)):
+        walk(prepared, base, pack, firm.graph.variables)
     return Trials(firm, prepared, pack.values, links(firm.graph))

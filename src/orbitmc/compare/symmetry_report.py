@@ -19,12 +19,14 @@ from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.chains.order import digits, order_in_words
 from orbitmc.groups.cycles import cycle_text, cycle_words
 from orbitmc.groups.elements.decomposition import group_order
-from orbitmc.groups.permutation_groups import PermutationGroup, orbits
+from orbitmc.groups.permutation_groups import PermutationGroup, orbits, permutation_group
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.machine.arrays import Numbers
+from orbitmc.machine.code.remarks import working_time
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.lazy import Displayed
+from orbitmc.machine.time_limits import require_time, time_limit, timed
 from orbitmc.symmetry.approximation.cluster_weights import (
     cluster_weights,
     one_coupling,
@@ -33,9 +35,11 @@ from orbitmc.symmetry.approximation.cluster_weights import (
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.approximation.low_rank import low_rank
 from orbitmc.symmetry.blocks.blocks import blocks, moved
-from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
+from orbitmc.symmetry.detection.automorphisms import SymmetryReport, automorphisms, orbit_cells
 
 ROUNDS = 1  # of colour passing, before it is stopped
+SEARCH_SHARE = 0.7  # of the time for exact symmetries, if approximations are tried too
+SECONDS_PER_ENTRY = 1e-6  # of a table, to write a model as a graph
 
 
 Finder = Callable[[Model, float], Numbers]
@@ -159,19 +163,38 @@ def symmetry_overview(
     """
     if not seconds > 0:
         raise InputError(f"seconds must be above 0, not {seconds}")
-    trying = approximate and model.graph.variables
-    tried = _approximations(model, ground, seconds) if trying else ((), ())
+    begun = working_time()
+    trying = bool(approximate and model.graph.variables)
     if generators:
+        tried = _approximations(model, ground, seconds) if trying else ((), ())
         with Stopwatch() as counting:
             group = typed_group(model, generators)
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
         return SymmetryOverview(model, group, order, counting.seconds, True, how, *tried)
-    found = automorphisms(model.graph, values=values, seconds=seconds)
+    found = _exact(model, values, seconds, SEARCH_SHARE if trying else 1.0)
+    left = begun + seconds - working_time()
+    tried = _approximations(model, ground, left) if trying else ((), ())
     order = _order(found.group) if found.order is None else found.order
     return SymmetryOverview(
         model, found.group, order, found.seconds, found.complete, found.how, *tried
     )
+
+
+def _exact(model: Model, values: bool, seconds: float, share: float) -> SymmetryReport:
+    """Symmetries of the model itself; a search for them takes no more than a share of the time.
+
+    Where there is no time even to write the model as a graph, none are found.
+    """
+    graph, begun = model.graph, working_time()
+    try:
+        with time_limit(seconds):
+            require_time(SECONDS_PER_ENTRY * len(graph.table))
+            return automorphisms(graph, values=values, seconds=share * seconds)
+    except LimitError as error:
+        nothing = permutation_group(graph.variables, [], cardinality=graph.cardinality)
+        spent = working_time() - begun
+        return SymmetryReport(nothing, (), None, spent, complete=False, how=f"nothing: {error}")
 
 
 def _order(group: PermutationGroup) -> int | None:
@@ -186,26 +209,36 @@ def _approximations(
     model: Model, ground: Ground | None, seconds: float
 ) -> tuple[tuple[Approximation, ...], tuple[RelationalApproximation, ...]]:
     """Approximations of a model, and of the program that means it."""
-    finders = dict(APPROXIMATIONS)
+    finders, until = dict(APPROXIMATIONS), working_time() + seconds
     if ground is not None:
         finders[f"{CLUSTERS} rule weights"] = lambda _, most: rule_weight_orbits(ground, most)
     try:
-        drawn = trials(model)
+        with time_limit(seconds):
+            drawn = trials(model)
     except LimitError as error:
         return tuple(_too_large(model, name, error) for name in finders), ()
-    found = tuple(_approximation(drawn, name, find, seconds) for name, find in finders.items())
+    waiting = len(finders) + (0 if ground is None else len(CLASSES))
+    found: list[Approximation] = []
+    for name, find in finders.items():
+        share = max(0.0, until - working_time()) / (waiting - len(found)) * 2.0
+        with time_limit(min(share, until - working_time())):
+            found.append(_approximation(drawn, name, find, share))
     if ground is None:
-        return found, ()
-    return found, tuple(relational_approximation(drawn, ground, name) for name in CLASSES)
+        return tuple(found), ()
+    with time_limit(until - working_time()):
+        swaps = tuple(relational_approximation(drawn, ground, name) for name in CLASSES)
+    return tuple(found), swaps
 
 
 def _approximation(drawn: Trials, name: str, find: Finder, seconds: float) -> Approximation:
     model = drawn.model
     try:
+        require_time(SECONDS_PER_ENTRY * len(model.graph.table))
         alike = find(model, seconds)
+        wanted = timed((usual_moved(model), *MAX_MOVED))
+        usual, *cuts = (_cut(drawn, alike, most) for most in wanted)
     except LimitError as error:
         return _too_large(model, name, error)
-    usual, *cuts = (_cut(drawn, alike, most) for most in (usual_moved(model), *MAX_MOVED))
     return Approximation(name, usual, tuple(cuts))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.equal_numbers import GAP, distinct_rows
+from orbitmc.machine.time_limits import timed
 
 Rows = NDArray[np.int64]
 Shape = tuple[int, ...]
@@ -83,7 +84,7 @@ def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
             pool.put(scopes, finite - means, table_of, noise)
             continue
         for size in range(1, scopes.shape[1] + 1):
-            for axes in itertools.combinations(range(scopes.shape[1]), size):
+            for axes in timed(itertools.combinations(range(scopes.shape[1]), size)):
                 pool.put(scopes[:, axes], anova_term(finite, axes), table_of, noise)
     return pool.terms()
 
@@ -116,7 +117,7 @@ class _Pool:
             self._parts[key].append((rows, turned, table_of[kept][chosen]))
 
     def terms(self) -> Iterator[Terms]:
-        for (shape, impossible), parts in sorted(self._parts.items()):
+        for (shape, impossible), parts in timed(sorted(self._parts.items())):
             scopes, tables, table_of = _added_up(parts)
             yield Terms(shape, impossible, scopes, table_of, tables.reshape(-1, *shape))
 
@@ -160,14 +161,19 @@ def _tables_by_shape(graph: FactorGraph) -> Iterator[tuple[Rows, Floats, Rows]]:
         sizes = graph.cardinality[scopes].astype(np.int64)
         read = graph.table_of[factors].astype(np.int64)
         kinds, kind_of = distinct_rows(np.column_stack([sizes, signs, read]))
-        for shape in np.unique(kinds[:, :arity], axis=0):
-            for clauses in (False, True):
-                same = (kinds[:, :arity] == shape).all(axis=1)
-                same &= (kinds[:, arity] >= 0) == clauses
-                if same.any():
-                    chosen = same[kind_of]
-                    tables = _expanded(graph, kinds[same], clauses=clauses)
-                    yield scopes[chosen], tables, np.cumsum(same)[kind_of[chosen]] - 1
+        by_kind = np.argsort(kind_of, kind="stable")
+        ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))
+        for first, last in _runs(np.column_stack([kinds[:, :arity], kinds[:, arity] >= 0])):
+            chosen = np.sort(by_kind[ends[first - 1] if first else 0 : ends[last - 1]])
+            clauses = bool(kinds[first, arity] >= 0)
+            tables = _expanded(graph, kinds[first:last], clauses=clauses)
+            yield scopes[chosen], tables, kind_of[chosen] - first
+
+
+def _runs(rows: Rows) -> Iterator[tuple[int, int]]:
+    """Where equal rows, which stand together, begin and end."""
+    new = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+    yield from itertools.pairwise([0, *new.tolist(), len(rows)])
 
 
 def _expanded(graph: FactorGraph, kinds: Rows, *, clauses: bool) -> Floats:

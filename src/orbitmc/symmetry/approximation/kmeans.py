@@ -6,6 +6,7 @@ from orbitmc.machine.arrays import Floats, Numbers
 from orbitmc.machine.code.tiers import of_all, tiered
 from orbitmc.machine.compiling import shared
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.time_limits import timed
 
 RESTARTS = 10
 MOST_ROUNDS = 100
@@ -123,7 +124,7 @@ def _lloyd(
     """Start from spread-out vectors, then move means and memberships until nothing changes."""
     means = _spread_out(vectors, counts, clusters, rng)
     labels = np.full(len(vectors), -1)
-    for _ in range(MOST_ROUNDS):
+    for _ in timed(range(MOST_ROUNDS)):
         distances = _squared_distances(vectors, means)
         nearest = distances.argmin(axis=1)
         if (nearest == labels).all():

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
 from orbitmc.machine.equal_numbers import row_classes
+from orbitmc.machine.time_limits import timed
 from orbitmc.symmetry.approximation.boolean_rank import factorised_links
 from orbitmc.symmetry.approximation.cluster_weights import clustered, require_clusters
 from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
@@ -47,7 +48,7 @@ def _kinds(couplings: Terms) -> Iterator[Terms]:
     """Couplings with the same table, one kind at a time."""
     rows = couplings.tables.reshape(len(couplings.tables), -1)
     first, which = row_classes(rows)
-    for number in range(len(first)):
+    for number in timed(range(len(first))):
         chosen = which == number
         own = couplings.with_tables(couplings.tables[chosen])
         yield replace(own, scopes=couplings.scopes[chosen])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from orbitmc.machine.arrays import Numbers, counted
 from orbitmc.machine.equal_numbers import distinct_rows, row_classes
+from orbitmc.machine.time_limits import timed
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm
 from orbitmc.symmetry.terms import Terms
@@ -22,7 +23,7 @@ def variable_graph(form: EnergyForm) -> ColoredGraph:
     """Points are variables, and automorphisms permute them without touching values."""
     drawing = Drawing(_variable_colors(form))
     _join_pairs(drawing, form)
-    for terms in form.terms:
+    for terms in timed(form.terms):
         if len(terms.shape) > 2:
             _add_ordered(drawing, terms)
     for clauses in form.clauses:
@@ -38,7 +39,7 @@ def value_graph(form: EnergyForm) -> ColoredGraph:
     literals = len(first) + np.arange(len(owner))
     _join(drawing, owner, literals, np.zeros_like(owner))
     offset = 1
-    for terms in form.terms:
+    for terms in timed(form.terms):
         if len(terms.shape) > 1:
             ends, kinds = _listed_entries(terms, first)
             if len(terms.shape) == 2:
@@ -58,13 +59,11 @@ def first_literals(cardinality: Numbers) -> Numbers:
 
 
 def _variable_colors(form: EnergyForm) -> Numbers:
-    columns = [form.cardinality]
+    earns, forbids = np.full((2, len(form.cardinality)), -1, dtype=np.int64)
     for terms in form.terms:
         if len(terms.shape) == 1:
-            column = np.full(len(form.cardinality), -1, dtype=np.int64)
-            column[terms.scopes[:, 0]] = terms.table_of
-            columns.append(column)
-    return row_classes(np.stack(columns, axis=1))[1]
+            (forbids if terms.impossible else earns)[terms.scopes[:, 0]] = terms.table_of
+    return row_classes(np.column_stack([form.cardinality, earns, forbids]))[1]
 
 
 def _literal_colors(form: EnergyForm) -> Numbers:
@@ -72,14 +71,13 @@ def _literal_colors(form: EnergyForm) -> Numbers:
     first = first_literals(form.cardinality)
     size = len(first) + int(form.cardinality.sum())
     owner = np.repeat(np.arange(len(first)), form.cardinality)
-    columns = [np.concatenate([form.cardinality, -form.cardinality[owner]])]
+    sizes = np.concatenate([form.cardinality, -form.cardinality[owner]])
+    earns, forbids = np.zeros((2, size), dtype=np.int64)
     for terms in form.terms:
         if len(terms.shape) == 1:
-            column = np.zeros(size, dtype=np.int64)
             places = first[terms.scopes] + np.arange(terms.shape[0])
-            column[places] = terms.tables[terms.table_of]
-            columns.append(column)
-    return row_classes(np.stack(columns, axis=1))[1]
+            (forbids if terms.impossible else earns)[places] = terms.tables[terms.table_of]
+    return row_classes(np.column_stack([sizes, earns, forbids]))[1]
 
 
 def _join(drawing: Drawing, one: Numbers, other: Numbers, label: Numbers) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.equal_numbers import distinct_rows, float_classes, row_classes
+from orbitmc.machine.time_limits import timed
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 6
@@ -41,7 +42,7 @@ def _in_classes(found: list[Terms]) -> Iterator[Terms]:
     numbers = [terms.tables.reshape(-1) for terms in found]
     classes = float_classes(np.concatenate([[0.0], *numbers]))
     ends = np.cumsum([1, *map(len, numbers)])
-    for terms, begin, end in zip(found, ends, ends[1:], strict=False):
+    for terms, begin, end in timed(zip(found, ends, ends[1:], strict=False)):
         rows = (classes[begin:end] - classes[0]).reshape(len(terms.tables), -1)
         tables, which = distinct_rows(rows)
         table_of = which[terms.table_of]
