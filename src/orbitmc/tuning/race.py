@@ -100,7 +100,7 @@ class _Race:
         some = "all" if seen == every else f"{seen} of {every:,}"
         return (
             f"a short race tried no jumps: Gibbs forgot what the race watched ({some} variables, "
-            f"some combinations of them and the log-weight) within {FORGETFUL:.0f} sweeps"
+            f"combinations of variables and the log-weight) within {FORGETFUL:.0f} sweeps"
         )
 
     def _sweep(self) -> float:
