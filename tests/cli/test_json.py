@@ -26,6 +26,7 @@ SCHEMA = {
     "log_z": (NUMBER, NULL),
     "log_z_error": (NUMBER, NULL),
     "converged": TRUTH,
+    "verdict": str,
     "interrupted": TRUTH,
     "warnings": [WORD],
     "moves": (dict, NULL),

@@ -100,7 +100,7 @@ class _Race:
         seen, every = len(self.laps.watched.watched), self.model.graph.variables
         some = "all" if seen == every else f"{seen} of {every:,}"
         return (
-            f"a short race tried no jumps: Gibbs forgot what it watched ({some} variables, some "
+            f"a short race tried no jumps: Gibbs forgot what the race watched ({some} variables, "
             f"combinations of variables and the log-weight) within {FORGETFUL:.0f} sweeps"
         )
 
