@@ -129,3 +129,27 @@ def test_json_has_no_infinities(model):
     answer = json.loads(done.stdout, parse_constant=refuse)
     assert answer["variables"]["rain"]["ess"] == [None, None]
     assert all(math.isfinite(ess) for ess in answer["variables"]["grass"]["ess"])
+
+
+def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tmp_path):
+    from orbitmc.ask import marginals
+    from orbitmc.ask.questions import log_z
+
+    given = {}
+    carry_out, ask = marginals.carry_out, log_z.log_z
+
+    def carried_out(*words, after, **more):
+        given["after"] = after
+        return carry_out(*words, after=after, **more)
+
+    def asked(model, *, settings):
+        given["seconds"] = settings.seconds
+        return ask(model, settings=settings)
+
+    monkeypatch.setattr(marginals, "carry_out", carried_out)
+    monkeypatch.setattr(log_z, "log_z", asked)
+    words = ("--method", "gibbs", "--seconds", "1", "--log-z", "--json")
+    done = orbitmc("infer", grid(tmp_path), *words)
+    assert json.loads(done.stdout)["log_z"] is not None
+    assert given["seconds"] == pytest.approx(0.4)
+    assert given["after"] >= 0.4

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
 
+LOG_Z_SHARE = 0.4  # of a timed run
+
 
 @verb
 def infer(
@@ -78,7 +80,8 @@ def infer(
         answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
             say(remark)
-        answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output)
+        reserve = _log_z_seconds(settings) if log_z else 0.0
+        answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output, reserve=reserve)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
             answer = _with_log_z(answer, asked.model, settings)
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
@@ -88,9 +91,18 @@ def infer(
 
 
 def _ask(
-    asked: questions.Question, settings: "Settings", *, quiet: bool, json: bool, output: Path | None
+    asked: questions.Question,
+    settings: "Settings",
+    *,
+    quiet: bool,
+    json: bool,
+    output: Path | None,
+    reserve: float,
 ) -> tuple["Marginals", int]:
-    """Decide and carry out; gives the answer, and an exit code if its run was not kept."""
+    """Decide and carry out; gives the answer, and an exit code if its run was not kept.
+
+    A timed run leaves so many seconds in `reserve`.
+    """
     begun = time.perf_counter()
     from orbitmc.ask.keeping import record_of
     from orbitmc.ask.marginals import carry_out
@@ -105,12 +117,23 @@ def _ask(
                 return asked.joint_answer(settings, session.watchers), session.exit_code
             decision = replace(decide(asked.model, settings), query=asked.query)
             session.question.update(record_of(decision))
-            after = loading + answers.delivery_seconds(decision.model, json=json, output=output)
+            after = (
+                reserve
+                + loading
+                + answers.delivery_seconds(decision.model, json=json, output=output)
+            )
             found = carry_out(decision, session.watchers, asked.ground, after=after)
         except ContradictionError as error:
             raise asked.explained(error) from None
     about = asked.about(vars(settings))
     return replace(asked.in_words(found), asked=about), session.exit_code
+
+
+def _log_z_seconds(settings: "Settings") -> float:
+    """How much of a timed run is for log Z, where it is sampled, too."""
+    from orbitmc.ask.settings import DEFAULT_SECONDS
+
+    return LOG_Z_SHARE * (settings.seconds or DEFAULT_SECONDS)
 
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
@@ -119,7 +142,11 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
 
     about = answer.about
     try:
-        found = log_z(model, settings=_limits(settings))
+        limits = _limits(settings)
+        timed = limits.samples is None and limits.standard_error is None
+        if timed:
+            limits = replace(limits, seconds=_log_z_seconds(settings))
+        found = log_z(model, settings=limits)
     except KeyboardInterrupt:
         said = (*about.warnings, "interrupted before log Z was known")
         return replace(answer, about=replace(about, interrupted=True, warnings=said))
