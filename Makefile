@@ -58,9 +58,9 @@ figures: $(READY)  ## the experiments, in experiments/out; hours, or two minutes
 	$(BIN)/python experiments/uai_mar.py $(if $(QUICK),--quick)
 	$(BIN)/python experiments/summary.py > experiments/out/summary.md
 
-wheel: $(DEMO_READY)  ## a wheel with machine code for x86-64-v3, in dist
+wheel: $(DEMO_READY)  ## a wheel for all systems, in dist
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	ORBITMC_MACHINE_CODE=x86-64-v3 $(BIN)/python -m build --wheel
+	$(BIN)/python -m build --wheel
 
 clean:           ## remove the environment and all that was made from sources
 	rm -rf $(VENV) $(INTEROP) docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

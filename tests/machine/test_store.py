@@ -146,68 +146,32 @@ def test_an_unwritable_folder_costs_only_time(tmp_path):
     assert not (tmp_path / "missing").exists()
 
 
-@pytest.fixture
-def shipped(tmp_path, monkeypatch):
-    """A package that brings machine code, and a process whose own folder is empty."""
-    place = tmp_path / "shipped"
-    place.mkdir()
-    monkeypatch.setattr(store, "SHIPPED", place)
-    store.has_level.cache_clear()
-    yield place
-    store.has_level.cache_clear()
-
-
 class HostCode:
-    """A code generator for a processor that nobody ships code for."""
+    """A code generator for some processor."""
 
     def magic_tuple(self):
         return ("a-triple", "a-processor", "+everything")
 
 
-def files_for(function, signature="(int64,)"):
-    return list(store.MachineCode(function, lambda signature: set())._files(signature, HostCode()))
+def file_for(function, signature="(int64,)"):
+    return store.MachineCode(function, lambda signature: set())._file(signature, HostCode())
 
 
 def some_function():
     pass
 
 
-def test_code_for_this_very_processor_comes_before_what_is_shipped(empty_folder, shipped):
-    own, brought = files_for(some_function)
-    assert (own.parent, brought.parent) == (empty_folder, shipped)
-    assert own.name != brought.name  # they are for different processors
-
-
 def test_a_process_whose_sources_were_edited_since_it_began_keeps_and_finds_nothing(
-    empty_folder, shipped, monkeypatch
+    empty_folder, monkeypatch
 ):
     edited = Path(__file__).stat().st_mtime_ns
     monkeypatch.setattr(sources, "BEGUN", time.time_ns())
-    assert len(files_for(some_function)) == 2
+    assert file_for(some_function).parent == empty_folder
     monkeypatch.setattr(sources, "BEGUN", edited - 1)
-    assert files_for(some_function) == []
+    assert file_for(some_function) is None
 
 
-def test_other_versions_have_other_files(empty_folder, shipped, monkeypatch):
-    before = files_for(some_function)
+def test_other_versions_have_other_files(empty_folder, monkeypatch):
+    before = file_for(some_function)
     monkeypatch.setattr(store.numba, "__version__", "0.0.1")
-    assert not {file.name for file in before} & {file.name for file in files_for(some_function)}
-
-
-def test_a_processor_below_the_level_gets_nothing_shipped(empty_folder, shipped, monkeypatch):
-    monkeypatch.setattr(store.llvm, "get_host_cpu_features", lambda: {"avx": True, "avx2": False})
-    assert [file.parent for file in files_for(some_function)] == [empty_folder]
-
-
-def test_a_package_without_machine_code_is_not_searched(empty_folder, shipped):
-    shipped.rmdir()
-    assert [file.parent for file in files_for(some_function)] == [empty_folder]
-
-
-def test_what_is_shipped_is_read_though_root_may_own_it(shipped):
-    file = shipped / "code"
-    store.write(file, b"machine code")
-    file.chmod(0o664)
-    assert store.read(file, shipped=True) == b"machine code"
-    file.write_bytes(file.read_bytes()[:-1])
-    assert store.read(file, shipped=True) is None
+    assert before.name != file_for(some_function).name

@@ -12,7 +12,6 @@ from typing import Any
 
 from numba.core.event import Event, Listener
 
-from orbitmc.machine.code import store
 from orbitmc.machine.code.store import MachineCode
 from orbitmc.machine.code.units import FrameType
 
@@ -83,9 +82,8 @@ class Remarks(Listener):  # type: ignore[misc]
                 self._said = True
                 LOGGER.warning(
                     "orbitmc: compiling for this machine, once (now %s); "
-                    "`orbitmc warm` does that beforehand%s",
+                    "`orbitmc warm` does that beforehand",
                     self._name,
-                    _why_not_shipped(),
                 )
 
     def _untold(self) -> float:
@@ -100,13 +98,6 @@ class Remarks(Listener):  # type: ignore[misc]
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-
-
-def _why_not_shipped() -> str:
-    """Say it where the package came with machine code that this processor cannot run."""
-    if not store.SHIPPED.is_dir() or store.has_level():
-        return ""
-    return f"; what was installed is for processors of the level {store.LEVEL[0]}"
 
 
 def _name(dispatcher: Any, args: tuple[Any, ...], **rest: Any) -> str:

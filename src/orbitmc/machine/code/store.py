@@ -1,8 +1,7 @@
 """Machine code on disk: one file per function and signature, named after all it depends on.
 
 A file is written whole or not at all, so many processes may share the folder. Files are pickles:
-they are read only from a folder that belongs to the user and that nobody else may write to, and
-from the package itself, which may come with code for the processors of a whole level.
+they are read only from a folder that belongs to the user and that nobody else may write to.
 """
 
 import functools
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
-import llvmlite.binding as llvm
 import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
@@ -29,9 +27,6 @@ from orbitmc.machine.code.sources import are_as_imported, digest_of
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0
 AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # no links, no line ends
-SHIPPED = Path(__file__).parent / "shipped"
-LEVEL = ("x86-64-v3", "")  # name and features of the processors that packages have code for
-LEVEL_NEEDS = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
 
 
 class MachineCode(_Cache):  # type: ignore[misc]
@@ -60,37 +55,33 @@ class MachineCode(_Cache):  # type: ignore[misc]
 
     def has(self, signature: Any, target_context: Any) -> bool:
         """Whether there is a compiled function of a signature."""
-        return any(file.exists() for file in self._files(signature, target_context.codegen()))
+        file = self._file(signature, target_context.codegen())
+        return file is not None and file.exists()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Give the compiled function of a signature, if it is there."""
         target_context.refresh()
-        for file in self._files(signature, target_context.codegen()):
-            if payload := read(file, shipped=file.parent == SHIPPED):
-                return CompileResult._rebuild(target_context, *pickle.loads(payload))
-        return None
+        file = self._file(signature, target_context.codegen())
+        payload = None if file is None else read(file)
+        if payload is None:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(payload))
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a compiled function; where that cannot be, the next process compiles again."""
-        file = next(self._files(signature, result.codegen), None)
+        file = self._file(signature, result.codegen)
         if file is not None and not result.lifted and not result.library.has_dynamic_globals:
             write(file, dumps(result._reduce()))
 
-    def _files(self, signature: Any, codegen: Any) -> Iterator[Path]:
-        """Where the code of a signature may be; nowhere if its sources are unknown or edited.
-
-        Code for this very processor comes first, then code that came with the package.
-        """
+    def _file(self, signature: Any, codegen: Any) -> Path | None:
+        """Where the code of a signature is kept; nowhere if its sources are unknown or edited."""
         if not self._enabled:
-            return
+            return None
         modules = {self._function.__module__, *self._modules_of(signature)}
         sources = digest_of(modules)
         if sources is None or not are_as_imported(modules):
-            return
-        triple, *host = codegen.magic_tuple()
-        yield folder() / self._name(signature, sources, (triple, *host))
-        if SHIPPED.is_dir() and has_level():
-            yield SHIPPED / self._name(signature, sources, (triple, *LEVEL))
+            return None
+        return folder() / self._name(signature, sources, codegen.magic_tuple())
 
     def _name(self, signature: Any, sources: str, target: tuple[str, ...]) -> str:
         code = self._function.__code__
@@ -99,33 +90,23 @@ class MachineCode(_Cache):  # type: ignore[misc]
         return f"{self._function.__module__}.{self._function.__qualname__}-{name}"
 
 
-@functools.cache
-def has_level() -> bool:
-    """Whether this processor runs what is compiled for the level of the package."""
-    features = llvm.get_host_cpu_features()
-    return all(features.get(name, False) for name in LEVEL_NEEDS)
-
-
 def _versions() -> tuple[object, ...]:
     config = numba.config
     options = (config.OPT, config.BOUNDSCHECK, config.DEBUG_TYPEINFER)
     return numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, *options
 
 
-def read(file: Path, *, shipped: bool = False) -> bytes | None:
-    """Give what was written to a file, if it is whole and nobody else can have changed it.
-
-    What is shipped belongs to whoever installed the package, as its sources do.
-    """
+def read(file: Path) -> bytes | None:
+    """Give what was written to a file, if it is whole and nobody else can have changed it."""
     try:
         handle = os.open(file, os.O_RDONLY | AS_IT_IS)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as opened:
-        if not shipped and not _is_private(os.fstat(handle)):
+        if not _is_private(os.fstat(handle)):
             return None
         checksum, payload = opened.read(32), opened.read()
-        if not shipped and time.time() - os.fstat(handle).st_mtime > DAY:
+        if time.time() - os.fstat(handle).st_mtime > DAY:
             os.utime(handle if os.utime in os.supports_fd else file)
     return payload if hashlib.sha256(payload).digest() == checksum else None
 
