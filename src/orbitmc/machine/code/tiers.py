@@ -1,23 +1,19 @@
 """Interpret first, compile later: compiling takes seconds, and most questions are small.
 
 A tiered function gives the same results, bit for bit, whether it is interpreted or compiled. It
-is interpreted until that would take longer than compiling does, in all processes together: how
-long it took so far is kept beside machine code. What was compiled before, and is on the disk, is
-used as soon as the work takes longer than loading it.
+is interpreted until that would take longer than compiling does. What was compiled before, and is
+on the disk, is used as soon as the work takes longer than loading it.
 """
 
-import atexit
 import functools
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numba.core.event import trigger_event
 from numba.extending import typeof_impl
 
-from orbitmc.machine.code import store
 from orbitmc.machine.compiling import INTERPRETING, compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,7 +25,7 @@ LOADING = 0.05
 """Seconds that loading machine code takes."""
 
 PATIENCE = 1.0
-"""Seconds that all calls of one function may take, in all processes, before it is compiled."""
+"""Seconds that all calls of one function may take before it is compiled."""
 
 
 NO_MORE = float("inf")
@@ -78,9 +74,6 @@ def compile_next(function: Any) -> None:
     function._spent = NO_MORE
 
 
-TIERED: list["Tiered"] = []
-
-
 class Tiered:
     """A function that is interpreted while that is sooner than compiling it."""
 
@@ -89,9 +82,8 @@ class Tiered:
         self.py_func = function
         self.dispatcher: Any = compiled(function)
         self._work = work
-        self._spent, self._earlier = 0.0, 0.0
+        self._spent = 0.0
         self._looked = False
-        TIERED.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         if self._is_sooner_interpreted(arguments):
@@ -104,19 +96,9 @@ class Tiered:
         seconds = self._spent + STEP * self._work(*arguments)
         if LOADING < seconds <= PATIENCE and not self._looked:
             self._looked = True
-            self._earlier = float(store.read(self._ledger()) or 0.0)
             if self._is_kept(arguments):
                 return False
-        return self._earlier + seconds <= PATIENCE
-
-    def _ledger(self) -> Path:
-        """Where earlier processes have written how long they interpreted this function."""
-        return store.folder() / f"{self.__module__}.{self.py_func.__qualname__}-seconds"
-
-    def keep_spent(self) -> None:
-        """Let later processes know, if it is worth a word."""
-        if self._looked and LOADING < self._spent < NO_MORE:
-            store.write(self._ledger(), repr(self._earlier + self._spent).encode())
+        return seconds <= PATIENCE
 
     def _is_kept(self, arguments: tuple[Any, ...]) -> bool:
         """Whether machine code for such arguments is on the disk."""
@@ -134,12 +116,6 @@ class Tiered:
                 return self.py_func(*arguments)
         finally:
             self._spent += time.thread_time() - begun
-
-
-@atexit.register
-def _keep_all_spent() -> None:
-    for function in TIERED:
-        function.keep_spent()
 
 
 @typeof_impl.register(Tiered)  # type: ignore[untyped-decorator]
