@@ -169,10 +169,14 @@ def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
 
 
 def _ruled_out(decision: Decision) -> tuple[str, ...]:
-    """Methods that nobody should be advised to try: tried on the way here, or too expensive."""
-    tried = () if decision.kernel is not None else (decision.settings.method,)
-    found = tuple(dict.fromkeys((*decision.ruled_out, *tried)))
-    known = "exact" in found or LAST_RESORTS.isdisjoint(tried)
+    """Methods beside the one used that nobody should be advised to try.
+
+    They were tried on the way here (`lmh`, where a race has ended with Gibbs), or cost too much.
+    """
+    used, asked = _method_used(decision), decision.settings.method
+    beaten = () if decision.kernel is not None or asked == used else (asked,)
+    found = (*decision.ruled_out, *beaten)
+    known = "exact" in found or LAST_RESORTS.isdisjoint({used, *beaten})
     return found if known or _affords_elimination(decision) else (*found, "exact")
 
 
