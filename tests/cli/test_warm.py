@@ -1,6 +1,7 @@
 """What is compiled beforehand need not be compiled later."""
 
 import os
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 from orbitmc.ask import usual
 from orbitmc.cli import warm
 from orbitmc.tuning.families.families import FAMILIES
-from tests.cli.commands import orbitmc, orbitmc_alone
+from tests.cli.commands import command, orbitmc, orbitmc_alone
+from tests.cli.warmed import asked_for
 
 SPRINKLER = Path(__file__).parents[2] / "examples" / "sprinkler.bif"
 
@@ -58,3 +60,53 @@ def test_a_sampled_answer_after_warm_compiles_nothing(tmp_path):
     words = ("infer", SPRINKLER, "--method", "gibbs", "--samples", "10")
     assert orbitmc_alone(*words, env=environment).returncode in (0, 3)
     assert sorted(tmp_path.rglob("orbitmc.*")) == before
+
+
+def missing(needed, known):
+    """What commands ask for and `warm` does not, with the command that asked first."""
+    return {name[:200]: who for name, who in needed["asked"].items() if name not in known["asked"]}
+
+
+@pytest.fixture(scope="module")
+def needed_by_some():
+    return asked_for("commands", "some")
+
+
+def test_some_commands_ask_for_nothing_that_warm_does_not(needed_by_some):
+    """Every type of every function counts; whether it is in the store already does not matter."""
+    assert missing(needed_by_some, asked_for("questions", "gibbs", "exact", "symmetry")) == {}
+
+
+def test_what_is_missing_would_be_seen(needed_by_some):
+    found = missing(needed_by_some, asked_for("questions", "exact"))
+    assert any("_take_steps" in name for name in found)
+
+
+def test_exact_answers_need_machine_code_that_warm_exact_asks_for():
+    names = {name.split()[0] for name in asked_for("questions", "exact")["asked"]}
+    assert names >= {
+        "orbitmc.exact.bucket.add_table",
+        "orbitmc.exact.bucket.collect",
+        "orbitmc.exact.orders.greedy.order_stretch",
+        "orbitmc.exact.orders.greedy.parents_in",
+    }
+
+
+@pytest.mark.slow
+def test_warm_exact_fills_an_empty_store(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = orbitmc_alone("warm", "exact", env=environment)
+    assert done.returncode == 0
+    assert "compiled 4 functions" in done.stderr
+    again = asked_for("questions", "exact", NUMBA_CACHE_DIR=str(tmp_path))
+    assert again["compiled"] == 0
+
+
+@pytest.mark.slow
+def test_no_documented_command_compiles_anything_after_warm(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command("warm"), env=environment, timeout=1800, check=False)
+    assert done.returncode == 0
+    found = asked_for("commands", "every", NUMBA_CACHE_DIR=str(tmp_path))
+    assert missing(found, asked_for("questions", NUMBA_CACHE_DIR=str(tmp_path))) == {}
+    assert found["compiled"] == 0

@@ -12,7 +12,7 @@ from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.orders.search import search_order
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.state_search import _walked, contradicts, possible_states
+from orbitmc.graph.possible.state_search import contradicts, possible_states, walked
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
 from orbitmc.machine.arrays import starts
@@ -87,7 +87,7 @@ def ask_everything(graph):
     automorphisms(graph, values=True)
     drawn = variable_graph(energy_form(graph))
     ball_cells(drawn, equitable_cells(drawn), reach=5)
-    _walked(graph, possible_values(graph), np.random.default_rng(1))
+    walked(graph, possible_values(graph), np.random.default_rng(1))
 
 
 def models():

@@ -76,10 +76,12 @@ class Bucket:
     def sums(self, terms: Sequence[Term]) -> Iterator[tuple[int, Floats]]:
         """Add up tables; gives (slab, sums[value, place]), overwriting the same memory."""
         slab_sums = np.empty((self.values, self.places))
+        # in one piece, because compiled code is made for each layout
+        whole = [(np.ascontiguousarray(table), view) for _, table, view in terms]
         for slab in range(self.slabs):
             heed()
             slab_sums[:] = 0.0
-            for _, table, view in terms:
+            for table, view in whole:
                 add_table(slab_sums, table, view.step, view.high[slab], view.low)
             yield slab, slab_sums
 

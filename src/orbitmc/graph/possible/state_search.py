@@ -60,7 +60,7 @@ def possible_states(
         found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = found is not None
         if found is None and clauses is None:
-            found = _walked(graph, pruned, rng)
+            found = walked(graph, pruned, rng)
             clauses = encoded(graph, pruned) if found is None else None
         if found is None and clauses is not None:
             found = solved(clauses, pruned, rng)
@@ -95,7 +95,7 @@ def _searched(
     return found if outcome == FOUND else None
 
 
-def _walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+def walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
     """Mend a random state; None if that takes too long."""
     from orbitmc.graph.possible.walk_sat import mend
 
