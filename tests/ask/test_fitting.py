@@ -1,5 +1,7 @@
 """Large models get as many chains as memory and time allow; what was asked for stays."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ import orbitmc as om
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.fitting import (
     ENOUGH,
-    FEW_LIMITS,
     LARGE,
     SHARE,
     fitted,
@@ -18,7 +19,9 @@ from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
+from orbitmc.graph.prepared import FEW_LIMITS
 
+log_z_question = importlib.import_module("orbitmc.ask.questions.log_z")
 SIDE = 230
 GRAPH = om.ising_grid(SIDE, SIDE, 0.3).graph
 
@@ -139,3 +142,28 @@ def test_a_timed_run_with_few_tables_goes_on_as_if_it_had_not_stopped(tmp_path):
     prepared = []
     om.resume(path, model, watchers=[lambda run: prepared.append(run.prepared)])
     assert len(prepared[0].conditionals.limit) <= FEW_LIMITS
+
+
+def test_log_z_is_refused_where_there_is_no_time_for_a_pass(monkeypatch):
+    monkeypatch.setattr(log_z_question, "LATEST", 0.0)
+    monkeypatch.setattr(log_z_question, "MORE", 0.0)
+    model = om.ising_grid(60, 60, 0.3, 0.1)
+    with pytest.raises(LimitError, match="no time"):
+        om.log_z(model, method="gibbs", seconds=1.0)
+    assert om.log_z(model, method="gibbs", samples=2).about.samples == 2
+
+
+def test_a_pass_that_is_late_leaves_the_one_before(monkeypatch):
+    passes = importlib.import_module("orbitmc.run.annealed.passes")
+    cool, made = passes.cool_down, []
+
+    def second_is_late(*given, **how):
+        made.append(1)
+        if len(made) == 2:
+            raise LimitError("late")
+        return cool(*given, **how)
+
+    monkeypatch.setattr(passes, "cool_down", second_is_late)
+    found = om.log_z(om.ising_grid(12, 12, 0.3, 0.1), method="gibbs", samples=4)
+    assert (len(made), found.about.samples) == (2, 2)
+    assert not found.about.interrupted

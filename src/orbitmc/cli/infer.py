@@ -10,7 +10,7 @@ from orbitmc.cli.questions.best import best_world, require_program
 from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.settable import assigned, part_of
-from orbitmc.errors import ContradictionError, InputError
+from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.machine.files import owned
 from orbitmc.machine.text import MEMORY
 
@@ -147,6 +147,9 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
         if timed:
             limits = replace(limits, seconds=_log_z_seconds(settings))
         found = log_z(model, settings=limits)
+    except LimitError as error:
+        said = (*about.warnings, f"log Z is not known: {error}")
+        return replace(answer, about=replace(about, warnings=said))
     except KeyboardInterrupt:
         said = (*about.warnings, "interrupted before log Z was known")
         return replace(answer, about=replace(about, interrupted=True, warnings=said))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
+from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -22,6 +22,8 @@ from orbitmc.machine.interrupts import heed
 
 MOST_ENTRIES = 2**10
 """Of a table that is made to sum a variable out."""
+
+MOST_AXES = 64
 
 MOST_VARIABLES = 20_000
 """More are left as they are: they would take seconds."""
@@ -56,7 +58,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
         for variable in scope:
             readers[variable].add(number)
     known = [problem.constant]
-    entries = [sizes[v] * math.prod(sizes[w] for w in near) for v, near in enumerate(neighbours)]
+    entries = [_entries(sizes, neighbours, variable) for variable in range(len(sizes))]
     heap = [(cost, variable) for variable, cost in enumerate(entries)]
     heapq.heapify(heap)
     left = dict.fromkeys(range(len(sizes)))
@@ -80,9 +82,17 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
             for member in scope:
                 readers[member].add(number)
         for member in eliminate(neighbours, variable):
-            entries[member] = sizes[member] * math.prod(sizes[w] for w in neighbours[member])
+            entries[member] = _entries(sizes, neighbours, member)
             heapq.heappush(heap, (entries[member], member))
     return _built([*left], list(tables.values()), sizes, exact_sum(known))
+
+
+def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> float:
+    """Of the table that a variable is summed out of; those of many variables are not counted."""
+    near = neighbours[variable]
+    if len(near) > MOST_AXES:
+        return math.inf
+    return sizes[variable] * math.prod(sizes[member] for member in near)
 
 
 def _built(

@@ -15,6 +15,9 @@ from orbitmc.graph.conditionals.pair_couplings import fill_fields
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.machine.arrays import Floats, brief, sealed
 
+FEW_LIMITS = 2**20  # which every model gets
+LIMITS_EACH = 64  # of a variable, on average, that a few sweeps are worth
+
 
 class PreparedGraph(NamedTuple):
     """A factor graph and the conditionals of its variables: all that a step reads of a model."""
@@ -37,6 +40,11 @@ def prepare(graph: FactorGraph, *, most_limits: float = np.inf) -> PreparedGraph
     4
     """
     return PreparedGraph(graph, conditionals(graph, most_limits))
+
+
+def prepare_briefly(graph: FactorGraph) -> PreparedGraph:
+    """Prepare a graph for a few sweeps: in a large one, only small tables are worth making."""
+    return prepare(graph, most_limits=max(FEW_LIMITS, LIMITS_EACH * graph.variables))
 
 
 def prepare_unrounded(graph: FactorGraph) -> PreparedGraph:

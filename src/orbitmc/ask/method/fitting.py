@@ -12,7 +12,7 @@ import numpy as np
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare
+from orbitmc.graph.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.machine.arrays import lengths
 from orbitmc.machine.lanes.random import LANE_UNIT
 from orbitmc.run.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
@@ -27,7 +27,6 @@ AT_ONCE = 2  # packs that most machines advance at the same time
 
 PREPARING_SHARE = 0.1  # of its time for tables of conditionals
 LIMITS_PER_SECOND = 1.6e7
-FEW_LIMITS = 2**20  # which every model gets
 
 WAYS = (
     (PACKS, LANES, SWEEPS_PER_SAMPLE),

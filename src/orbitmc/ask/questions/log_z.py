@@ -22,6 +22,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.interrupts import listening
+from orbitmc.machine.time_limits import time_limit
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
 
 METHODS = ("auto", "exact", "gibbs")
+LATEST = 1.1  # times the seconds that were asked for, and a little more: then a pass is given up
+MORE = 0.7  # seconds
+VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
 NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"
 
 
@@ -74,7 +78,11 @@ def _found(asked: Subject, settings: Settings) -> Estimate:
         plan, reason = exact_plan(firm.model.graph, settings)
     about = About("exact", reason, warnings=firm.remarks)
     graph = firm.model.graph
-    found = _sampled(graph, settings, about) if plan is None else _exact(graph, plan, about)
+    if plan is not None:
+        found = _exact(graph, plan, about)
+    else:
+        with time_limit(begun + LATEST * _seconds(settings) + MORE - time.perf_counter()):
+            found = _sampled(graph, settings, about)
     seconds = time.perf_counter() - begun
     return replace(found, about=replace(found.about, seconds=seconds))
 
@@ -97,7 +105,8 @@ def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.run.pack import check_lanes
     from orbitmc.run.starts.start import start_values
 
-    if not (graph := shrunk(graph)).variables:
+    most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
+    if graph.variables <= most and not (graph := shrunk(graph)).variables:
         return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
     lanes = POPULATIONS * SIZE
     check_lanes(graph, lanes)
@@ -121,6 +130,11 @@ def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
         interrupted=found.interrupted,
     )
     return Estimate(found.value, found.standard_error, found.low, found.high, found.verdict, said)
+
+
+def _seconds(settings: Settings) -> float:
+    """How long it may take; no limit if another end was asked for."""
+    return _schedule(settings).seconds or math.inf
 
 
 def _schedule(settings: Settings) -> Schedule:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from orbitmc.errors import LimitError
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare
+from orbitmc.graph.prepared import PreparedGraph, prepare_briefly
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.lanes.random import generator
+from orbitmc.machine.time_limits import require_time, timed
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk
 from orbitmc.run.workers.seals import SharedGraph
@@ -46,7 +47,8 @@ def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
     while betas[-1] < 1.0 and len(betas) < MOST_RUNGS:
         spread = float(log_weights(soft, values).std())
         betas.append(min(1.0, betas[-1] + STEP / max(spread, STEP)))
-        cooled = prepare(at_beta(soft, betas[-1]))
+        require_time()
+        cooled = prepare_briefly(at_beta(soft, betas[-1]))
         pack = replace(empty_pack(cooled, kernel, lanes=SIZE), values=values, rng=rng)
         walk(cooled, kernel, pack, soft.variables)
     if betas[-1] < 1.0:
@@ -87,8 +89,8 @@ def cool_down(
     soft = softened(graph)
     cooling = [_Cooling(soft, seed, number * packs + pack) for pack in range(packs)]
     with ThreadPoolExecutor(min(packs, threads)) as pool:
-        for beta, hotter in zip(betas[1:], betas[:-1], strict=True):
-            cooled = prepare(at_beta(soft, beta))
+        for beta, hotter in timed(zip(betas[1:], betas[:-1], strict=True)):
+            cooled = prepare_briefly(at_beta(soft, beta))
             list(pool.map(partial(_Cooling.cool, gain=beta - hotter, to=cooled), cooling))
             if stopped():
                 return None
@@ -120,7 +122,7 @@ def _cooled_pack(
     soft = softened(graph)
     cooling = _Cooling(soft, seed, number)
     for beta, hotter in zip(betas[1:], betas[:-1], strict=True):
-        cooling.cool(gain=beta - hotter, to=prepare(at_beta(soft, beta)))
+        cooling.cool(gain=beta - hotter, to=prepare_briefly(at_beta(soft, beta)))
     return cooling.log_z(graph), cooling.values
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
 from orbitmc.estimate.verdicts import FEW, GOOD, MISSED, UNMIXED
 from orbitmc.graph.components import components
@@ -95,11 +96,13 @@ class _Passes:
         self.done: list[Cooled] = []
         self.rungs: list[int] = []
         self.last_seconds = 0.0
-        self.interrupted = False
+        self.interrupted = self.late = False
 
     def next_rungs(self) -> int | None:
         """How many rungs the next pass has; None when the schedule is fulfilled."""
         first = len(self.ladder) - 1
+        if self.late:
+            return None
         if not self.done:
             return first if self.schedule.samples is None else max(1, self.schedule.samples // 2)
         if self.schedule.samples is not None:
@@ -126,9 +129,15 @@ class _Passes:
         return self.interrupted or interrupted()
 
     def run(self, rungs: int) -> None:
-        """Make a pass; one that is interrupted does not count."""
+        """Make a pass; one that is interrupted, or not over in time, does not count."""
         begun = working_time()
-        cooled = self._cooled(refined(self.ladder, rungs))
+        try:
+            cooled = self._cooled(refined(self.ladder, rungs))
+        except LimitError:
+            if not self.done:
+                raise
+            self.late = True
+            return
         if cooled is None:
             self.stop()
             return

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import prepare
+from orbitmc.graph.prepared import prepare_briefly
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes
@@ -62,7 +62,7 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + group,))
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
-    cold, kernel = prepare(at_beta(graph, COLD)), SystematicScan()
+    cold, kernel = prepare_briefly(at_beta(graph, COLD)), SystematicScan()
     pack = empty_pack(cold, kernel, lanes=lanes)
     pack.values[...] = start_values(graph, lanes, source, wanted)
     pack = replace(pack, rng=generator(seed, PURPOSE + group, lanes))
