@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import resolve
 from orbitmc.graph.model import model
@@ -119,3 +120,18 @@ def test_a_row_of_a_data_frame_is_evidence():
 def test_evidence_by_keywords_joins_what_is_given_otherwise():
     lungs = model({"xray": YES_NO, "ill": YES_NO}, [(["xray", "ill"], [[8, 1], [1, 90]])])
     assert list(lungs.given({"xray": "yes"}, ill="no").observed) == ["xray", "ill"]
+
+
+@pytest.mark.parametrize("wrong", [5, ["a"], "a"])
+def test_evidence_that_names_nothing_is_refused_kindly(wrong):
+    coin = om.model({"a": ["0", "1"]}, [(["a"], [1, 3])])
+    asks = [
+        lambda: coin.given(wrong),
+        lambda: om.marginals(coin, wrong),
+        lambda: om.draws(coin, wrong),
+        lambda: om.best(coin, wrong),
+        lambda: om.predict(coin, [{"a": "0"}], wrong),
+    ]
+    for ask in asks:
+        with pytest.raises(InputError, match="evidence is a mapping from names to values"):
+            ask()

@@ -33,6 +33,18 @@ class Findings:
     soft: Mapping[str, tuple[float, ...]]
 
 
+def as_mapping(evidence: Evidence | None) -> dict[str, Seen]:
+    """Evidence by names; what has none is refused."""
+    if evidence is None:
+        return {}
+    if not hasattr(evidence, "items"):
+        raise InputError(
+            "evidence is a mapping from names to values, such as {'rain': 'heavy'}, not a "
+            f"{type(evidence).__name__}"
+        )
+    return dict(evidence.items())
+
+
 def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Findings:
     """Find the variables and values that evidence names; unknown ones get a suggestion."""
     hard: dict[str, int] = {}

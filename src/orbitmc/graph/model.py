@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.evidence import Evidence, Findings, Seen, resolve
+from orbitmc.graph.evidence import Evidence, Findings, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import (
     ImpossibleFactorError,
@@ -73,7 +73,7 @@ class Model(Displayed):
         Hard evidence removes the variable, soft evidence becomes a factor of its own. Variables
         whose names are words of Python can be named by keywords.
         """
-        said = {**({} if evidence is None else dict(evidence.items())), **seen}
+        said = {**as_mapping(evidence), **seen}
         if not said:
             return self
         findings = resolve(said, self.domains())

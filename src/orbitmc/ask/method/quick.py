@@ -22,7 +22,7 @@ from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.rows.kept import Kept
 from orbitmc.exact.rows.passes import Elimination, Upward
 from orbitmc.exact.rows.template import Template, template
-from orbitmc.graph.evidence import Evidence, Findings, resolve
+from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.ranges import large_factors
 from orbitmc.graph.weights.sums import exact_sum
@@ -116,7 +116,7 @@ def quick_row(
         return None
     begun = time.perf_counter()
     domains = KEPT.of(model, "domains", model.domains)
-    findings = resolve({} if evidence is None else dict(evidence.items()), domains)
+    findings = resolve(as_mapping(evidence), domains)
     model.require_consistent(findings)
     soft = tuple(sorted(findings.soft))
     hard = {model.index[name]: v for name, v in findings.hard.items() if name in model.index}
