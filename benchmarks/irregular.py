@@ -73,13 +73,19 @@ def _of_kind(kind: str, sizes: list[int], seconds: float) -> dict[str, Any]:
         skipped = [phase for phase, cost in _expected(found, size).items() if cost > LEFT_OUT]
         told = [kind, str(size), str(seconds), ",".join(skipped)]
         command = [sys.executable, __file__, "--child", *told]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        found[str(size)] = {line.pop("phase"): line for line in lines}
-        if done.returncode:
-            last = lines[-1] if lines else {}
-            print(f"{kind} {size}: stopped with {done.returncode} {last}", file=sys.stderr)
+        found[str(size)] = dict(_told(kind, size, command))
     return found
+
+
+def _told(kind: str, size: int, command: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a process tells of each phase, as soon as it does."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            one = json.loads(line)
+            print(f"{kind} {size}: {one}", file=sys.stderr, flush=True)
+            yield one.pop("phase"), one
+    if process.returncode:
+        print(f"{kind} {size}: stopped, {process.returncode}", file=sys.stderr, flush=True)
 
 
 def _expected(found: dict[str, Any], size: int) -> dict[str, float]:
@@ -227,7 +233,8 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "print", lambda: print(np.sum([len(piece) for piece in plain_pieces(held["answer"])]))
     yield "print JSON", lambda: print(sum(map(len, json_pieces(held["answer"]))))
     held.clear()
-    yield "draw a state", lambda: (draws(model, samples=1, chains=32, method="gibbs"), None)[1]
+    few = {"samples": 1, "chains": 32, "warm_up": 1, "method": "gibbs"}
+    yield "draw a state", lambda: (draws(model, **few), None)[1]
     yield "symmetry: search", lambda: (automorphisms(graph, seconds=10.0, bliss=False), None)[1]
     yield "check", lambda: (overview(model), None)[1]
 
