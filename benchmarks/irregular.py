@@ -42,10 +42,11 @@ def main() -> None:
     parser = argument_parser(__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=SIZES[-1], help="variables")
     parser.add_argument("--kinds", nargs="*", help="only these kinds of models")
+    parser.add_argument("--no-verbs", action="store_true", help="phases only")
     asked = parser.parse_args()
     use_one_core()
     sizes = [size for size in (QUICK if asked.quick else SIZES) if size <= asked.most]
-    seconds = 0.05 if asked.quick else SECONDS
+    seconds = 0.0 if asked.no_verbs else 0.05 if asked.quick else SECONDS
     from irregular_models import KINDS
 
     results: dict[str, Any] = {}
@@ -240,7 +241,9 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _asked(model: Any, seconds: float) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Verbs with a limit of time."""
+    """Verbs with a limit of time, if there is one."""
+    if not seconds:
+        return
     import orbitmc as om
     from orbitmc.compare.symmetry_report import symmetry_overview
 

@@ -12,6 +12,7 @@ from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.orders.search import search_order
 from orbitmc.graph.model import Model
+from orbitmc.graph.network import forward_draws, network_of
 from orbitmc.graph.possible.state_search import contradicts, possible_states, walked
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
@@ -26,6 +27,7 @@ from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.detection.search.refinement import equitable_cells
+from tests.graph.test_network import random_network
 from tests.oracle.random_models import random_graph, random_ising
 from tests.symmetry.models import patterned, regular_edges
 
@@ -81,7 +83,7 @@ def ask_everything(graph):
     search_order(pairs, np.log2(graph.cardinality.astype(float)), seconds=0.0, seed=1)
     names = tuple(f"v{variable}" for variable in range(graph.variables))
     values = tuple(tuple(map(str, range(size))) for size in graph.cardinality)
-    symmetry_overview(Model(graph, names, values), seconds=5.0)
+    symmetry_overview(Model(graph, names, values), seconds=600.0)
     marginals(Model(graph, names, values), method="exact")
     eliminate(graph)
     automorphisms(graph, values=True)
@@ -104,6 +106,9 @@ def test_interpreted_and_compiled_functions_give_the_same_bits(monkeypatch):
     both = BothWays(monkeypatch)
     for graph in models():
         ask_everything(graph)
+    for seed in range(3):
+        network = network_of(random_network(seed, 20, observed=0.3))
+        forward_draws(network, 3, np.random.default_rng(seed))
     assert not both.differing
     loaded = [own for name, own in sys.modules.items() if name.startswith("orbitmc.")]
     every = {one for own in loaded for one in vars(own).values() if isinstance(one, Tiered)}
