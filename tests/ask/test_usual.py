@@ -20,7 +20,6 @@ JUMPS = {
     "labels": (labels, Relabelling),
     "reflections": (spins, Orbital),
     "clusters": (spins, Clusters),
-    "shuffle": (spins, Shuffle),
     "one-hot": (at_most_one, OneHot),
 }
 
@@ -41,6 +40,10 @@ def test_tempering_is_compiled_alone():
 def test_the_network_has_zeros_and_variables_to_exchange():
     assert network().graph.has_zeros()
     assert isinstance(chosen(network(), method="lifted").second, Shuffle)
+
+
+def test_shuffles_are_compiled_with_lmh():
+    assert isinstance(chosen(spins(), method="lmh", alpha=0.8).second, Shuffle)
 
 
 def chosen(model, **settings):

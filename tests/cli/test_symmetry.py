@@ -55,6 +55,17 @@ def test_evidence_breaks_symmetries():
     assert found["order"] == "2"
 
 
+@pytest.mark.parametrize(("cycle", "order"), [("(0 1)", "362880"), ("(0 1 2)", None)])
+def test_own_generators_are_counted_where_structure_says_how_many_there_are(cycle, order, tmp_path):
+    """All permutations of nine variables are known at once; the even ones are too many to list."""
+    (tmp_path / "nine.uai").write_text(f"MARKOV\n9\n{'2 ' * 9}\n0\n")
+    words = ("symmetry", tmp_path / "nine.uai", "--exact-only", "-g", "(0 1 2 3 4 5 6 7 8)")
+    found = json.loads(run(*words, "-g", cycle, "--json").stdout)
+    assert found["order"] == order
+    assert found["how"] == ("given, not counted" if order is None else "given, counted")
+    assert f"order        {order or 'not counted'}\n" in run(*words, "-g", cycle).stdout
+
+
 def test_own_generators_are_taken_as_they_are():
     done = run("symmetry", RING, "--exact-only", "-g", "(0 1 2)")
     assert "(0 1 2)" in done.stdout

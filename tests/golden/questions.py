@@ -258,7 +258,6 @@ def sampled(name: str, model: Callable[[], Any], **settings: Any) -> None:
 sampled("grid, gibbs", grid, method="gibbs")
 sampled("grid, control variates", grid, method="gibbs", estimator="control-variates", samples=400)
 sampled("grid, flip", grid, method="lmh", moves=raced("flip"))
-sampled("grid, shuffle", grid, method="lmh", moves=raced("shuffle of 4"))
 sampled("grid, clusters", grid, method="lmh", moves=raced("clusters"))
 sampled("grid, two families", grid, method="lmh", moves=raced("flip", "reflections"))
 sampled("grid, tempering", grid, method="lmh", moves=raced(betas=(1.0, 0.6, 0.3)))

@@ -8,7 +8,6 @@ from orbitmc.graph.conditionals.paths import FACTORS, FIELD
 from orbitmc.graph.network import network_of
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
-from orbitmc.groups.chains.stabilizer_chain import stabilizer_chain
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
@@ -20,7 +19,7 @@ from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import lifted, mixture
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
+from orbitmc.kernels.jumps.drawn import replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.kernels.jumps.independence import independence
@@ -90,7 +89,7 @@ def _orbital(prepared):
         "shuffle": shuffle(prepared, blocks),
         "shuffle of two": swaps,
         "orbital": jumps,
-        "drawn": drawn_orbital(graph, stabilizer_chain(group), group),
+        "drawn": replaced_orbital(graph, group, slots=max(2, len(group.generators()))),
         "renaming": renaming(graph, swaps_on(graph)),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }
@@ -170,7 +169,6 @@ def every_kernel_on(prepared):
     found |= _orbital(prepared) | _moves(prepared)
     found |= {f"MC-SAT {name}": kernel for name, kernel in slice_kernels_on(graph).items()}
     found |= {f"blocks of {most}": low_width(graph, most_entries=most) for most in (6, 1024)}
-    found["replaced"] = replaced_orbital(graph, wrong_group(graph))
     found["tempering"] = tempering(prepared, [1.0, 0.6, 0.3])
     if prepared.conditionals.affine.all():
         found["clusters"] = clusters(prepared)

@@ -23,25 +23,23 @@ def key(rattle):
 
 
 def unpacked(packed):
-    shape = KERNEL.source.forward.shape
+    shape = KERNEL.bag.forward.shape
     return ProductReplacement(
         *(np.frombuffer(one, np.uint32).reshape(shape).copy() for one in packed)
     )
 
 
 def with_coin(values, rng, packed):
-    memory = KERNEL.memory(PREPARED, 1)._replace(product_replacement=unpacked(packed))
+    memory = KERNEL.memory(PREPARED, 1)._replace(bag=unpacked(packed))
     steps(PREPARED, KERNEL, memory, values, np.zeros(4, np.int64), rng, 1)
-    return key(memory.product_replacement)
+    return key(memory.bag)
 
 
 def without_coin(values, rng, packed):
     rattle = unpacked(packed)
     product_replacement_step(rattle, rng)
-    memory = KERNEL.memory(PREPARED, 1)._replace(
-        forward=rattle.forward[0], backward=rattle.backward[0]
-    )
-    size = _propose(KERNEL.source.pairs, memory, values)
+    memory = KERNEL.memory(PREPARED, 1)._replace(bag=rattle)
+    size = _propose(KERNEL.pairs, memory, values)
     settle(PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
     return key(rattle)
 
@@ -49,7 +47,7 @@ def without_coin(values, rng, packed):
 def drift(step, rounds):
     """How far the states leave their distribution while state and bag evolve together."""
     exact = dict(zip(brute_force.states(GRAPH), brute_force.distribution(GRAPH), strict=True))
-    start = key(ProductReplacement(KERNEL.source.forward, KERNEL.source.backward))
+    start = key(KERNEL.bag)
     joint = {(state, start): chance for state, chance in exact.items()}
     known = {}
     worst = 0.0

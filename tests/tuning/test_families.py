@@ -11,17 +11,10 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends_models import friends
-from orbitmc.models.ising_models import ising_grid
 from orbitmc.tuning.arm import guessed_acceptance
-from orbitmc.tuning.families import exchange_families
-from orbitmc.tuning.families.exchange_families import shuffle_families
 from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.families.family import Family
-from orbitmc.tuning.families.sizes import OFTEN, chosen_size
 from orbitmc.tuning.structure.groups import exclusive_groups
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
-
-LOCAL = set(shuffle_families())
 
 
 def two_chains():
@@ -36,19 +29,6 @@ def triples():
     builder.add_factor([0, 1, 2], rng.normal(size=(2, 3, 3)))
     builder.add_factor([2, 3], rng.normal(size=(3, 2)))
     return named(builder)
-
-
-def test_what_depends_on_what_is_found_once_for_all_sizes(monkeypatch):
-    asked = []
-    find = exchange_families.links
-    monkeypatch.setattr(
-        exchange_families, "links", lambda graph: asked.append(graph) or find(graph)
-    )
-    model = ising_grid(4, 4, 0.2, np.linspace(-0.1, 0.1, 16).reshape(4, 4))
-    sizes = shuffle_families().values()
-    assert all(family.guess(model) is not None for family in sizes)
-    assert len(asked) == 1
-    assert asked[0] is model.graph
 
 
 @pytest.mark.parametrize(
@@ -94,7 +74,6 @@ def test_families_are_built_where_they_make_sense(model, wanted, unwanted):
     built = {name for name, one in FAMILIES.items() if one.build(model, prepared) is not None}
     assert wanted <= built
     assert not unwanted & built
-    assert built <= wanted | LOCAL | (FAMILIES.keys() - unwanted)
 
 
 @pytest.mark.parametrize("clauses", [False, True], ids=["tables", "clauses"])
@@ -141,55 +120,3 @@ def test_guesses_are_jumps_of_their_family(name, model):
         moved = [k for k in range(3) if (after.reshape(3, 3, -1)[k] != rows[k]).any()]
         assert len(moved) == 2
         assert (after.reshape(3, 3, -1)[moved] == rows[moved[::-1]]).all()
-
-
-def flip_of(count):
-    """A family that flips so many variables, drawn anew each time."""
-
-    def propose(values, rng):
-        chosen = rng.choice(len(values), count, replace=False)
-        after = values.copy()
-        after[chosen] = 1 - after[chosen]
-        return after
-
-    return Family(f"{count} change", lambda *_: None, guess=lambda model: propose)
-
-
-SIZES = {f"flip of {count}": flip_of(count) for count in (1, 4, 16, 64)}
-
-
-def fields_alone(strength):
-    """A grid whose couplings hardly matter, and states as its fields want them."""
-    model = om.ising_grid(9, 9, 0.001, strength)
-    chance = 1.0 / (1.0 + np.exp(-2.0 * strength))
-    return model, (np.random.default_rng(9).random((81, 64)) < chance).astype(np.uint8)
-
-
-def accepted(model, values):
-    guesses = {name: family.guess(model) for name, family in SIZES.items()}
-    return {name: guessed_acceptance(model, one, values) for name, one in guesses.items()}
-
-
-@pytest.mark.parametrize(
-    ("strength", "wanted"), [(0.01, "flip of 64"), (0.2, "flip of 16"), (0.7, "flip of 1")]
-)
-def test_the_boldest_size_that_is_often_accepted_takes_part(strength, wanted):
-    model, values = fields_alone(strength)
-    assert chosen_size(model, SIZES, values) == wanted
-    found = accepted(model, values)
-    assert found[wanted] >= OFTEN
-    larger = list(found)[list(found).index(wanted) + 1 :]
-    assert all(found[name] < OFTEN for name in larger)
-
-
-def test_if_no_size_is_often_accepted_the_likeliest_one_takes_part():
-    model, values = fields_alone(3.0)
-    found = accepted(model, values)
-    assert max(found.values()) < OFTEN
-    assert chosen_size(model, SIZES, values) == max(found, key=found.get)
-
-
-def test_sizes_are_no_question_where_a_jump_makes_no_sense():
-    nowhere = {name: Family("", family.build) for name, family in SIZES.items()}
-    values = np.zeros((6, 64), dtype=np.uint8)
-    assert chosen_size(two_chains(), nowhere, values) in nowhere

@@ -25,12 +25,6 @@ def two_triangles():
     return ising([0.1, -0.2, 0.05, 0.15, 0.1, -0.1], edges, couplings)
 
 
-def near_twins():
-    """A hub and four spins beside it, two of them exactly alike, two nearly."""
-    edges = [[0, 1], [0, 2], [0, 3], [0, 4]]
-    return ising([0.3, 0.2, 0.2, -0.1, -0.15], edges, [0.5, 0.5, -0.4, -0.4])
-
-
 def grid():
     rng = np.random.default_rng(4)
     return ising_grid(3, 3, rng.normal(size=12), rng.normal(size=(3, 3)))
@@ -49,10 +43,6 @@ def turning_ring():
 SMALL = {
     "flip": two_triangles,
     "gauge flips": two_triangles,
-    "shuffle of 4": near_twins,
-    "shuffle of 8": near_twins,
-    "shuffle": near_twins,
-    "shuffle of large blocks": near_twins,
     "reflections": grid,
     "generators": turning_ring,
 }

@@ -21,8 +21,7 @@ def asymmetric_grid():
 
 
 def only(monkeypatch, *names):
-    kept = tuple({name: FAMILIES[name]} for name in names)
-    monkeypatch.setattr(race_module, "CONTENDERS", kept)
+    monkeypatch.setattr(race_module, "FAMILIES", {name: FAMILIES[name] for name in names})
 
 
 def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
@@ -33,7 +32,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
         clock.now += 0.5
 
     slow = Family("takes half of the time to build", build)
-    monkeypatch.setattr(race_module, "CONTENDERS", tuple({f"slow {k}": slow} for k in range(4)))
+    monkeypatch.setattr(race_module, "FAMILIES", {f"slow {k}": slow for k in range(4)})
     model = om.ising_grid(8, 8, 2.0)  # lanes stay in the mode they start in
     found = race(model, prepare(model.graph), seconds=1.0)
     assert len(built) == 2

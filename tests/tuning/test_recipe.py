@@ -71,6 +71,7 @@ def tempered(betas):
         ({"families": ["flip"], "period": 0}, "above 0, not 0"),
         ({"families": ["flip"], "period": 2.5}, "above 0, not 2.5"),
         ({"families": ["flop"], "period": 3}, "no family of moves 'flop'.*flip"),
+        ({"families": ["shuffle of 4"], "period": 3}, "no family of moves 'shuffle of 4'"),
         ({"families": [], "period": 1, "base": "metropolis"}, "no base 'metropolis'"),
         ({"families": [], "period": 1, "base": "tempering"}, '"betas" belongs'),
         ({"families": [], "period": 1, "betas": [1.0, 0.5]}, '"betas" belongs'),

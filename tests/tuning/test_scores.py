@@ -60,7 +60,6 @@ MORE = {
     "labels": (potts, moves("labels", period=24)),
     "one-hot": (one_hot_pages, moves("one-hot")),
     "group exchange": (assignment, moves("group exchange", period=16)),
-    "shuffle": (lambda: ordered_grid(3), moves("shuffle", period=9)),
     "gauge flips": (two_triangles, moves("gauge flips", period=12)),
     "generators": (turning_ring, moves("generators", period=8)),
     "reflections": (grid, moves("reflections", period=9)),

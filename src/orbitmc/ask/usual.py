@@ -59,7 +59,6 @@ MOVES: Mapping[str, Mapping[str, Any]] = {
             "labels",
             "reflections",
             "clusters",
-            "shuffle",
             "one-hot",
             "forward draws",
         )

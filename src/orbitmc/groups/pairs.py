@@ -1,6 +1,6 @@
 """Permutations with value maps as plain permutations of (point, value) pairs.
 
-What follows (chains, random elements, lists of elements) works on dense rows: `row[pair]` is the
+What follows (random elements, lists of elements) works on dense rows: `row[pair]` is the
 pair that a pair is carried to. Only points that the group moves have pairs, and a group that
 keeps values has one pair per point, so its rows are ordinary permutations.
 """

@@ -15,10 +15,9 @@ from orbitmc.machine.compiling import Stopwatch, WorkClock
 from orbitmc.machine.text import few_digits
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tuning.choice import Choice, TrialResult, drawn_anew
-from orbitmc.tuning.families.families import CONTENDERS
+from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.network_families import forward_acceptance
-from orbitmc.tuning.families.sizes import OFTEN, chosen_size
 from orbitmc.tuning.ladders import ladder_within
 from orbitmc.tuning.laps import CLEARLY_FRESH, Laps
 from orbitmc.tuning.panel import panel
@@ -34,6 +33,7 @@ GREAT_WIN = 10.0  # twice what the great share may cost if jumps were worth noth
 SURE_WIN = 2.0  # seen twice, it lets jumps take the large share; seen once, a long trial wins
 SHORT = 100  # sweeps: a lap of so few has hardly time for jumps of many variables
 EARLY = {"flip", "clusters"}  # families that are tried first then
+OFTEN = 0.25  # accepted so often, draws of a whole network need no other jumps
 SELDOM = 1e-3  # accepted less often, a jump is no use
 FORGETFUL = 6.0  # sweeps: a chain that forgets so fast leaves little to gain
 SLOW = 100.0  # sweeps: of a chain that forgets so slowly one may temper ten copies
@@ -70,7 +70,7 @@ class _Race:
         self, model: Model, prepared: PreparedGraph, seconds: float, clock: Callable[[], float]
     ) -> None:
         self.model, self.prepared = model, prepared
-        self.laps = Laps(panel(model.graph, SEED), seconds, LAPS + len(CONTENDERS), clock)
+        self.laps = Laps(panel(model.graph, SEED), seconds, LAPS + len(FAMILIES), clock)
         self.gain = 1.0
         self.prices: list[TrialResult] = []
 
@@ -116,16 +116,15 @@ class _Race:
         """
         keeper: Arm | None = None
         second: tuple[float, Arm] | None = None
-        for sizes in self._contenders():
+        for name in self._contenders():
             if self.laps.left < RESERVE * self.laps.seconds:
-                self.prices.append(TrialResult(next(iter(sizes)), None, None, NO_TIME))
+                self.prices.append(TrialResult(name, None, None, NO_TIME))
                 continue
-            name = chosen_size(self.model, sizes, self.standing.track.pack.values)
-            arm = self._arm(name, sizes[name])
+            arm = self._arm(name, FAMILIES[name])
             gain = self._gain(arm) if arm is not None else None
             if arm is None or gain is None:
                 continue
-            keeper = keeper or (arm if sizes[name].switches else None)
+            keeper = keeper or (arm if FAMILIES[name].switches else None)
             if self._is_clear(arm, gain) and self._adopted(arm, CLEAR_WIN):
                 second = (second[0] / gain, second[1]) if second and second[0] > gain else None
                 if self._leaves_little:
@@ -153,12 +152,12 @@ class _Race:
     def _leaves_little(self) -> bool:
         return not self._lost and self._sweeps <= FORGETFUL
 
-    def _contenders(self) -> list[dict[str, Family]]:
+    def _contenders(self) -> list[str]:
         """All families; some come first where the chain is lost and there is time for a few."""
         lap = SHORT * self.first.per_step * self.model.graph.variables
         if not self._lost or self.laps.length > lap:
-            return list(CONTENDERS)
-        return sorted(CONTENDERS, key=lambda sizes: EARLY.isdisjoint(sizes))
+            return list(FAMILIES)
+        return sorted(FAMILIES, key=lambda name: name not in EARLY)
 
     def _arm(self, name: str, family: Family) -> Arm | None:
         """The standing chain with one more family; None where that makes no sense."""

@@ -13,23 +13,17 @@ import numpy as np
 
 from orbitmc.errors import LimitError
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
-from orbitmc.groups.chains.stabilizer_chain import (
-    MAX_WORK,
-    StabilizerChain,
-    stabilizer_chain,
-)
+from orbitmc.groups.elements.closure import closure
 from orbitmc.groups.elements.recognition import exchangeable_rows
 from orbitmc.groups.orbits import connected
-from orbitmc.groups.pairs import Pairs, element_of
+from orbitmc.groups.pairs import Pairs, element_of, pairs_of, row_in
 from orbitmc.groups.permutation import Permutation
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
-    moved_points,
     permutation_group,
     subgroup,
 )
 from orbitmc.machine.arrays import Indices, indices, lengths, sealed
-from orbitmc.machine.compiling import compiled
 
 MAX_ORDER = 5000
 MAX_ENTRIES = 50_000_000  # 200 MB
@@ -60,43 +54,26 @@ class Listed:
     """A small group: all of its elements are known."""
 
     group: PermutationGroup
-    chain: StabilizerChain
     table: ElementTable
 
     @property
     def order(self) -> int:
-        return self.chain.order
-
-
-@dataclass(frozen=True)
-class Chained:
-    """A large group with exactly uniform elements from its stabilizer chain."""
-
-    group: PermutationGroup
-    chain: StabilizerChain
-
-    @property
-    def order(self) -> int:
-        return self.chain.order
+        return len(self.table.row)
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A group too large for a chain: product replacement, or its generators alone."""
+    """A group too large to list: its elements are drawn by product replacement."""
 
     group: PermutationGroup
-    reason: str
 
 
-Factor = Exchangeable | Listed | Chained | Generated
+Factor = Exchangeable | Listed | Generated
 
 
-def decompose(group: PermutationGroup, *, max_work: int = MAX_WORK) -> tuple[Factor, ...]:
-    """Split a group into factors that move disjoint points, and say what each of them is.
-
-    Groups of order up to `MAX_ORDER` are listed; `max_work` is that of stabilizer chains.
-    """
-    return tuple(_recognised(part, max_work) for part in disjoint_factors(group))
+def decompose(group: PermutationGroup) -> tuple[Factor, ...]:
+    """Split a group into factors that move disjoint points, and say what each of them is."""
+    return tuple(_recognised(part) for part in disjoint_factors(group))
 
 
 def disjoint_factors(group: PermutationGroup) -> tuple[PermutationGroup, ...]:
@@ -115,20 +92,12 @@ def blocks_of(factors: Iterable[Factor]) -> ExchangeBlocks:
     return exchange_blocks(part.rows for part in factors if isinstance(part, Exchangeable))
 
 
-def _recognised(group: PermutationGroup, max_work: int) -> Factor:
+def _recognised(group: PermutationGroup) -> Factor:
     rows = exchangeable_rows(group)
     if rows is not None:
         return Exchangeable(group, rows)
-    try:
-        chain = stabilizer_chain(group, max_work=max_work)
-    except LimitError as error:
-        return Generated(group, str(error))
-    points = moved_points(group)
-    if chain.pairs.keep_values and chain.order == math.factorial(len(points)):
-        return Exchangeable(group, sealed(points.reshape(-1, 1)))
-    if chain.order <= MAX_ORDER:
-        return Listed(group, chain, element_table(chain))
-    return Chained(group, chain)
+    table = element_table(group)
+    return Generated(group) if table is None else Listed(group, table)
 
 
 def _selected(group: PermutationGroup, numbers: np.ndarray) -> PermutationGroup:
@@ -140,40 +109,29 @@ def _selected(group: PermutationGroup, numbers: np.ndarray) -> PermutationGroup:
 
 
 def group_order(group: PermutationGroup) -> int:
-    """How many elements a group has, exactly; LimitError if counting costs too much."""
+    """How many elements a group has, exactly; LimitError where its structure does not say it."""
     return order_of_factors(decompose(group))
 
 
 def order_of_factors(factors: Sequence[Factor]) -> int:
     for factor in factors:
         if isinstance(factor, Generated):
-            raise LimitError(f"the order of the group is unknown: {factor.reason}")
+            raise LimitError("the order of the group is unknown: it has too many elements to list")
     return math.prod(factor.order for factor in factors if not isinstance(factor, Generated))
 
 
-@compiled
-def _products(rows: Indices, factors: Indices) -> Indices:
-    """All products of a factor after a row."""
-    count, degree = rows.shape
-    result = np.empty((count * len(factors), degree), dtype=np.uint32)
-    for k in range(len(result)):
-        for pair in range(degree):
-            result[k, pair] = factors[k // count, rows[k % count, pair]]
-    return result
-
-
-def element_table(chain: StabilizerChain, *, max_order: int = MAX_ORDER) -> ElementTable:
-    """List the elements of a group; LimitError if there are too many."""
-    order, degree = chain.order, len(chain.pairs.owner)
-    if order > max_order or order * degree > MAX_ENTRIES:
-        raise LimitError(f"a group of order {order} is too large to list its elements")
-    rows = np.arange(degree, dtype=np.uint32)[None, :]
-    for level in range(len(chain.base)):
-        rows = _products(rows, chain.back[chain.start[level] : chain.start[level + 1]])
+def element_table(group: PermutationGroup, *, max_order: int = MAX_ORDER) -> ElementTable | None:
+    """List the elements of a group, unless there are too many."""
+    pairs = pairs_of(group)
+    degree = len(pairs.owner)
+    generators = (row_in(pairs, element) for element in group.generators())
+    rows = closure(generators, degree, most=min(max_order, MAX_ENTRIES // max(degree, 1)))
+    if rows is None:
+        return None
     number = {row.tobytes(): k for k, row in enumerate(rows)}
     inverses = np.argsort(rows, axis=1).astype(np.uint32)
     where = indices([number[row.tobytes()] for row in inverses])
-    return ElementTable(chain.pairs, sealed(rows), where)
+    return ElementTable(pairs, sealed(rows), where)
 
 
 def elements(table: ElementTable) -> tuple[Permutation, ...]:

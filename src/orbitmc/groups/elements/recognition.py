@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.groups.chains.chain_builder import ChainBuilder
+from orbitmc.groups.elements.closure import closure
 from orbitmc.groups.elements.random_elements import product_replacement, stir
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
@@ -60,9 +60,8 @@ def is_symmetric(rows: NDArray[np.uint32]) -> bool:
     if len(pairs):
         return bool(_classes_of_swaps(rows, pairs) == 1)
     if degree <= FEW_POINTS:
-        builder = ChainBuilder(sealed(rows), max_entries=10**6, max_work=10**9)
-        builder.build()
-        return builder.order() == math.factorial(degree)
+        every = closure(rows, degree, most=math.factorial(degree))
+        return every is not None and len(every) == math.factorial(degree)
     parity = [sum(len(cycle) - 1 for cycle in cycles_of(row)) % 2 for row in rows]
     return any(parity) and _contains_alternating(rows)
 

@@ -2,15 +2,15 @@
 
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.decomposition import (
-    Chained,
     Exchangeable,
+    Generated,
     Listed,
     blocks_of,
     decompose,
     elements,
 )
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
-from orbitmc.kernels.jumps.drawn import drawn_orbital, replaced_orbital
+from orbitmc.kernels.jumps.drawn import replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital, require_group
 from orbitmc.kernels.kernel import Kernel
@@ -24,8 +24,8 @@ def orbital_kernels(
 ) -> list[Kernel]:
     """Take a group apart and sample each factor in the best way it allows.
 
-    Symmetric factors are shuffled, small ones listed, large ones drawn from a stabilizer chain or
-    by product replacement. `symmetric` promises that the group leaves the graph unchanged.
+    Symmetric factors are shuffled, small ones listed, large ones drawn by product replacement.
+    `symmetric` promises that the group leaves the graph unchanged.
 
     >>> import orbitmc as om
     >>> graph = om.ising_grid(2, 2, 0.4).graph
@@ -49,8 +49,6 @@ def orbital_kernels(
         whole = permutation_group(group.degree, every, cardinality=graph.cardinality)
         kernels.append(orbital(graph, whole, symmetric=symmetric))
     for factor in factors:
-        if isinstance(factor, Chained):
-            kernels.append(drawn_orbital(graph, factor.chain, factor.group, symmetric=symmetric))
-        elif not isinstance(factor, Exchangeable | Listed):
+        if isinstance(factor, Generated):
             kernels.append(replaced_orbital(graph, factor.group, symmetric=symmetric))
     return kernels

@@ -19,9 +19,6 @@ from orbitmc.symmetry.blocks.greedy_blocks import search
 from orbitmc.symmetry.blocks.greedy_memory import Candidates, memory_for
 from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT, Links, links, table_bounds
 
-ACCEPTANCE_BUDGET = 4.0
-"""A shuffle whose log-odds differ by this sum of squares is accepted about six times in ten."""
-
 SLACK = 0.2
 """How much of the best ratio of members to moved factors is worth a larger block."""
 
@@ -45,8 +42,8 @@ def blocks(
     factors. Where few factors are shared a pair often has the best ratio; so a block keeps growing
     while its ratio is within `slack` of the best (0 insists on the best). With a `budget`, a
     uniform shuffle of a block changes the log-odds of its members by a sum of squares of at most
-    that on average (`ACCEPTANCE_BUDGET` is a good one). Variables that cannot be moved cheaply are
-    in no block. Those who ask often give the `connections`, which are `links(graph)`. The same
+    that on average (`budget_for` says how large it may be). Variables that cannot be moved cheaply
+    are in no block. Those who ask often give the `connections`, which are `links(graph)`. The same
     question has the same answer.
 
     >>> import orbitmc as om

@@ -8,7 +8,7 @@ import numpy as np
 
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.chains.order import order_in_words
+from orbitmc.groups.order import order_in_words
 from orbitmc.groups.permutation import MOST_VALUES, Permutation
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,

@@ -13,7 +13,6 @@ from orbitmc.tuning.families.exchange_families import (
     group_exchange,
     guessed_group_exchange,
     one_hot_groups,
-    shuffle_families,
 )
 from orbitmc.tuning.families.family import Family
 from orbitmc.tuning.families.lattice_families import reflection_family
@@ -39,48 +38,34 @@ def _clusters(model: Model, prepared: PreparedGraph) -> Kernel | None:
 
 FORWARD = "forward draws"
 
-CONTENDERS: tuple[dict[str, Family], ...] = (
-    {FORWARD: forward_family()},
-    {"flip": Family("all binary variables change their values at once", flip, True, guessed_flip)},
-    {
-        "component flips": Family(
-            "all binary variables of one component change at once",
-            component_flips,
-            True,
-            guessed_component_flips,
-        )
-    },
-    {
-        "gauge flips": Family(
-            "a part of strongly coupled variables changes at once",
-            gauge_flips,
-            True,
-            guessed_gauge_flips,
-        )
-    },
-    {"labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels)},
-    {"reflections": reflection_family()},
-    {"generators": generator_family()},
-    {"one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups)},
-    {
-        "group exchange": Family(
-            "two groups of mutually exclusive variables exchange their values",
-            group_exchange,
-            guess=guessed_group_exchange,
-        )
-    },
-    {
-        "clusters": Family(
-            "clusters of agreeing variables change at once",
-            _clusters,
-            replaces=frozenset({"flip", "component flips", "gauge flips"}),
-        )
-    },
-    shuffle_families(),
-)
-"""In the order of their usual worth; of several sizes of one jump only one takes part in a race."""
-
 FAMILIES: Mapping[str, Family] = {
-    name: family for sizes in CONTENDERS for name, family in sizes.items()
+    FORWARD: forward_family(),
+    "flip": Family("all binary variables change their values at once", flip, True, guessed_flip),
+    "component flips": Family(
+        "all binary variables of one component change at once",
+        component_flips,
+        True,
+        guessed_component_flips,
+    ),
+    "gauge flips": Family(
+        "a part of strongly coupled variables changes at once",
+        gauge_flips,
+        True,
+        guessed_gauge_flips,
+    ),
+    "labels": Family("two labels are exchanged everywhere", labels, True, guessed_labels),
+    "reflections": reflection_family(),
+    "generators": generator_family(),
+    "one-hot": Family("of mutually exclusive variables, another one becomes 1", one_hot_groups),
+    "group exchange": Family(
+        "two groups of mutually exclusive variables exchange their values",
+        group_exchange,
+        guess=guessed_group_exchange,
+    ),
+    "clusters": Family(
+        "clusters of agreeing variables change at once",
+        _clusters,
+        replaces=frozenset({"flip", "component flips", "gauge flips"}),
+    ),
 }
-"""All of them, by name."""
+"""All of them, by name, in the order of their usual worth."""

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -37,18 +37,18 @@ class Family:
     replaces: frozenset[str] = frozenset()
 
 
-def remembered(find: Callable[..., T]) -> Callable[..., T]:
+def remembered(find: Callable[[Model], T]) -> Callable[[Model], T]:
     """Find something in a model once, as long as the model is there.
 
-    Several families, and several sizes of one, look for the same things.
+    Several families look for the same things.
     """
-    known: dict[tuple[int, Any], T] = {}
+    known: dict[int, T] = {}
 
     @wraps(find)
-    def found(model: Model, **details: Any) -> T:
-        key = (id(model), tuple(details.items()))
+    def found(model: Model) -> T:
+        key = id(model)
         if key not in known:
-            known[key] = find(model, **details)
+            known[key] = find(model)
             weakref.finalize(model, known.pop, key, None)
         return known[key]
 

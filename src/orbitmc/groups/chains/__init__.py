@@ -1,1 +1,0 @@
-"""Stabilizer chains: orders, membership, uniform elements."""
