@@ -11,16 +11,17 @@ import numpy as np
 
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.marginals import Program
-from orbitmc.ask.method.decisions import EXACT_SECONDS, patience, price
+from orbitmc.ask.method.decisions import most_seconds, patience, price
 from orbitmc.ask.query import Query, asked_names
 from orbitmc.ask.questions.best_states import BestState, BestStates
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
-from orbitmc.graph.factor_graph import MOST_VALUES
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
+from orbitmc.graph.weights.ranges import extremes
 from orbitmc.graph.weights.sums import log_weight
 from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import Stopwatch
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from orbitmc.run.starts.cooling import Champions
 
 METHODS = ("auto", "exact", "gibbs")
+EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
 STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
 BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
 Progress = Callable[[float, str], None]
@@ -155,13 +157,16 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
 
     forced = settings.method == "exact"
     try:
-        plan = predict(model.graph, memory=settings.memory, seconds=patience(settings))
+        within = math.inf if forced else most_seconds(settings)
+        plan = predict(
+            model.graph, memory=settings.memory, seconds=patience(settings), within=within
+        )
     except LimitError as error:
         if forced:
             raise
         return None, str(error)
-    limit = EXACT_SECONDS if settings.seconds is None else settings.seconds
-    if needed_bytes(plan) <= settings.memory and (forced or plan.seconds <= limit):
+    affordable = forced or plan.seconds <= most_seconds(settings)
+    if needed_bytes(plan) <= settings.memory and affordable:
         from orbitmc.ask.method.consistency import unheeded
 
         return plan, f"{price(plan)}{unheeded(settings)}"
@@ -193,7 +198,8 @@ def _searched(
 ) -> _Found:
     """Cool chains until the time is up, or a state is as heavy as any can be.
 
-    The best of each round is improved by exact steps, which hold some of its variables.
+    The best of each round is improved by exact steps, which hold some of its variables, unless it
+    takes too long to prepare them.
     """
     from orbitmc.exact.best.neighbourhoods import Neighbourhoods
     from orbitmc.exact.problem import prepare
@@ -203,10 +209,10 @@ def _searched(
     most = int(graph.cardinality.max(initial=1))
     if most > MOST_VALUES:
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
-    problem = prepare(graph)
-    bound = _bound(problem, clock)
+    problem = prepare(graph) if clock.has_time_for(EXACT_STEPS * graph.variables) else None
+    bound = _sum_of_maxima(graph) if problem is None else _bound(problem, clock)
     champions = Champions(graph, k)
-    steps = Neighbourhoods(problem, settings.seed)
+    steps = None if problem is None else Neighbourhoods(problem, settings.seed)
     rounds, packs = 0, settings.packs or 1
     cooling = cooled_states(
         graph,
@@ -222,10 +228,10 @@ def _searched(
             for states in cooling:
                 champions.consider(states)
                 for _ in range(STEPS << rounds):
-                    if not clock.is_over(rounds):
+                    if steps is not None and not clock.is_over(rounds):
                         champions.consider(_column(steps.improved(champions.states()[0])))
-                        if progress is not None:
-                            progress(clock.fraction(rounds), _in_words(champions, bound))
+                    if progress is not None:
+                        progress(clock.fraction(rounds), _in_words(champions, bound))
                 rounds += 1
                 if clock.is_over(rounds) or (k == 1 and _is_sure(champions.ranked()[0][0], bound)):
                     break
@@ -270,6 +276,10 @@ class _Clock:
         """Seconds so far, compiling aside."""
         return self.watch.so_far()
 
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether a timed search may spend so much on what makes it better."""
+        return self.rounds is not None or self() + seconds <= BOUND_SHARE * self.seconds
+
     def fraction(self, rounds: int) -> float:
         """How much of the search is over."""
         done = self() / self.seconds if self.rounds is None else rounds / self.rounds
@@ -287,6 +297,11 @@ class _Clock:
 def _column(state: Numbers) -> Bytes:
     """One state as those of a pack."""
     return state.astype(np.uint8)[:, None]
+
+
+def _sum_of_maxima(graph: FactorGraph) -> float:
+    """The simplest bound: every factor at its best."""
+    return graph.constant + float(extremes(graph)[1][graph.table_of].sum())
 
 
 def _bound(problem: Problem, clock: _Clock) -> float:

@@ -16,10 +16,10 @@ def closure(generators: Iterable[Indices], degree: int, *, most: int) -> NDArray
     """
     rows = np.arange(degree, dtype=np.uint32)[None, :]
     known, used = {rows[0].tobytes()}, list[Indices]()
-    for generator in generators:
-        if generator.tobytes() in known:
+    for element in generators:
+        if element.tobytes() in known:
             continue
-        used.append(generator)
+        used.append(element)
         subgroup, cosets = rows, [rows]
         # The union of cosets `subgroup * row` is a group if no generator leads out of it.
         for coset in cosets:

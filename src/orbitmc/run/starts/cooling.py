@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 FIRST_SWEEPS = 2
 PURPOSE = 2**30  # keeps these random numbers apart from others
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
+CLIMBED_PER_CALL = 10**6  # states of variables
 
 
 class Round(NamedTuple):
@@ -44,27 +44,43 @@ class Round(NamedTuple):
 
 
 class Cooling:
-    """A graph at falling temperatures, prepared when chains first cool."""
+    """A graph at falling temperatures, each prepared when chains first need it."""
 
     def __init__(self, graph: FactorGraph, is_over: Callable[[], bool] = lambda: False) -> None:
         self.graph, self.is_over = graph, is_over
+        self.prepared: dict[float, PreparedGraph] = {}
 
-    @cached_property
-    def ladder(self) -> list[PreparedGraph]:
-        return [prepare(at_beta(self.graph, beta)) for beta in BETAS]
+    def at(self, beta: float) -> PreparedGraph:
+        """The graph at a temperature; prepared once."""
+        if beta not in self.prepared:
+            self.prepared[beta] = prepare(at_beta(self.graph, beta))
+        return self.prepared[beta]
 
     def states(self, work: Round) -> Bytes:
         """States [variable, lane] that no single change improves."""
         seed, lanes, number, sweeps = work
         states = annealed_states(self.graph, seed=seed, group=number, lanes=lanes)
         kernel, rng = SystematicScan(), generator(seed, PURPOSE + number, lanes)
-        for prepared in self.ladder if sweeps else ():
+        for beta in BETAS if sweeps else ():
+            if self.is_over():
+                break
+            prepared = self.at(beta)
             pack = replace(empty_pack(prepared, kernel, lanes=lanes), rng=rng)
             pack.values[...] = states
             self._walk(prepared, kernel, pack, sweeps * self.graph.variables)
             states = pack.values
-        ascend(self.graph, states)
+        self._ascend(states)
         return states
+
+    def _ascend(self, states: Bytes) -> None:
+        """Climb, a few lanes at a time, until time is over; the first lanes always climb."""
+        some = max(1, CLIMBED_PER_CALL // max(1, self.graph.variables))
+        for first in range(0, states.shape[1], some):
+            if first and self.is_over():
+                return
+            lanes = np.ascontiguousarray(states[:, first : first + some])
+            ascend(self.graph, lanes)
+            states[:, first : first + some] = lanes
 
     def _walk(
         self, prepared: PreparedGraph, kernel: SystematicScan, pack: Pack, updates: int
