@@ -227,8 +227,10 @@ def _searched(
         with stopped_by_ctrl_c(clock.stop):
             for states in cooling:
                 champions.consider(states)
-                for _ in range(STEPS << rounds):
-                    if steps is not None and not clock.is_over(rounds):
+                for _ in range(1 if steps is None else STEPS << rounds):
+                    if clock.is_over(rounds):
+                        break
+                    if steps is not None:
                         champions.consider(_column(steps.improved(champions.states()[0])))
                     if progress is not None:
                         progress(clock.fraction(rounds), _in_words(champions, bound))
