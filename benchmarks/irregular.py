@@ -236,7 +236,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     held.clear()
     few = {"samples": 1, "chains": 32, "warm_up": 1, "method": "gibbs"}
     yield "draw a state", lambda: (draws(model, **few), None)[1]
-    yield "symmetry: search", lambda: (automorphisms(graph, seconds=10.0, bliss=False), None)[1]
+    yield "symmetry: search", lambda: (automorphisms(graph, seconds=10.0), None)[1]
     yield "check", lambda: (overview(model), None)[1]
 
 

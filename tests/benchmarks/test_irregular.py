@@ -35,7 +35,12 @@ def test_all_kinds_of_models_are_looked_at(irregular):
     assert set(models(irregular).KINDS) == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = {"zeros": "its search for a possible state takes minutes at times"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind in KINDS]
+)
 def test_phases_take_time_in_proportion_to_the_model(irregular, kind):
     _, small, large = (
         costs(irregular, models(irregular).irregular(kind, size))

@@ -58,18 +58,6 @@ def test_compiling_is_said_when_it_happens_and_what_it_took_at_the_end(said):
     assert said() == []
 
 
-@pytest.mark.parametrize("runs", [False, True])
-def test_code_that_was_installed_for_other_processors_is_spoken_of(
-    said, monkeypatch, tmp_path, runs
-):
-    monkeypatch.setattr(store, "SHIPPED", tmp_path)
-    monkeypatch.setattr(store, "has_level", lambda: runs)
-    with Compiling():
-        assert slow()((1.0,)) == 1.0
-        (begun,) = said()
-    assert ("what was installed is for processors of the level x86-64-v3" in begun) is not runs
-
-
 def test_of_steps_and_recording_it_is_said_whose_they_are(said, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: tmp_path)  # no earlier run has compiled them
 

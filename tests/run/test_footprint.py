@@ -82,9 +82,6 @@ def test_more_of_everything_takes_more():
     least = run_bytes(graph, SHAPE)
     assert run_bytes(graph, SHAPE._replace(packs=2)) > least
     assert run_bytes(graph, SHAPE._replace(lanes=128)) > least
-    assert run_bytes(graph, SHAPE._replace(packs=4, orbits=True)) > run_bytes(
-        graph, SHAPE._replace(packs=4)
-    )
     assert run_bytes(graph, SHAPE._replace(shared=10**6)) == least + 10**6
 
 

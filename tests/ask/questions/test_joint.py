@@ -138,7 +138,7 @@ def test_auto_samples_where_elimination_is_too_wide():
     wide = om.ising_grid(22, 22, 0.2)
     found = om.joint(wide, ["s0_0", "s0_1"], memory=2**25, scan="random", samples=200, seed=1)
     assert found.about.method != "exact"
-    assert "elimination" in found.about.reason
+    assert "eliminat" in found.about.reason  # its price, or that no order was found in time
     assert "exact" in found.about.ruled_out
     assert abs(found.probability[1].sum() - 0.5) < 8 * found.standard_error[1].sum()
     assert found.probability[1, 1] - found.probability[1, 0] > 8 * found.standard_error.max()
