@@ -185,7 +185,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     from orbitmc.ask.answers import answer
     from orbitmc.ask.method.decisions import Decision
-    from orbitmc.ask.method.methods import ChosenKernel
+    from orbitmc.ask.method.methods import PlannedKernel
     from orbitmc.ask.questions.drawing import draws
     from orbitmc.ask.settings import Settings
     from orbitmc.exact.plan import predict
@@ -226,7 +226,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     def answering() -> None:
         decision = Decision(model, Settings(method="gibbs", samples=1), "")
-        held["answer"] = answer(held["run"], decision, ChosenKernel(held["run"].kernel, ""))
+        held["answer"] = answer(held["run"], decision, PlannedKernel(held["run"].kernel, ""))
 
     yield "prepare", preparing
     yield "start, two samples", sampling

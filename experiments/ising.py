@@ -19,7 +19,7 @@ from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare import (
-    ChosenKernel,
+    PlannedKernel,
     Kernel,
     PreparedGraph,
     RandomScan,
@@ -57,9 +57,9 @@ def field_grid(side: int, coupling: float, field: float) -> Model:
 def now_and_then(name: str, model: Model, jump: Make, period: int) -> Sampler:
     """Gibbs with a jump after so many single updates."""
 
-    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(asked: Model, prepared: PreparedGraph) -> PlannedKernel:
         kernel = alternation(RandomScan(), jump(asked, prepared), period=period)
-        return ChosenKernel(kernel, f"a jump after every {period} updates")
+        return PlannedKernel(kernel, f"a jump after every {period} updates")
 
     return Sampler(name, model, make)
 
@@ -94,9 +94,9 @@ def samplers_for(model: Model, seconds: float) -> list[Sampler]:
 def seldom_clusters(name: str, model: Model, period: int) -> Sampler:
     """Gibbs in fixed order, with a cluster update at random, once in so many steps."""
 
-    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(asked: Model, prepared: PreparedGraph) -> PlannedKernel:
         jumps = [clusters(prepared)]
-        return ChosenKernel(lifted(SystematicScan(), jumps, alpha=1 - 1 / period), "")
+        return PlannedKernel(lifted(SystematicScan(), jumps, alpha=1 - 1 / period), "")
 
     return Sampler(name, model, make)
 

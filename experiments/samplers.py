@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from orbitmc import Model
 from orbitmc.compare import (
     MEMBERS,
-    ChosenKernel,
+    PlannedKernel,
     Kernel,
     PermutationGroup,
     PreparedGraph,
@@ -29,7 +29,7 @@ Jumps = Callable[[Model, PreparedGraph], Sequence[Kernel]]
 
 def gibbs(model: Model) -> Sampler:
     """Gibbs with a random scan, the base of all mixtures."""
-    return Sampler("Gibbs", model, lambda *_: ChosenKernel(RandomScan(), "random scan"))
+    return Sampler("Gibbs", model, lambda *_: PlannedKernel(RandomScan(), "random scan"))
 
 
 def lifted_mcmc(model: Model) -> Sampler:
@@ -39,13 +39,13 @@ def lifted_mcmc(model: Model) -> Sampler:
 
 def systematic_gibbs(model: Model) -> Sampler:
     """Gibbs that updates variables in turn."""
-    return Sampler("Gibbs, in turn", model, lambda *_: ChosenKernel(SystematicScan(), "in turn"))
+    return Sampler("Gibbs, in turn", model, lambda *_: PlannedKernel(SystematicScan(), "in turn"))
 
 
 def lmh(model: Model, *, members: int = MEMBERS) -> Sampler:
     """Blocks of variables that a pilot run finds alike."""
 
-    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(asked: Model, prepared: PreparedGraph) -> PlannedKernel:
         return by_pilot(prepared, alpha=ALPHA, members=members)
 
     return Sampler("LMH", model, make)
@@ -54,7 +54,7 @@ def lmh(model: Model, *, members: int = MEMBERS) -> Sampler:
 def paper_lmh(model: Model, *, alpha: float = ALPHA) -> Sampler:
     """The paper's blocks: few weights, links of low rank, the subgroup heuristic."""
 
-    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(asked: Model, prepared: PreparedGraph) -> PlannedKernel:
         return by_approximate_symmetries(asked, prepared, alpha=alpha, clusters=6, rank=5)
 
     return Sampler("LMH, paper's blocks", model, make)
@@ -72,7 +72,7 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
     def approximation() -> Model:
         return over_symmetric(model, clusters=clusters, rank=rank)
 
-    def make(found: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(found: Model, prepared: PreparedGraph) -> PlannedKernel:
         approximation()  # once more, because finding it is part of the price
         return by_exact_symmetries(found, prepared)
 
@@ -82,8 +82,8 @@ def oversymmetric_mcmc(model: Model, rank: int, clusters: int) -> Sampler:
 def with_jumps(name: str, model: Model, jumps: Jumps, *, alpha: float = ALPHA) -> Sampler:
     """Gibbs mixed with any jumps."""
 
-    def make(asked: Model, prepared: PreparedGraph) -> ChosenKernel:
-        return ChosenKernel(lifted(RandomScan(), jumps(asked, prepared), alpha=alpha), name)
+    def make(asked: Model, prepared: PreparedGraph) -> PlannedKernel:
+        return PlannedKernel(lifted(RandomScan(), jumps(asked, prepared), alpha=alpha), name)
 
     return Sampler(name, model, make)
 

@@ -4,7 +4,13 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.estimate import columns as module
-from orbitmc.estimate.columns import NUMBERS, OF_VALUES, Marginal, certain, joined
+from orbitmc.estimate.columns import (
+    MARGINAL_COLUMNS,
+    OF_VALUES,
+    Marginal,
+    certain_columns,
+    concatenate_columns,
+)
 from orbitmc.estimate.verdicts import EXACT, GOOD, OBSERVED, UNMIXED
 from tests.gathered import gathered
 
@@ -12,7 +18,7 @@ RNG = np.random.default_rng(3)
 
 
 def marginal(size, verdict=GOOD):
-    numbers = {column: RNG.random(size) for column in NUMBERS}
+    numbers = {column: RNG.random(size) for column in MARGINAL_COLUMNS}
     rare = RNG.random(size) < 0.5
     return Marginal(tuple(f"v{k}" for k in range(size)), **numbers, verdict=verdict, rare=rare)
 
@@ -39,7 +45,7 @@ def test_joined_and_taken_columns_keep_variables_whole():
     first, second = some(7), some(5, first=7)
     everything = {**first, **second}
     order = RNG.permutation(12)
-    found = joined([gathered(first), gathered(second)]).taken(order)
+    found = concatenate_columns([gathered(first), gathered(second)]).taken(order)
     assert list(found.names) == [f"x{k}" for k in order]
     for name, own in everything.items():
         same(found.marginal(name), own)
@@ -59,16 +65,16 @@ def test_a_value_of_a_variable_is_a_variable_of_its_own():
     each = {f"x{k}": marginal(2 + k) for k in range(5)}
     found = gathered(each).of_values(["a", "b"], np.array([3, 1]), np.array([4, 0]), ("true",))
     assert found.marginal("a").values == ("true",)
-    for column in NUMBERS:
+    for column in MARGINAL_COLUMNS:
         assert getattr(found.marginal("a"), column).tolist() == [getattr(each["x3"], column)[4]]
         assert getattr(found.marginal("b"), column).tolist() == [getattr(each["x1"], column)[0]]
 
 
 def test_certain_values_are_no_extremes():
-    sure = certain(["s"], [("no", "yes")], np.array([0.25, 0.75]), EXACT)
+    sure = certain_columns(["s"], [("no", "yes")], np.array([0.25, 0.75]), EXACT)
     assert sure.extremes() == (1.0, np.inf)
     each = some(6)
-    found = joined([sure, gathered(each)])
+    found = concatenate_columns([sure, gathered(each)])
     assert found.extremes() == (
         max(1.0, *(own.r_hat.max() for own in each.values())),
         min(own.ess.min() for own in each.values()),

@@ -93,7 +93,7 @@ def test_a_long_chain_has_the_weight_of_its_best_state():
     forward = np.zeros(2)
     for place in range(399):
         forward = (forward[:, None] + graph.table_values(place)).max(axis=0)
-    assert sums.log_weight(graph, state) == pytest.approx(forward.max(), rel=1e-12)
+    assert sums.exact_log_weight(graph, state) == pytest.approx(forward.max(), rel=1e-12)
     assert weight + problem.constant == pytest.approx(forward.max(), rel=1e-12)
 
 
@@ -143,7 +143,7 @@ def test_the_weight_of_a_state_is_that_of_plain_addition(seed):
     rng = np.random.default_rng(seed)
     for _ in range(10):
         state = rng.integers(0, graph.cardinality)
-        assert sums.log_weight(graph, state) == pytest.approx(log_weight(graph, state))
+        assert sums.exact_log_weight(graph, state) == pytest.approx(log_weight(graph, state))
 
 
 @pytest.mark.parametrize("hopeless", [False, True])

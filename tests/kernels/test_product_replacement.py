@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.jumps.drawn import _propose, replaced_orbital
+from orbitmc.kernels.jumps.drawn import _propose_element, replaced_orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import settle
 from orbitmc.kernels.testing.choices import outcomes
@@ -39,7 +39,7 @@ def without_coin(values, rng, packed):
     rattle = unpacked(packed)
     product_replacement_step(rattle, rng)
     memory = KERNEL.memory(PREPARED, 1)._replace(bag=rattle)
-    size = _propose(KERNEL.pairs, memory, values)
+    size = _propose_element(KERNEL.pairs, memory, values)
     settle(PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
     return key(rattle)
 

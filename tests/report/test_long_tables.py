@@ -10,7 +10,12 @@ import pytest
 from rich.console import Console
 
 from orbitmc.estimate import columns as columns_module
-from orbitmc.estimate.columns import NUMBERS, Marginal, certain, joined
+from orbitmc.estimate.columns import (
+    MARGINAL_COLUMNS,
+    Marginal,
+    certain_columns,
+    concatenate_columns,
+)
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.text import headings, plain_table, rows
 from orbitmc.estimate.verdicts import EXACT, FAIR, OBSERVED, RARE, UNMIXED
@@ -28,16 +33,20 @@ def answer(seed, variables=30, certain_too=True):
     for k in range(variables):
         size = int(rng.integers(1, 5))
         p = rng.choice(PROBABILITIES, size) if k % 2 else rng.random(size)
-        numbers = {column: rng.choice([0.0, 1.0, 1e-5, 1e-120, 0.3], size) for column in NUMBERS}
+        numbers = {
+            column: rng.choice([0.0, 1.0, 1e-5, 1e-120, 0.3], size) for column in MARGINAL_COLUMNS
+        }
         numbers |= {"probability": p, "ess": 10.0 ** rng.integers(0, 9, size)}
         numbers["r_hat"] = 1 + 10.0 ** rng.integers(-4, 3, size)
         rare = rng.random(size) < 0.5
         verdict = str(rng.choice([FAIR, RARE, UNMIXED]))
         values = tuple("v" * int(rng.integers(1, 9)) for _ in range(size))
         found["x\n" * (k % 3) + str(k)] = Marginal(values, **numbers, verdict=verdict, rare=rare)
-    sure = certain(["seen", "forced"], [("a", "b"), ("c",)], np.array([0.0, 1.0, 1.0]), OBSERVED)
+    sure = certain_columns(
+        ["seen", "forced"], [("a", "b"), ("c",)], np.array([0.0, 1.0, 1.0]), OBSERVED
+    )
     parts = [gathered(found), sure] if certain_too else [gathered(found)]
-    return Marginals(joined(parts), About("gibbs", "why not", chains=4))
+    return Marginals(concatenate_columns(parts), About("gibbs", "why not", chains=4))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -51,7 +60,9 @@ def test_a_streamed_table_is_the_table_as_a_whole(monkeypatch, seed):
 
 
 def test_an_exact_table_and_an_empty_one_are_streamed_too():
-    sure = certain(["a", "bb"], [("no", "yes")] * 2, np.array([0.25, 0.75, 0.0, 1.0]), EXACT)
+    sure = certain_columns(
+        ["a", "bb"], [("no", "yes")] * 2, np.array([0.25, 0.75, 0.0, 1.0]), EXACT
+    )
     found = Marginals(sure, About("exact", "cheap"))
     assert "".join(plain_pieces(found)) == plain_table(headings(found), list(rows(found))) + "\n"
     nothing = Marginals(gathered({}), About("gibbs", ""))
@@ -79,17 +90,19 @@ def test_streamed_numbers_are_all_there(monkeypatch, rows_at_a_time):
         assert held["values"] == list(own.values)
         assert held["verdict"] == own.verdict
         assert held["rare"] == own.rare.tolist()
-        for column in NUMBERS:
+        for column in MARGINAL_COLUMNS:
             numbers = getattr(own, column).tolist()
             assert held[column] == [n if math.isfinite(n) else None for n in numbers]
         for k, value in enumerate(own.values):
-            expected.append((name, value, own.verdict, *(getattr(own, c)[k] for c in NUMBERS)))
+            expected.append(
+                (name, value, own.verdict, *(getattr(own, c)[k] for c in MARGINAL_COLUMNS))
+            )
     read = [
         (
             line["variable"],
             line["value"],
             line["verdict"],
-            *(float(line[c]) if line[c] else math.inf for c in NUMBERS),
+            *(float(line[c]) if line[c] else math.inf for c in MARGINAL_COLUMNS),
         )
         for line in lines
     ]

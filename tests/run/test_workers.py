@@ -209,7 +209,7 @@ def test_what_cannot_be_sent_is_refused():
             return self
 
     with pytest.raises(InputError, match="defined in a module that workers can import"):
-        sending.shared(Own())
+        sending.pack_shared(Own())
 
 
 def test_a_run_is_kept_and_goes_on_anywhere(tmp_path):
@@ -229,7 +229,7 @@ def test_an_executor_that_never_answers_can_be_left(monkeypatch):
     monkeypatch.setattr(sending, "PATIENCE", 0.0)
     monkeypatch.setattr(sending, "LOOK", 0.01)
     found = sending.Sender(Silent()).all(
-        packs.advance_pack, sending.shared(packs.context_of(a_run())), [1], lambda: True
+        packs.advance_pack, sending.pack_shared(packs.context_of(a_run())), [1], lambda: True
     )
     assert found is None
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.marginals import carry_out
+from orbitmc.ask.answers import carry_out
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t as student
 
 import orbitmc as om
-from orbitmc.ask.marginals import carry_out
+from orbitmc.ask.answers import carry_out
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.builder import Builder

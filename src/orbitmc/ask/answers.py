@@ -14,7 +14,7 @@ import numpy as np
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.fitting import prepared_for
 from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
-from orbitmc.ask.method.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError, OutOfRangeError
 from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals, sampled_marginals
@@ -33,6 +33,17 @@ if TYPE_CHECKING:
     from orbitmc.kernels.base.mcsat.mc_sat import MCSat
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.notes import Notes
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from orbitmc.errors import ContradictionError
+from orbitmc.estimate.marginals import with_warnings
+
+if TYPE_CHECKING:
+    from orbitmc.ask.keeping import Keeping
+    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.run.run import Watcher
 
 TALLIES: Mapping[str, type] = {
     "rao-blackwell": RaoBlackwellTally,
@@ -59,7 +70,7 @@ def sampled(
     *,
     notes: Notes | None = None,
     after: float = 0.0,
-) -> tuple[Run, ChosenKernel]:
+) -> tuple[Run, PlannedKernel]:
     """Run chains as decided; `notes` are taken of every sample."""
     model, settings = decision.model, decision.settings
     with Stopwatch() as preparing:
@@ -67,7 +78,7 @@ def sampled(
         chosen = (
             kernel_for(model, prepared, settings, ground)
             if decision.kernel is None
-            else ChosenKernel(decision.kernel, "")
+            else PlannedKernel(decision.kernel, "")
         )
         needed = sampling_bytes_of(prepared, chosen.kernel, settings)
         require_memory(needed, settings)
@@ -123,7 +134,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def answer(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
+def answer(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
         found = _said(run, decision, chosen)
@@ -131,7 +142,7 @@ def answer(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
     return replace(found, about=replace(found.about, seconds=seconds))
 
 
-def _said(run: Run, decision: Decision, chosen: ChosenKernel) -> Marginals:
+def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
@@ -249,7 +260,7 @@ def _method_used(decision: Decision) -> str:
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
-def _statistics(run: Run, chosen: ChosenKernel, kernel: MCSat | None) -> Statistics:
+def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statistics:
     """What a run knows; variables that MC-SAT surely reaches, or that are drawn anew, can move."""
     known = run.statistics(chosen.pools)
     if not run.graph.has_zeros():
@@ -305,3 +316,58 @@ def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[s
         return counts[verdict], found.columns.named(verdict, 4)
     causes = found.causes(tied) if tied in counts else []
     return len(causes), causes
+
+
+def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
+    """The file in which a run is kept, if settings name one."""
+    if settings.checkpoint is None:
+        return nullcontext()
+    from orbitmc.ask.keeping import keeping
+
+    return keeping(settings.checkpoint, settings.checkpoint_every)
+
+
+def answered(
+    decision: Decision,
+    watchers: Iterable[Watcher],
+    keep: Keeping | None,
+    ground: Ground | None = None,
+) -> Marginals:
+    """Answer as decided, and keep the run if there is a file for it."""
+    if keep is None:
+        return carry_out(decision, watchers, ground)
+    from orbitmc.ask.keeping import record_of
+
+    keep.question.update(record_of(decision))
+    return carry_out(decision, [*watchers, keep], ground)
+
+
+def carry_out(
+    decision: Decision,
+    watchers: Iterable[Watcher] = (),
+    ground: Ground | None = None,
+    *,
+    after: float = 0.0,
+) -> Marginals:
+    """Answer as decided; `ground` is the program that the model means, if there is one.
+
+    A timed run leaves so many seconds for what is done around it, most of it `after` it.
+    """
+    try:
+        found = _answered(decision, watchers, ground, after)
+    except ContradictionError as error:
+        from orbitmc.graph.possible.conflict import explained
+
+        raise explained(decision.model, error) from None
+    return with_warnings(found, decision.remarks).only(decision.query)
+
+
+def _answered(
+    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
+) -> Marginals:
+    if decision.plan is not None:
+        from orbitmc.ask.exact_answers import answer_exactly
+
+        return answer_exactly(decision, decision.plan)
+
+    return answer_by_sampling(decision, watchers, ground, after)

@@ -6,13 +6,14 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from orbitmc.ask.settings import (
     Approximation,
     Base,
     Blocks,
     Estimator,
+    Kernel,
     Method,
     Scan,
     Settings,
@@ -20,11 +21,6 @@ from orbitmc.ask.settings import (
 )
 from orbitmc.machine.settings import listed, settings_of
 from orbitmc.machine.text import suggestion
-
-if TYPE_CHECKING:
-    from orbitmc.kernels.kernel import Kernel
-else:
-    Kernel = tuple
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 P = ParamSpec("P")

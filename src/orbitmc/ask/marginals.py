@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from orbitmc.ask.answers import answered, kept
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.method.decisions import Decision, decide, decide_for
-from orbitmc.ask.query import Query, asked_names
+from orbitmc.ask.method.decisions import decide, decide_for
+from orbitmc.ask.query import Program, Query, asked_names, require_plain, require_program
 from orbitmc.ask.settings import Settings
-from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
+from orbitmc.estimate.marginals import Asked, Marginals
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
-    from orbitmc.ask.keeping import Keeping
-    from orbitmc.ask.programs import MarkovLogic
     from orbitmc.kernels.kernel import Kernel
-    from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
-
-
-Program: TypeAlias = "MarkovLogic"
-"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 @asks
@@ -87,76 +79,3 @@ def _quick_answer(
     from orbitmc.ask.method.quick import quick_answer
 
     return quick_answer(model, evidence, settings, names)
-
-
-def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
-    """The file in which a run is kept, if settings name one."""
-    if settings.checkpoint is None:
-        return nullcontext()
-    from orbitmc.ask.keeping import keeping
-
-    return keeping(settings.checkpoint, settings.checkpoint_every)
-
-
-def answered(
-    decision: Decision,
-    watchers: Iterable[Watcher],
-    keep: Keeping | None,
-    ground: Ground | None = None,
-) -> Marginals:
-    """Answer as decided, and keep the run if there is a file for it."""
-    if keep is None:
-        return carry_out(decision, watchers, ground)
-    from orbitmc.ask.keeping import record_of
-
-    keep.question.update(record_of(decision))
-    return carry_out(decision, [*watchers, keep], ground)
-
-
-def require_program(model: object) -> None:
-    """Refuse what is neither a model nor a program."""
-    if not hasattr(model, "marginals"):
-        raise InputError(
-            f"a question is about a model or a program, not about a {type(model).__name__}: "
-            "om.read(path) reads one"
-        )
-
-
-def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
-    """Refuse what a program cannot be asked with."""
-    if evidence is not None and len(evidence):
-        raise InputError("evidence of a program is a database: read(program, databases)")
-    if kernel is not None:
-        raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")
-
-
-def carry_out(
-    decision: Decision,
-    watchers: Iterable[Watcher] = (),
-    ground: Ground | None = None,
-    *,
-    after: float = 0.0,
-) -> Marginals:
-    """Answer as decided; `ground` is the program that the model means, if there is one.
-
-    A timed run leaves so many seconds for what is done around it, most of it `after` it.
-    """
-    try:
-        found = _answered(decision, watchers, ground, after)
-    except ContradictionError as error:
-        from orbitmc.graph.possible.conflict import explained
-
-        raise explained(decision.model, error) from None
-    return with_warnings(found, decision.remarks).only(decision.query)
-
-
-def _answered(
-    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
-) -> Marginals:
-    if decision.plan is not None:
-        from orbitmc.ask.exact_answers import answer_exactly
-
-        return answer_exactly(decision, decision.plan)
-    from orbitmc.ask.answers import answer_by_sampling
-
-    return answer_by_sampling(decision, watchers, ground, after)

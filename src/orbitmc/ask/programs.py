@@ -8,14 +8,14 @@ from typing import Literal, Unpack
 
 import numpy as np
 
+from orbitmc.ask.answers import answered, kept
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.marginals import answered, kept
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.quick import quick_answer
 from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.columns import Columns, certain, joined
+from orbitmc.estimate.columns import Columns, certain_columns, concatenate_columns
 from orbitmc.estimate.marginals import Asked, Marginals
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
@@ -152,9 +152,9 @@ class MarkovLogic(Displayed):
         if not len(known):
             return replace(found, columns=sampled)
         holds = (asked.status[known] == TRUE).astype(float)
-        decided = certain(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
+        decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return replace(found, columns=joined([sampled, decided]).taken(order))
+        return replace(found, columns=concatenate_columns([sampled, decided]).taken(order))
 
     def _places(self, own: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""

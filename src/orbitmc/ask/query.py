@@ -1,10 +1,18 @@
 """Which variables of a model a question is about."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from orbitmc.errors import InputError
+from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.machine.text import quoted, suggestion
+
+if TYPE_CHECKING:
+    from orbitmc.ask.programs import MarkovLogic
+    from orbitmc.kernels.kernel import Kernel
 
 Query = Sequence[str] | str
 """One name, or several."""
@@ -37,3 +45,24 @@ def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
+
+
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
+
+
+def require_program(model: object) -> None:
+    """Refuse what is neither a model nor a program."""
+    if not hasattr(model, "marginals"):
+        raise InputError(
+            f"a question is about a model or a program, not about a {type(model).__name__}: "
+            "om.read(path) reads one"
+        )
+
+
+def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
+    """Refuse what a program cannot be asked with."""
+    if evidence is not None and len(evidence):
+        raise InputError("evidence of a program is a database: read(program, databases)")
+    if kernel is not None:
+        raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")

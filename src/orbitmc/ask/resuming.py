@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from orbitmc.ask.answers import answer, naming, watched
 from orbitmc.ask.keeping import Keeping, ended
-from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.fitting import prepared_for
-from orbitmc.ask.method.methods import ChosenKernel, kernel_for
-from orbitmc.ask.query import Query, asked_names
+from orbitmc.ask.method.methods import PlannedKernel, kernel_for
+from orbitmc.ask.query import Program, Query, asked_names
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
@@ -106,7 +105,7 @@ def go_on(
     chosen = (
         kernel_for(asked, prepared, settings, ground)
         if kernel is None
-        else ChosenKernel(kernel, "")
+        else PlannedKernel(kernel, "")
     )
     going = kept.restore(prepared, chosen.kernel, memory=memory)
     with watched(watchers) as watching, naming(asked):

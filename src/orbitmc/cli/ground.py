@@ -13,7 +13,7 @@ from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 from orbitmc.machine.text import MEMORY
 
-OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
+GROUND_OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
 
 
 @verb
@@ -22,7 +22,9 @@ def ground(
     databases: Annotated[list[str] | None, argument("DATABASE", "Evidence: .db.")] = None,
     output: Annotated[
         Path | None,
-        option("-o --output", OUTPUT, OUTPUT_HELP, metavar="FILE", shown="only say its size"),
+        option(
+            "-o --output", OUTPUT, GROUND_OUTPUT_HELP, metavar="FILE", shown="only say its size"
+        ),
     ] = None,
     evidence: options.EvidenceList = None,
     query: options.Query = None,

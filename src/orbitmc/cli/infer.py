@@ -104,8 +104,8 @@ def _ask(
     A timed run leaves so many seconds in `reserve`.
     """
     begun = time.perf_counter()
+    from orbitmc.ask.answers import carry_out
     from orbitmc.ask.keeping import record_of
-    from orbitmc.ask.marginals import carry_out
     from orbitmc.ask.method.decisions import decide
     from orbitmc.cli.session.sampling import Session
 

@@ -60,11 +60,11 @@ def symmetry(
     if json:
         print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _print(found)
+        _print_symmetry(found)
     return 0
 
 
-def _print(found: "SymmetryOverview") -> None:
+def _print_symmetry(found: "SymmetryOverview") -> None:
     report = found.as_dict()
     print(f"order        {_order(report['order'])}")
     rest = "" if found.complete else ", maybe not all"

@@ -12,7 +12,7 @@ __getattr__, __dir__ = lazily(
         "FigureFiles": "compare.figures",
         "Kernel": "kernels.kernel",
         "MEMBERS": "symmetry.blocks.alike_blocks",
-        "ChosenKernel": "ask.method.methods",
+        "PlannedKernel": "ask.method.methods",
         "Links": "symmetry.detection.encoding.exchangeable",
         "Pack": "run.pack",
         "PermutationGroup": "groups.permutation_groups",

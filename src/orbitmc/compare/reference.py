@@ -9,7 +9,7 @@ from scipy.special import bdtrc, stdtr, stdtrit
 
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.lifting import by_approximate_symmetries
-from orbitmc.ask.method.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.errors import LimitError
@@ -87,7 +87,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
-    def make(model: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
         raced = decide(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import ChosenKernel, kernel_for
+from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
@@ -28,7 +28,7 @@ class Sampler:
 
     name: str
     model: Model
-    make: Callable[[Model, PreparedGraph], ChosenKernel]
+    make: Callable[[Model, PreparedGraph], PlannedKernel]
 
     def __repr__(self) -> str:
         return brief(self)
@@ -61,11 +61,11 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
-    def make(model: Model, prepared: PreparedGraph) -> ChosenKernel:
+    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
         decision = decide(model, settings)
         found = kernel_for(model, prepared, decision.settings)
         about = decision.choice.about if decision.choice else found.about
-        return ChosenKernel(found.kernel, about, found.pools)
+        return PlannedKernel(found.kernel, about, found.pools)
 
     return Sampler(method, hardened(model).model, make)
 

@@ -15,8 +15,8 @@ from orbitmc.estimate.verdicts import CODE, VERDICTS
 from orbitmc.machine.arrays import Bytes, Floats, brief
 from orbitmc.machine.text import suggestion
 
-NUMBERS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
-OF_VALUES = (*NUMBERS, "rare")
+MARGINAL_COLUMNS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
+OF_VALUES = (*MARGINAL_COLUMNS, "rare")
 MOST_SHOWN = 8  # values of a variable in a line
 ROWS = 4096  # variables that are turned into words at a time
 NO_PART = -1
@@ -90,7 +90,7 @@ class Columns:
         sizes = np.diff(self.start)
         there = np.arange(sizes.max(initial=0)) < sizes[:, None]
         padded = {}
-        for column in NUMBERS:
+        for column in MARGINAL_COLUMNS:
             padded[column] = np.full(there.shape, np.nan)
             padded[column][there] = getattr(self, column)
         label = np.full(there.shape, "", dtype=object)
@@ -170,7 +170,7 @@ class Columns:
             )
 
 
-def certain(
+def certain_columns(
     names: Sequence[str], values: Sequence[tuple[str, ...]], probability: Floats, verdict: str
 ) -> Columns:
     """Variables whose probabilities have no error; one flat array of them."""
@@ -187,7 +187,7 @@ def no_parts(variables: int) -> Places:
     return np.full(variables, NO_PART, dtype=np.int64)
 
 
-def joined(parts: Sequence[Columns]) -> Columns:
+def concatenate_columns(parts: Sequence[Columns]) -> Columns:
     """The variables of several columns, one after the other."""
     ends = np.cumsum([0, *(part.start[-1] for part in parts)])
     starts = [part.start[:-1] + end for part, end in zip(parts, ends, strict=False)]

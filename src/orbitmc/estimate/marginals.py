@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.columns import (
+    MARGINAL_COLUMNS,
     NO_PART,
-    NUMBERS,
     Columns,
     Marginal,
     Places,
-    certain,
-    joined,
+    certain_columns,
+    concatenate_columns,
     no_parts,
 )
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
@@ -188,11 +188,11 @@ class Marginals(Displayed, Mapping[str, Marginal]):
         from orbitmc.estimate.answers.extras import extra
 
         rows = [
-            (name, value, *(getattr(m, column)[k] for column in NUMBERS), m.verdict)
+            (name, value, *(getattr(m, column)[k] for column in MARGINAL_COLUMNS), m.verdict)
             for name, m in self.items()
             for k, value in enumerate(m.values)
         ]
-        titles = ["variable", "value", *NUMBERS, "verdict"]
+        titles = ["variable", "value", *MARGINAL_COLUMNS, "verdict"]
         return extra("pandas", "frames").DataFrame(rows, columns=titles)
 
     def to_xarray(self) -> Any:
@@ -214,7 +214,7 @@ def exact_marginals(
     chosen = range(len(model.names)) if variables is None else variables
     flat = np.concatenate([np.zeros(0), *probabilities])
     names, values = [model.names[v] for v in chosen], [model.values[v] for v in chosen]
-    found = certain(names, values, flat, EXACT)
+    found = certain_columns(names, values, flat, EXACT)
     _require_numbers(found)
     return Marginals(completed(model, found), about)
 
@@ -327,8 +327,8 @@ def completed(model: Model, found: Columns) -> Columns:
     seen = model.observed.values()
     indicators = [np.eye(len(one.values))[one.value] for one in seen]
     flat = np.concatenate([np.zeros(0), *indicators])
-    observed = certain(list(model.observed), [one.values for one in seen], flat, OBSERVED)
-    everything = joined([found, observed])
+    observed = certain_columns(list(model.observed), [one.values for one in seen], flat, OBSERVED)
+    everything = concatenate_columns([found, observed])
     known = [everything.index[name] for name in model.order if name in everything.index]
     return everything.taken(np.array(known, dtype=np.int64))
 

@@ -15,7 +15,9 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.machine.arrays import Bytes, Floats
 
-FALSE_ALARM = 1e-6  # per run: how probable it is that no chain is in a state of that probability
+MISSED_MODE_FALSE_ALARM = (
+    1e-6  # per run: how probable it is that no chain is in a state of that probability
+)
 ERRORS = 5.0  # by which log-weights and entropies may be off
 STATES = 2**24  # variables times chains that are looked at, at most; 32 chains are always looked at
 
@@ -41,7 +43,7 @@ def missed_modes(
     away = np.ones(len(there), dtype=np.bool_)
     for state in values.T:
         away &= np.bincount(part_of, state != heaviest, minlength=len(there)) > 0
-    missed: NDArray[np.bool_] = (bound > np.log(-np.log(FALSE_ALARM) / lanes)) & away
+    missed: NDArray[np.bool_] = (bound > np.log(-np.log(MISSED_MODE_FALSE_ALARM) / lanes)) & away
     return np.take(missed, part_of)
 
 

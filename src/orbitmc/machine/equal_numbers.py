@@ -69,7 +69,7 @@ def _joined_columns(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return joined
 
 
-def numbered(classes: NDArray[Any]) -> NDArray[np.int64]:
+def number_classes(classes: NDArray[Any]) -> NDArray[np.int64]:
     """Number classes from 0 in the order in which they first appear."""
     _, first, which = np.unique(classes, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from orbitmc.estimate.columns import NUMBERS, Columns, no_parts
+from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns, no_parts
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import CODE, GOOD
 from orbitmc.graph.model import Model
@@ -30,7 +30,7 @@ def _made_up(model: Model) -> Marginals:
     """An answer for the first variables, of numbers that mean nothing."""
     values = model.values[:TRIED]
     start = np.concatenate([[0], np.cumsum([len(own) for own in values])])
-    numbers = {column: np.full(start[-1], USUAL) for column in NUMBERS}
+    numbers = {column: np.full(start[-1], USUAL) for column in MARGINAL_COLUMNS}
     rare, good = np.zeros(start[-1], np.bool_), np.full(len(values), CODE[GOOD], np.uint8)
     columns = Columns(
         model.names[:TRIED],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.estimate.columns import NUMBERS, Columns
+from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.machine.arrays import Floats
@@ -20,7 +20,7 @@ def json_pieces(answer: Marginals) -> Iterator[str]:
     yield "{\n  " + head + ',\n  "variables": {\n    '
     between = ""
     for piece in answer.columns.pieces():
-        yield between + ",\n    ".join(_lines(piece))
+        yield between + ",\n    ".join(_json_lines(piece))
         between = ",\n    "
     yield "\n  }\n}\n"
 
@@ -50,9 +50,9 @@ def _head(answer: Marginals) -> dict[str, Any]:
     }
 
 
-def _lines(piece: Columns) -> Iterator[str]:
+def _json_lines(piece: Columns) -> Iterator[str]:
     """A line for each variable of some."""
-    lists = {column: _numbers(getattr(piece, column)) for column in NUMBERS}
+    lists = {column: _numbers(getattr(piece, column)) for column in MARGINAL_COLUMNS}
     rare, first = piece.rare.tolist(), piece.start.tolist()
     for place, name in enumerate(piece.names):
         own = slice(first[place], first[place + 1])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc.estimate.answers.estimate import Estimates
-from orbitmc.estimate.answers.joint import NUMBERS, Joint
+from orbitmc.estimate.answers.joint import JOINT_COLUMNS, Joint
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.text import plain_table, printable, probability
 
@@ -44,7 +44,7 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def joint_json(found: Joint) -> str:
     """Numbers as nested lists, an axis for each name."""
-    numbers = {column: getattr(found, column).tolist() for column in (*NUMBERS, "rare")}
+    numbers = {column: getattr(found, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
     held = {
         **head(found.about, converged=found.converged),
         "names": list(found.names),
@@ -56,7 +56,7 @@ def joint_json(found: Joint) -> str:
 
 
 def joint_csv(found: Joint) -> str:
-    return csv_text((*found.names, *NUMBERS, "rare"), _rows_with_rare(found))
+    return csv_text((*found.names, *JOINT_COLUMNS, "rare"), _rows_with_rare(found))
 
 
 def _rows_with_rare(found: Joint) -> Iterator[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orbitmc.estimate.columns import NUMBERS, Columns
+from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import (
     CERTAIN,
@@ -73,7 +73,7 @@ def plain_pieces(answer: Marginals) -> Iterator[str]:
 
 def csv_pieces(answer: Marginals) -> Iterator[str]:
     """One line per value, numbers in full; an error that has no bound is left empty."""
-    yield ",".join(["variable", "value", *NUMBERS, "verdict"]) + "\n"
+    yield ",".join(["variable", "value", *MARGINAL_COLUMNS, "verdict"]) + "\n"
     for piece in answer.columns.pieces():
         file = io.StringIO()
         csv.writer(file, lineterminator="\n").writerows(_csv_rows(piece))
@@ -81,7 +81,9 @@ def csv_pieces(answer: Marginals) -> Iterator[str]:
 
 
 def _csv_rows(piece: Columns) -> Iterator[tuple[str, ...]]:
-    numbers = list(zip(*(getattr(piece, column).tolist() for column in NUMBERS), strict=True))
+    numbers = list(
+        zip(*(getattr(piece, column).tolist() for column in MARGINAL_COLUMNS), strict=True)
+    )
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
         word = VERDICTS[piece.verdict[place]]

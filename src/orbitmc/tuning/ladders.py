@@ -5,7 +5,7 @@ from collections.abc import Callable
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 
-SHARE, ROUNDS = 0.4, 3  # of the time that is left, and how often a ladder is mended
+LADDER_SHARE, ROUNDS = 0.4, 3  # of the time that is left, and how often a ladder is mended
 COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help
 
 
@@ -16,9 +16,13 @@ def ladder_within(
 
     `sweep` is how long the plain chain takes to visit each variable once.
     """
-    sweeps = max(LEAST_SWEEPS, int(SHARE * left / (COST * sweep)))
+    sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / (COST * sweep)))
     if sweeps * COST * sweep > left:
         return None
     return choose_ladder(
-        prepared, rounds=ROUNDS, sweeps=min(sweeps, SWEEPS), seconds=SHARE * left, clock=clock
+        prepared,
+        rounds=ROUNDS,
+        sweeps=min(sweeps, SWEEPS),
+        seconds=LADDER_SHARE * left,
+        clock=clock,
     )

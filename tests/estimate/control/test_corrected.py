@@ -133,7 +133,7 @@ def test_shares_are_those_of_a_regression():
     found = shares(chances, excess, starts(np.array([1, 1, 1])))
     np.testing.assert_allclose(found, [1.0, 1.0, 0.4], atol=0.02)
     assert shares(-chances, excess, starts(np.array([3]))).max() == 0.0
-    assert shares(9 * chances, excess, starts(np.array([3]))).tolist() == [corrected.MOST] * 3
+    assert shares(9 * chances, excess, starts(np.array([3]))).tolist() == [corrected.MAX_SHARE] * 3
     assert shares(0 * chances, excess, starts(np.array([3]))).max() == 0.0
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from orbitmc.ask.method.methods import ChosenKernel
+from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.factor_graph import FactorGraph
@@ -31,7 +31,7 @@ GIBBS = RandomScan()  # the base chain unless another is given
 SECONDS = 10.0  # for finding symmetries
 CLUSTERS = 6  # of weights, as in the paper
 RANK = 5  # of the Boolean approximation of links, as in the paper
-MEMBERS = 20  # of a block, about, unless it is said how many factors a block may move
+ORBITAL_MEMBERS = 20  # of a block, about, unless it is said how many factors a block may move
 
 
 def by_exact_symmetries(
@@ -41,7 +41,7 @@ def by_exact_symmetries(
     alpha: float = PAPER_WEIGHT,
     seconds: float = SECONDS,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Lifted MCMC: mix a base chain with jumps along the model's own symmetries, never rejected.
 
     The base chain is Gibbs unless another is given; without any symmetry there is only that.
@@ -55,9 +55,9 @@ def by_exact_symmetries(
     found = automorphisms(model.graph, seconds=seconds)
     kernels = orbital_kernels(prepared, found.group, symmetric=True)
     if not kernels:
-        return ChosenKernel(base, f"the model has no symmetries: {alone(base)}")
+        return PlannedKernel(base, f"the model has no symmetries: {alone(base)}")
     pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
-    return ChosenKernel(lifted(base, kernels, alpha=alpha), _in_words(found), pools)
+    return PlannedKernel(lifted(base, kernels, alpha=alpha), _describe_group(found), pools)
 
 
 def by_approximate_symmetries(
@@ -70,7 +70,7 @@ def by_approximate_symmetries(
     max_moved: int | None = None,
     min_acceptance: float | None = None,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Lifted Metropolis-Hastings: symmetrise the model, cut its orbits into blocks, shuffle them.
 
     The approximation only proposes; acceptance is by the model itself. Unless a rank is given, it
@@ -95,13 +95,13 @@ def by_shuffles(
     alpha: float = PAPER_WEIGHT,
     remark: str = "",
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Mix a base chain with shuffles of blocks; without any there is only that."""
     if not exchanged.blocks:
         words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
-        return ChosenKernel(base, remark + words)
+        return PlannedKernel(base, remark + words)
     kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
-    return ChosenKernel(
+    return PlannedKernel(
         kernel,
         f"{remark}{exchanged.blocks} blocks of {len(exchanged.member)} variables in all are "
         f"shuffled in {1 - alpha:.0%} of the steps",
@@ -135,7 +135,7 @@ def cheap_blocks(
 
 def usual_moved(model: Model) -> int:
     """How many factors a block of twenty variables moves, if they share none."""
-    return -(-MEMBERS * len(model.graph.incident) // max(1, model.graph.variables))
+    return -(-ORBITAL_MEMBERS * len(model.graph.incident) // max(1, model.graph.variables))
 
 
 def by_generators(
@@ -145,7 +145,7 @@ def by_generators(
     *,
     alpha: float = PAPER_WEIGHT,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Mix a base chain with jumps by generators that people typed; any are safe.
 
     Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
@@ -155,7 +155,7 @@ def by_generators(
         raise InputError("the given generators move nothing: there is nothing to jump along")
     kernel = lifted(base, [orbital(model.graph, group)], alpha=alpha)
     count = len(group.start) - 1
-    return ChosenKernel(
+    return PlannedKernel(
         kernel, f"jumps by {count} given generators in {1 - alpha:.0%} of the steps"
     )
 
@@ -195,7 +195,7 @@ def alone(base: Kernel) -> str:
     return "Gibbs alone" if isinstance(base, RandomScan) else f"{type(base).__name__} alone"
 
 
-def _in_words(found: SymmetryReport) -> str:
+def _describe_group(found: SymmetryReport) -> str:
     moved = sum(len(orbit) for orbit in found.orbits)
     if found.order is None:
         order = "of unknown order"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ChosenKernel:
+class PlannedKernel:
     """A kernel, in words what its jumps are, and which tally rows are equal for sure.
 
     `pools` is None unless the symmetries are exact.
@@ -40,31 +40,31 @@ class ChosenKernel:
 
 def kernel_for(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
-) -> ChosenKernel:
+) -> PlannedKernel:
     """The kernel that a method means; the same settings give the same kernel."""
     if settings.method == "lifted":
         return _lifted(model, prepared, settings, ground)
     if settings.method == "lmh":
         return _lmh(model, prepared, settings)
     if settings.method == "mcsat":
-        return ChosenKernel(_mcsat(model, settings), "")
+        return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
         return _in_blocks(model, settings)
     kernel = RandomScan() if settings.scan == "random" else SystematicScan()
-    return ChosenKernel(kernel, "")
+    return PlannedKernel(kernel, "")
 
 
-def _in_blocks(model: Model, settings: Settings) -> ChosenKernel:
+def _in_blocks(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
     from orbitmc.kernels.base.low_width.low_width import low_width
 
     kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
-    return ChosenKernel(kernel, kernel.about)
+    return PlannedKernel(kernel, kernel.about)
 
 
 def _lifted(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
     base = base_chain(model, settings)
     if ground is not None:
@@ -76,7 +76,7 @@ def _lifted(
     return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
 
 
-def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKernel:
+def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
     if settings.approximation is not None:
         from orbitmc.ask.method.relational_lifting import by_approximation
@@ -86,7 +86,7 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> ChosenKer
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.recipe import recipe_from
 
-        return ChosenKernel(recipe_from(settings.moves).kernel(model, prepared), "")
+        return PlannedKernel(recipe_from(settings.moves).kernel(model, prepared), "")
     from orbitmc.ask.method.lifting import CLUSTERS, by_approximate_symmetries, by_generators
 
     base = base_chain(model, settings)

@@ -1,7 +1,7 @@
 """Blocks of Lifted Metropolis-Hastings from a short run of Gibbs."""
 
 from orbitmc.ask.method.lifting import GIBBS, by_shuffles
-from orbitmc.ask.method.methods import ChosenKernel
+from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.estimate.statistics import values_of
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.block_groups import ExchangeBlocks
@@ -23,7 +23,7 @@ def by_pilot(
     alpha: float = PAPER_WEIGHT,
     members: int = MEMBERS,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Lifted Metropolis-Hastings: shuffle blocks of variables that a pilot run finds alike.
 
     The pilot run only proposes; acceptance is by the model itself.

@@ -15,7 +15,7 @@ from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import affordable, price
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.estimate.columns import Places, certain
+from orbitmc.estimate.columns import Places, certain_columns
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.exact.problem import Problem, Scope, prepare
@@ -223,7 +223,9 @@ def _dressed(row: Row, names: Names) -> Marginals | None:
     flat /= np.repeat(np.add.reduceat(flat, layout.start), layout.sizes)
     if not np.isfinite(flat).all():
         return None
-    columns = replace(certain(layout.names, layout.values, flat, EXACT), verdict=layout.verdict)
+    columns = replace(
+        certain_columns(layout.names, layout.values, flat, EXACT), verdict=layout.verdict
+    )
     return Marginals(columns, row.about)
 
 

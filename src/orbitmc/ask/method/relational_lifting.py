@@ -14,7 +14,7 @@ from orbitmc.ask.method.lifting import (
     by_shuffles,
     cheap_blocks,
 )
-from orbitmc.ask.method.methods import ChosenKernel
+from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import rows_of_orbits
@@ -47,7 +47,7 @@ def by_renaming(
     *,
     alpha: float = PAPER_WEIGHT,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Lifted MCMC: mix a base chain with renamings that change nothing, never rejected.
 
     `model` is the one that `ground` means. The share `alpha` of all changes of variables is by
@@ -64,9 +64,9 @@ def by_renaming(
     kernels += orbital_kernels(prepared, rest, symmetric=True)
     if not kernels:
         return by_exact_symmetries(model, prepared, alpha=alpha, base=base)
-    about = f"{_in_words(swaps)}; {len(rest.start) - 1} further renamings change nothing"
+    about = f"{_describe_classes(swaps)}; {len(rest.start) - 1} further renamings change nothing"
     kernel = lifted(base, kernels, alpha=_steps(alpha, swaps))
-    return ChosenKernel(kernel, about, _pools(ground, found, rest))
+    return PlannedKernel(kernel, about, _pools(ground, found, rest))
 
 
 def by_approximation(
@@ -76,7 +76,7 @@ def by_approximation(
     *,
     alpha: float = PAPER_WEIGHT,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Lifted Metropolis-Hastings along what an approximation of a program makes symmetric.
 
     The approximation only proposes; acceptance is by the model itself. Clusters of weights give
@@ -110,12 +110,12 @@ def by_similar_constants(
     *,
     alpha: float = PAPER_WEIGHT,
     base: Kernel = GIBBS,
-) -> ChosenKernel:
+) -> PlannedKernel:
     """Mix a base chain with swaps of constants that the model accepts; `alpha` as before."""
     if not swaps.classes:
-        return ChosenKernel(base, f"no two constants share a class: {alone(base)}")
+        return PlannedKernel(base, f"no two constants share a class: {alone(base)}")
     kernel = lifted(base, [renaming(model.graph, swaps)], alpha=_steps(alpha, swaps))
-    return ChosenKernel(kernel, f"{_in_words(swaps)}, with {1 - alpha:.0%} of the changes")
+    return PlannedKernel(kernel, f"{_describe_classes(swaps)}, with {1 - alpha:.0%} of the changes")
 
 
 def program_of(model: Model) -> Ground:
@@ -163,5 +163,5 @@ def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarr
     return np.asarray(rows_of_orbits(indices(ground.cardinality), labels[cells]))
 
 
-def _in_words(swaps: ConstantSwaps) -> str:
+def _describe_classes(swaps: ConstantSwaps) -> str:
     return f"{len(swaps.member)} constants in {swaps.classes} classes are swapped"

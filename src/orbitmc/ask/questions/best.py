@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.marginals import Program
 from orbitmc.ask.method.decisions import most_seconds, patience, price
-from orbitmc.ask.query import Query, asked_names
+from orbitmc.ask.query import Program, Query, asked_names
 from orbitmc.ask.questions.best_states import BestState, BestStates
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
@@ -22,7 +21,7 @@ from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.graph.weights.ranges import extremes
-from orbitmc.graph.weights.sums import log_weight
+from orbitmc.graph.weights.sums import exact_log_weight
 from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.machine.compiling import Stopwatch
 from orbitmc.machine.interrupts import listening, stopped_by_ctrl_c
@@ -182,7 +181,7 @@ def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
     from orbitmc.exact.best.proven import proven_best
 
     states = proven_best(plan, k)
-    ranked = sorted((-log_weight(model.graph, state), state.tolist()) for state in states)
+    ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
     weights = [-negative for negative, _ in ranked]
     about = About(method="exact", reason=reason)
     return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)

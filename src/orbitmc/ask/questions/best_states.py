@@ -17,7 +17,7 @@ from orbitmc.machine.text import suggestion
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_ROWS = 40  # variables that are printed
+MOST_VARIABLES = 40  # variables that are printed
 MOST_COLUMNS = 6  # states that are printed
 
 
@@ -89,11 +89,11 @@ class BestStates(Displayed, Sequence[BestState]):
         titles = ("variable", *(str(rank) for rank in range(1, len(shown) + 1)))
         names = list(self.states[0])
         rows = [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
-        for name in names[:MOST_ROWS]:
+        for name in names[:MOST_VARIABLES]:
             rows.append((printable(name), *(printable(state[name]) for state in shown)))
         lines = [plain_table(titles, rows)]
-        if len(names) > MOST_ROWS:
-            lines.append(f"and {len(names) - MOST_ROWS:,} more variables")
+        if len(names) > MOST_VARIABLES:
+            lines.append(f"and {len(names) - MOST_VARIABLES:,} more variables")
         if len(self.states) > MOST_COLUMNS:
             lines.append(f"and {len(self.states) - MOST_COLUMNS:,} more states")
         return "\n".join([*lines, f"{self.about.method}: {self.about.reason}; {self.verdict()}"])

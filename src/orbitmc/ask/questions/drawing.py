@@ -27,7 +27,7 @@ from orbitmc.machine.interrupts import listening
 from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.exact.plan import Plan
     from orbitmc.graph.factor_graph import FactorGraph

@@ -16,7 +16,7 @@ from orbitmc.ask.questions.events.expressions import (
     Event,
     Settled,
     changed,
-    joined,
+    combine_events,
     masks_of,
     names_in,
     truth,
@@ -42,7 +42,7 @@ from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.run.run import Watcher
 
 CERTAIN = Settled(True)
@@ -153,7 +153,7 @@ def _answered(
             require_possible(decision)
             said = About("exact", "evidence decides the event", warnings=decision.remarks)
             return certain(event.holds, said)
-        return _sampled(asked, event, given, decision, watchers)
+        return _sample_event(asked, event, given, decision, watchers)
     chance = _eliminated(decision, wires, signal)
     if isinstance(event, Settled):
         chance = float(event.holds)
@@ -175,7 +175,7 @@ class EventFeature:
     """Whether both hold, and whether the condition holds if there is one, averaged as may be."""
 
     def __init__(self, event: Event, given: Event, averaged: int) -> None:
-        both = joined("and", [event, given])
+        both = combine_events("and", [event, given])
         self.events = [both] if given == CERTAIN else [both, given]
         names = (*names_in(event), *names_in(given))
         self.variables = np.array(variables_of(names), dtype=np.int64)
@@ -209,7 +209,7 @@ class EventFeature:
         return found
 
 
-def _sampled(
+def _sample_event(
     asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[Watcher]
 ) -> Estimate:
     from orbitmc.ask.questions.features.noting import best_averaged

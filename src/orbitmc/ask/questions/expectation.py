@@ -38,7 +38,7 @@ from orbitmc.machine.arrays import Floats
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.run.run import Watcher
 
 TRIED = 64  # states in which functions show what they depend on

@@ -33,7 +33,7 @@ from orbitmc.machine.arrays import Bytes, Floats
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.run.run import Watcher
 
 

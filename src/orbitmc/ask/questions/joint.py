@@ -33,7 +33,7 @@ from orbitmc.machine.interrupts import listening
 from orbitmc.machine.lanes.random import COLUMNS
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.run.run import Watcher
 
 

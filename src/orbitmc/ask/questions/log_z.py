@@ -26,7 +26,7 @@ from orbitmc.machine.time_limits import time_limit
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.exact.plan import Plan
 
 METHODS = ("auto", "exact", "gibbs")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.marginals import Program, require_program
-from orbitmc.ask.query import Query, asked_names
+from orbitmc.ask.query import Program, Query, asked_names, require_program
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers.extras import extra

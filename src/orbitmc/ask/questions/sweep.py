@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from orbitmc.ask.answers import carry_out
 from orbitmc.ask.keywords import Options, asks, with_options
-from orbitmc.ask.marginals import carry_out
 from orbitmc.ask.method.decisions import decide, exact_plan
 from orbitmc.ask.questions.features.answering import (
     explained,
@@ -26,11 +26,11 @@ from orbitmc.graph.weights.hardening import hardened
 from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
-    from orbitmc.ask.marginals import Program
+    from orbitmc.ask.query import Program
     from orbitmc.run.run import Watcher
 
 STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
-ROUNDING = 1e-15  # of an energy
+BETA_ROUNDING = 1e-15  # of an energy
 ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
 
 
@@ -121,7 +121,7 @@ def _heat_capacity(
     for step in STEPS:
         near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
         fall, off = _extrapolated(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
-        lost = ROUNDING * abs(beta * energy) / step
+        lost = BETA_ROUNDING * abs(beta * energy) / step
         found.append((off + lost, fall))
         if off <= max(lost, ENOUGH * abs(fall)):
             break

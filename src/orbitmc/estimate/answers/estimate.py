@@ -10,7 +10,7 @@ from orbitmc.estimate.text import plain_table
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.machine.lazy import Displayed, drawing
 
-NUMBERS = ("value", "standard_error", "low", "high")
+ESTIMATE_COLUMNS = ("value", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +48,7 @@ class Estimate(Displayed):
 
     def record(self) -> dict[str, Any]:
         """The numbers and the verdict in terms that JSON has."""
-        return {**{name: getattr(self, name) for name in NUMBERS}, "verdict": self.verdict}
+        return {**{name: getattr(self, name) for name in ESTIMATE_COLUMNS}, "verdict": self.verdict}
 
 
 def certain(value: float, about: About | None = None) -> Estimate:
@@ -101,7 +101,7 @@ class Estimates(Displayed, Mapping[str, Estimate]):
     def to_xarray(self) -> Any:
         """Give an xarray Dataset with an entry per name; needs the extra `xarray`."""
         every = list(self.found.values())
-        columns = (*NUMBERS, "verdict")
+        columns = (*ESTIMATE_COLUMNS, "verdict")
         return extra("xarray", "xarray").Dataset(
             {column: ("variable", [getattr(one, column) for one in every]) for column in columns},
             coords={"variable": list(self.found)},

@@ -16,7 +16,7 @@ from orbitmc.estimate.verdicts import BELIEVED
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lazy import Displayed, drawing
 
-NUMBERS = ("probability", "standard_error", "low", "high")
+JOINT_COLUMNS = ("probability", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +44,7 @@ class Joint(Displayed):
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """A row per joint value: the names of the values, then the numbers."""
-        numbers = [getattr(self, column).reshape(-1).tolist() for column in NUMBERS]
+        numbers = [getattr(self, column).reshape(-1).tolist() for column in JOINT_COLUMNS]
         for place, words in enumerate(itertools.product(*self.values)):
             yield (*words, *(column[place] for column in numbers))
 
@@ -69,7 +69,7 @@ class Joint(Displayed):
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row per joint value; needs the extra `frames`."""
         frame = extra("pandas", "frames").DataFrame(
-            list(self.rows()), columns=[*self.names, *NUMBERS]
+            list(self.rows()), columns=[*self.names, *JOINT_COLUMNS]
         )
         return frame.set_index(list(self.names))
 
@@ -79,7 +79,7 @@ class Joint(Displayed):
             name: list(words) for name, words in zip(self.names, self.values, strict=True)
         }
         return extra("xarray", "xarray").Dataset(
-            {column: (self.names, getattr(self, column)) for column in NUMBERS},
+            {column: (self.names, getattr(self, column)) for column in JOINT_COLUMNS},
             coords=coordinates,
             attrs={"verdict": self.verdict, "method": self.about.method},
         )

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.machine.arrays import Floats, Indices, lengths
 
-MOST = 1.5  # of the correction that is subtracted
+MAX_SHARE = 1.5  # of the correction that is subtracted
 PRIOR = 8.0  # columns that the common share of all variables is worth, beside a variable's own
 SMALLEST = 1e-22  # squares below it are rounding
 
@@ -66,11 +66,11 @@ def shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
     noisy = (total > SMALLEST) & (square > SMALLEST)
     scale = np.where(noisy, total, 1.0)
     one, two = (both / scale)[noisy].sum(), (square / scale)[noisy].sum()
-    common = min(max(one / two, 0.0), MOST) if two > 0.0 else 0.0
+    common = min(max(one / two, 0.0), MAX_SHARE) if two > 0.0 else 0.0
     prior = PRIOR / max(chances.shape[1] - 1, 1) * square
     share = np.zeros(len(total))
     share[noisy] = ((both + prior * common) / np.maximum(square + prior, SMALLEST))[noisy]
-    return np.repeat(np.clip(share, 0.0, MOST), lengths(row_start))
+    return np.repeat(np.clip(share, 0.0, MAX_SHARE), lengths(row_start))
 
 
 def _centred(columns: Floats) -> Floats:

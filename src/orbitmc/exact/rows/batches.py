@@ -49,10 +49,10 @@ def batches(seen: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW) ->
 def _batch(code: NDArray[np.int8], rows: NDArray[np.int64]) -> Batch:
     hard = (code[:, rows] == 1).all(axis=1)
     some = (code[:, rows] > 0).any(axis=1) & ~hard
-    return Batch(rows, _numbers(hard), _numbers(some))
+    return Batch(rows, _batch_codes(hard), _batch_codes(some))
 
 
-def _numbers(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+def _batch_codes(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(np.flatnonzero(chosen).tolist())
 
 

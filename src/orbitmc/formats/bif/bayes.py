@@ -7,6 +7,7 @@ normalised. But that changes how probable the parents are, and is seldom what wa
 """
 
 import graphlib
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -16,11 +17,28 @@ from numpy.typing import NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
-from orbitmc.formats.bif.bif_scanner import Beginnings
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import Text, quoted, shortened
+
+
+class Beginnings:
+    """The names among some that have several words, to look up how a name may begin."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = sorted(name for name in names if " " in name)
+
+    def add(self, name: str) -> None:
+        if " " in name:
+            insort(self.names, name)
+
+    def have(self, words: str) -> bool:
+        """Whether a name begins with these words, and has more."""
+        wanted = f"{words} "
+        place = bisect_left(self.names, wanted)
+        return place < len(self.names) and self.names[place].startswith(wanted)
+
 
 ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
 SLACK = 1e-9  # of sums that are just so far

@@ -2,10 +2,10 @@
 
 import math
 import re
-from bisect import bisect_left, insort
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 
 from orbitmc.errors import InputError
+from orbitmc.formats.bif.bayes import Beginnings
 from orbitmc.machine.text import Text, quoted
 
 # Possessive (`++`): what was taken is not given back, so no place to go back to takes memory.
@@ -23,23 +23,6 @@ NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
 WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 SPACE = re.compile(r"\s*")
 MOST_WORDS = 1000  # of a name without quotes
-
-
-class Beginnings:
-    """The names among some that have several words, to look up how a name may begin."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.names = sorted(name for name in names if " " in name)
-
-    def add(self, name: str) -> None:
-        if " " in name:
-            insort(self.names, name)
-
-    def have(self, words: str) -> bool:
-        """Whether a name begins with these words, and has more."""
-        wanted = f"{words} "
-        place = bisect_left(self.names, wanted)
-        return place < len(self.names) and self.names[place].startswith(wanted)
 
 
 class Scanner:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orbitmc.formats.bif.bayes import ROUNDING
-from orbitmc.formats.bif.bif_scanner import Beginnings, Scanner
+from orbitmc.formats.bif.bayes import ROUNDING, Beginnings
+from orbitmc.formats.bif.bif_scanner import Scanner
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.text import listed, quoted, suggestion
 

@@ -21,7 +21,7 @@ from orbitmc.machine.text import MEMORY, quoted, read_bytes, require_memory, sug
 
 TABLE, DETERMINISTIC = "cpt", "deterministic"
 REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")
-PARTS = ("parents", "probabilities", "resultingstates")
+XDSL_PARTS = ("parents", "probabilities", "resultingstates")
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _Nodes(XmlReader):
 
     def ended(self, tag: str, text: str) -> None:
         kind = tag.lower()
-        if kind in PARTS and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
+        if kind in XDSL_PARTS and self.outer in (TABLE.upper(), DETERMINISTIC.upper()):
             self.nodes[-1].texts[kind] = text
 
 

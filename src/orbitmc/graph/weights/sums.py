@@ -48,11 +48,11 @@ def maxima_taken_off(tables: Sequence[Floats]) -> tuple[list[Floats], list[float
     return [table - top for table, top in zip(tables, tops, strict=True)], tops
 
 
-def log_weight(graph: FactorGraph, state: Numbers) -> float:
+def exact_log_weight(graph: FactorGraph, state: Numbers) -> float:
     """What all factors and the constant add up to; minus infinity if one of them is.
 
     >>> import numpy as np, orbitmc as om
-    >>> log_weight(om.ising_grid(2, 2, 0.5).graph, np.array([1, 1, 1, 1]))
+    >>> exact_log_weight(om.ising_grid(2, 2, 0.5).graph, np.array([1, 1, 1, 1]))
     2.0
     """
     found = log_potentials(graph, state)

@@ -18,7 +18,7 @@ from orbitmc.machine.arrays import Indices, Numbers, lengths, sealed
 from orbitmc.machine.compiling import compiled
 from orbitmc.machine.lanes.random import generator
 
-MAX_ENTRIES = 20_000_000  # of dense generators that are looked at
+MAX_MATRIX_ENTRIES = 20_000_000  # of dense generators that are looked at
 FEW_POINTS = 8  # up to here, counting the elements is cheap
 JORDAN_TRIES = 60  # a random element of S_m shows its nature with chance about 1 / log m
 
@@ -36,7 +36,7 @@ def exchangeable_rows(group: PermutationGroup) -> Indices | None:
     columns = orbits(group)
     if len({len(column) for column in columns}) != 1:
         return None
-    if (len(group.start) - 1) * len(columns) * len(columns[0]) > MAX_ENTRIES:
+    if (len(group.start) - 1) * len(columns) * len(columns[0]) > MAX_MATRIX_ENTRIES:
         return None
     actions = _actions(group, columns)
     if not is_symmetric(actions[0]):

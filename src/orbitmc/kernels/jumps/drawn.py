@@ -75,7 +75,7 @@ def drawn_orbital_steps(
     for _ in range(count):
         product_replacement_step(memory.bag, rng)
         toss(rng, memory.proposal.coins)
-        size = _propose(kernel.pairs, memory, values)
+        size = _propose_element(kernel.pairs, memory, values)
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)
         else:
@@ -83,7 +83,7 @@ def drawn_orbital_steps(
 
 
 @shared
-def _propose(pairs: Pairs, memory: ElementMemory, values: Bytes) -> Index:
+def _propose_element(pairs: Pairs, memory: ElementMemory, values: Bytes) -> Index:
     """Each moved point gets the value of its source, by the element where the coin is 0.
 
     Where it is 1, by the inverse, which moves the same points; gives how many move.

@@ -8,7 +8,7 @@ from orbitmc.machine.text import quoted
 
 OPERAND = "an atom or a term"
 CONNECTIVE = "a connective (^, v, =>, <=>)"
-ENDS = {
+ENDING_WORDS = {
     "(": "')'",
     "[": "']'",
     "call": "a comma or ')'",
@@ -57,7 +57,7 @@ def complaint(statement: Statement, offset: int, expected: str) -> InputError:
 
 def expected_after(inside: str, found: str) -> str:
     """Say what may follow an operand inside of a bracket or outside of all."""
-    end = ENDS[inside]
+    end = ENDING_WORDS[inside]
     return end if inside == "call" or found in ("close", "comma") else f"{CONNECTIVE} or {end}"
 
 

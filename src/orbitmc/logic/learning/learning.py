@@ -17,7 +17,7 @@ from orbitmc.logic.learning.components import Components, are_small
 from orbitmc.logic.learning.meaning import Meaning, with_meaning
 from orbitmc.logic.learning.objectives.ascent import ITERATIONS, first_step, maximise
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.logic.learning.objectives.discriminative import ITERATIONS as NOISY_ITERATIONS
+from orbitmc.logic.learning.objectives.discriminative import SAMPLED_ITERATIONS as NOISY_ITERATIONS
 from orbitmc.logic.learning.objectives.discriminative import (
     ConditionalLikelihood,
     climb,

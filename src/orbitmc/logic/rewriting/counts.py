@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orbitmc.logic.grounding.expansion import negation_normal
 from orbitmc.logic.language.syntax import And, Count, Formula, Or, Truth
 
-MOST_CLAUSES = 2**17
+MAX_COUNT_CLAUSES = 2**17
 
 
 def conjuncts(formula: Formula) -> list[Formula]:
@@ -19,12 +19,14 @@ def conjuncts(formula: Formula) -> list[Formula]:
         case And(parts):
             return [one for part in parts for one in conjuncts(part)]
         case Count():
-            return list(_clauses(formula)) if _affordable(formula) else [formula]
+            return list(_count_clauses(formula)) if _affordable(formula) else [formula]
         case Or(parts):
             counts = [part for part in parts if isinstance(part, Count)]
             if len(counts) == 1 and _affordable(counts[0]):
                 rest = tuple(part for part in parts if part is not counts[0])
-                return [negation_normal(Or((*rest, clause))) for clause in _clauses(counts[0])]
+                return [
+                    negation_normal(Or((*rest, clause))) for clause in _count_clauses(counts[0])
+                ]
     return [formula]
 
 
@@ -49,10 +51,10 @@ def _affordable(count: Count) -> bool:
         return True
     above = math.comb(size, high + 1)
     below = math.comb(size, size - low + 1) if low else 0
-    return above + below <= MOST_CLAUSES
+    return above + below <= MAX_COUNT_CLAUSES
 
 
-def _clauses(count: Count) -> Iterator[Formula]:
+def _count_clauses(count: Count) -> Iterator[Formula]:
     low, high = _bounds(count)
     size = len(count.parts)
     if low > size or high < 0:

@@ -9,10 +9,10 @@ from orbitmc.machine.arrays import Floats
 from orbitmc.report.display.words import safe
 
 MOST_VARIABLES = 40
-STEPS = 300
-WIDTH, LEAST, TALLEST, MARGIN = 640, 130, 400, 46
+LAYOUT_STEPS = 300
+DRAWING_WIDTH, LEAST, TALLEST, MARGIN = 640, 130, 400, 46
 SQUARE = 0.8  # how alike the directions of lines are in a lattice, 1 if all cross at right angles
-FEW, SHORT, LONG = 16, 10, 18  # letters of a name: longer ones where there are few
+FEW_NAMES, SHORT, LONG = 16, 10, 18  # letters of a name: longer ones where there are few
 LETTER, TALL = 6.0, 24.0  # pixels of a letter, and of a dot with its name
 PUSHES = 80
 
@@ -23,7 +23,7 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     if not 0 < count <= MOST_VARIABLES:
         return ""
     edges = _edges(model)
-    shown = [safe(name, LONG if count <= FEW else SHORT) for name in model.names]
+    shown = [safe(name, LONG if count <= FEW_NAMES else SHORT) for name in model.names]
     turned = _turned(_layout(count, edges), edges)
     height = _height(turned)
     places = _untangled(_stretched(turned, height), shown, height)
@@ -41,7 +41,8 @@ def draw_graph(model: Model, orbit_of: Mapping[int, int] | None = None) -> str:
     )
     about = f"{count} variables and the {len(edges)} pairs that share a factor"
     return (
-        f'<svg class="graph" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{about}">'
+        f'<svg class="graph" viewBox="0 0 {DRAWING_WIDTH} {height}" role="img" '
+        f'aria-label="{about}">'
         f"{lines}{dots}</svg>"
     )
 
@@ -62,7 +63,7 @@ def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
     np.fill_diagonal(weight, 0.0)
     places = _first_places(apart)
     total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-9)
-    for _ in range(STEPS):
+    for _ in range(LAYOUT_STEPS):
         between = places[:, None] - places[None]
         length = np.maximum(np.linalg.norm(between, axis=2), 1e-6)
         wanted = places[None] + between * (apart / length)[:, :, None]
@@ -115,7 +116,7 @@ def _turned(places: Floats, edges: list[tuple[int, int]]) -> Floats:
 def _height(places: Floats) -> int:
     """As tall as the drawing is beside its width, within limits."""
     wide, tall = np.ptp(places, axis=0)
-    whole = 2 * MARGIN + (WIDTH - 2 * MARGIN) * tall / max(wide, 1e-9)
+    whole = 2 * MARGIN + (DRAWING_WIDTH - 2 * MARGIN) * tall / max(wide, 1e-9)
     return int(np.clip(whole, LEAST, min(TALLEST, 160 + 12 * len(places))))
 
 
@@ -124,7 +125,7 @@ def _stretched(places: Floats, height: int) -> Floats:
     low, high = places.min(axis=0), places.max(axis=0)
     share = (places - low) / np.maximum(high - low, 1e-9)
     share[:, high - low < 1e-6] = 0.5
-    room = np.array([WIDTH - 2 * MARGIN, height - 2 * MARGIN])
+    room = np.array([DRAWING_WIDTH - 2 * MARGIN, height - 2 * MARGIN])
     found: Floats = MARGIN + share * room
     return found
 

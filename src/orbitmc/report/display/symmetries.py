@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from orbitmc.symmetry.detection.automorphisms import SymmetryReport
 
 MOST_LINES = 12
-LONG = 240  # letters of a generator or an orbit
+MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit
 
 
 def symmetries_of_graph(found: SymmetryReport) -> str:
@@ -41,9 +41,8 @@ def head(order: int | None, generators: int, complete: bool, how: str) -> str:
     """The size of a group in a sentence."""
     size = order_in_words(order)
     rest = "" if complete else "; there may be more"
-    return paragraph(
-        f"<b>{size} symmetries</b>, {counted(generators, 'generator')} ({safe(how, LONG)}{rest})"
-    )
+    told = safe(how, MAX_GENERATORS_SHOWN)
+    return paragraph(f"<b>{size} symmetries</b>, {counted(generators, 'generator')} ({told}{rest})")
 
 
 def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
@@ -54,7 +53,7 @@ def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
 def _list(title: str, lines: Sequence[str]) -> str:
     if not lines:
         return ""
-    items = "".join(f"<li>{safe(line, LONG)}</li>" for line in lines[:MOST_LINES])
+    items = "".join(f"<li>{safe(line, MAX_GENERATORS_SHOWN)}</li>" for line in lines[:MOST_LINES])
     left_out = len(lines) - MOST_LINES
     more = f"<li>… and {left_out:,} more</li>" if left_out > 0 else ""
     return f"<p>{counted(len(lines), title)}</p><ul>{items}{more}</ul>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orbitmc.ask.marginals import carry_out
+from orbitmc.ask.answers import carry_out
 from orbitmc.ask.method.decisions import Decision, exact_plan
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import OrbitError

@@ -7,15 +7,24 @@ from orbitmc.report.display.words import paragraph, safe, short, table
 from orbitmc.report.page.checks import Checks
 from orbitmc.report.words import doing
 
-LONG = 2000
+MAX_FAMILIES_SHOWN = 2000
 MOST_MOVES = 40
 
 
 def method(answer: Marginals) -> str:
     """The method and its reason, prices of jumps, and outcomes of steps."""
     about = answer.about
-    averaged = paragraph(f"Estimator: {safe(about.estimator, LONG)}") if about.estimator else ""
-    return paragraph(safe(doing(answer), LONG)) + averaged + _race(about) + _outcomes(about)
+    averaged = (
+        paragraph(f"Estimator: {safe(about.estimator, MAX_FAMILIES_SHOWN)}")
+        if about.estimator
+        else ""
+    )
+    return (
+        paragraph(safe(doing(answer), MAX_FAMILIES_SHOWN))
+        + averaged
+        + _race(about)
+        + _outcomes(about)
+    )
 
 
 def _race(about: About) -> str:
@@ -59,7 +68,7 @@ def symmetries(answer: Marginals, found: Checks) -> str:
     """Order, generators and orbits of the model with its evidence."""
     report = found.symmetries
     if report is None:
-        return paragraph(safe(found.no_symmetries, LONG))
+        return paragraph(safe(found.no_symmetries, MAX_FAMILIES_SHOWN))
     assert answer.asked is not None
     model = answer.asked.seen
     from orbitmc.groups.cycles import cycle_text

@@ -29,7 +29,7 @@ from orbitmc.machine.time_limits import require_time, timed
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk
 from orbitmc.run.workers.seals import SharedGraph
-from orbitmc.run.workers.sending import Sender, shared
+from orbitmc.run.workers.sending import Sender, pack_shared
 
 PURPOSE = 2**30  # keeps these random numbers apart from those of other packs
 STEP = 1.0  # standard deviations of a log-weight between two rungs of the first ladder
@@ -110,7 +110,7 @@ def cool_down_elsewhere(
     """The same on workers, a pack in each piece of work; the numbers are the same."""
     numbers = [number * packs + pack for pack in range(packs)]
     work = [(tuple(betas), seed, own) for own in numbers]
-    found = sender.all(_cooled_pack, shared(SharedGraph(graph)), work, stopped)
+    found = sender.all(_cooled_pack, pack_shared(SharedGraph(graph)), work, stopped)
     return None if found is None else _joined(graph, found)
 
 

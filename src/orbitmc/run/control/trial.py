@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from orbitmc.estimate.control.corrected import MOST, Controls, series
+from orbitmc.estimate.control.corrected import MAX_SHARE, Controls, series
 from orbitmc.estimate.tallies import RaoBlackwellTally, tally, with_values
 from orbitmc.machine.arrays import Floats
 from orbitmc.machine.lanes.random import COLUMNS, generator
@@ -100,7 +100,7 @@ def _sharper(means: Means, controls: Controls, weight: Floats) -> Floats:
     own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
     square = float((weight[:, None] * other**2).sum())
     both = float((weight[:, None] * own * other).sum())
-    share = min(max(both / square, 0.0), MOST) if square > 0.0 else 0.0
+    share = min(max(both / square, 0.0), MAX_SHARE) if square > 0.0 else 0.0
     return means.chances - share * excess
 
 

@@ -12,7 +12,7 @@ from orbitmc.graph.components import components
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.sums import log_weight
+from orbitmc.graph.weights.sums import exact_log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.machine.arrays import Bytes, Numbers, starts
 from orbitmc.machine.interrupts import heed
@@ -21,13 +21,13 @@ from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.annealing import annealed_states, heaviest
 from orbitmc.run.starts.ascent import ascend, changed_weights
 from orbitmc.run.workers.seals import sealed_graph
-from orbitmc.run.workers.sending import Sender, shared
+from orbitmc.run.workers.sending import Sender, pack_shared
 
 BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 """Inverse temperatures, from hot to cold."""
 
 FIRST_SWEEPS = 2
-PURPOSE = 2**30  # keeps these random numbers apart from others
+BEST_STATE_STREAM = 2**30  # keeps these random numbers apart from others
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
 CLIMBED_PER_CALL = 10**6  # states of variables
 
@@ -60,7 +60,7 @@ class Cooling:
         """States [variable, lane] that no single change improves."""
         seed, lanes, number, sweeps = work
         states = annealed_states(self.graph, seed=seed, group=number, lanes=lanes)
-        kernel, rng = SystematicScan(), generator(seed, PURPOSE + number, lanes)
+        kernel, rng = SystematicScan(), generator(seed, BEST_STATE_STREAM + number, lanes)
         for beta in BETAS if sweeps else ():
             if self.is_over():
                 break
@@ -137,7 +137,7 @@ def _here(graph: FactorGraph, is_over: Callable[[], bool]) -> Cool:
 
 
 def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], bool]) -> Cool:
-    sender, needed = Sender(executor), shared(SharedCooling(graph))
+    sender, needed = Sender(executor), pack_shared(SharedCooling(graph))
 
     def cool(work: list[Round]) -> list[Bytes]:
         found = sender.all(Cooling.states, needed, work, stopped)
@@ -168,7 +168,7 @@ class Champions:
     def _add(self, state: Bytes) -> None:
         key = np.ascontiguousarray(state, dtype=np.uint8).tobytes()
         if key not in self.weights:
-            weight = log_weight(self.graph, state.astype(np.int64))
+            weight = exact_log_weight(self.graph, state.astype(np.int64))
             if weight > -np.inf:
                 self.weights[key] = weight
         self.weights = {key: weight for weight, key in self.ranked()}

@@ -15,7 +15,7 @@ from orbitmc.run.workers.packs import (
     context_of,
     put_arrays,
 )
-from orbitmc.run.workers.sending import Sender, Shared, shared
+from orbitmc.run.workers.sending import Sender, Shared, pack_shared
 
 if TYPE_CHECKING:
     from orbitmc.run.run import Run
@@ -95,7 +95,7 @@ class Remote:
     def _needed(self, run: Run) -> Shared:
         """What workers need of the run; it changes when the run has chosen its estimator."""
         if self._shared is None or self._shared[0] is not run.choice:
-            self._shared = (run.choice, shared(context_of(run)))
+            self._shared = (run.choice, pack_shared(context_of(run)))
         return self._shared[1]
 
     def _take(self, run: Run, number: int, done: PackDone) -> None:

@@ -40,7 +40,7 @@ class Opening(Protocol):
         """What pieces of work are done with."""
 
 
-def shared(value: Opening) -> Shared:
+def pack_shared(value: Opening) -> Shared:
     """Pack what all pieces need."""
     try:
         content = pickle.dumps(value, protocol=5)

@@ -15,7 +15,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Numbers
 from orbitmc.machine.bits import mixed
-from orbitmc.machine.equal_numbers import numbered, snapped
+from orbitmc.machine.equal_numbers import number_classes, snapped
 from orbitmc.symmetry.approximation.energy import Energy, energy_of
 from orbitmc.symmetry.terms import Terms
 
@@ -38,9 +38,9 @@ def cells(model: Model, *, rounds: int | None = None) -> Numbers:
         raise InputError(f"colours are passed 0 or more times, got {rounds}")
     graph = model.graph
     messages = _messages(graph, energy_of(graph))
-    colours = numbered(graph.cardinality.astype(np.int64))
+    colours = number_classes(graph.cardinality.astype(np.int64))
     for _ in range(graph.variables if rounds is None else rounds):
-        finer = numbered(_pass(messages, colours))
+        finer = number_classes(_pass(messages, colours))
         if finer.max(initial=-1) == colours.max(initial=-1):
             break
         colours = finer

@@ -12,7 +12,7 @@ from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.bits import mixed
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import numbered, row_classes
+from orbitmc.machine.equal_numbers import number_classes, row_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
 from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 
@@ -37,9 +37,9 @@ def twin_classes(graph: ColoredGraph, cells: Numbers) -> Numbers:
     same = apart[order][1:] == apart[order][:-1]
     one = np.concatenate([order[:-1][same], one])
     other = np.concatenate([order[1:][same], other])
-    classes = numbered(connected(graph.points, one, other))
+    classes = number_classes(connected(graph.points, one, other))
     _confirm(graph, checker(graph), classes, np.arange(graph.points))
-    return numbered(classes)
+    return number_classes(classes)
 
 
 def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:

@@ -15,10 +15,12 @@ from orbitmc.tuning.structure.lattice import lattice
 
 def reflection_family() -> Family:
     """Reflections of all sites: they lead from one sublattice to the other if sides are even."""
-    return Family("the whole lattice is reflected or turned", _build, True, _guess)
+    return Family(
+        "the whole lattice is reflected or turned", _build_reflections, True, _guess_reflections
+    )
 
 
-def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
+def _build_reflections(model: Model, prepared: PreparedGraph) -> Kernel | None:
     turns = _turns(model)
     if not turns:
         return None
@@ -26,7 +28,7 @@ def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
     return orbital(graph, permutation_group(graph.variables, turns, cardinality=graph.cardinality))
 
 
-def _guess(model: Model) -> Propose | None:
+def _guess_reflections(model: Model) -> Propose | None:
     turns = _turns(model)
     if not turns:
         return None

@@ -21,10 +21,10 @@ SECONDS_PER_DRAW = 6e-6  # of a variable in all lanes, twice
 def forward_family() -> Family:
     """Draws from the network that a model is; with little evidence they are mostly accepted."""
     words = "all variables are drawn anew from the network and accepted by the evidence"
-    return Family(words, _build)
+    return Family(words, _build_forward)
 
 
-def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
+def _build_forward(model: Model, prepared: PreparedGraph) -> Kernel | None:
     network = _network(model)
     if network is None or forward_acceptance(model) < SELDOM:
         return None

@@ -34,22 +34,22 @@ MOST_PAIRS = 2048
 MOST_GENERATORS = 64
 MOST_SPREAD = 0.5  # of couplings; beyond, their mean looks like none of them
 SWAP = 2  # variables; exchanging two has families of its own
-SELDOM = 1e-2  # accepted less often, a generator is no use
-LANES, SWEEPS, SEED = 32, 32, 1  # of the states that show it
+GENERATOR_MIN_ACCEPTANCE = 1e-2  # accepted less often, a generator is no use
+GENERATOR_LANES, SWEEPS, SEED = 32, 32, 1  # of the states that show it
 
 
 def generator_family() -> Family:
     """Jumps by symmetries of the whole structure: they lead from mode to mode."""
     words = "variables move along a symmetry that fields and couplings nearly have"
-    return Family(words, _build, True, _guess)
+    return Family(words, _build_generators, True, _guess_generators)
 
 
-def _build(model: Model, prepared: PreparedGraph) -> Kernel | None:
+def _build_generators(model: Model, prepared: PreparedGraph) -> Kernel | None:
     group = _generators(model)
     return None if group is None else orbital(model.graph, group)
 
 
-def _guess(model: Model) -> Propose | None:
+def _guess_generators(model: Model) -> Propose | None:
     group = _generators(model)
     if group is None:
         return None
@@ -73,7 +73,9 @@ def _generators(model: Model) -> PermutationGroup | None:
     if not 0 < len(found) <= MOST_GENERATORS:
         return None
     accepted = _acceptance(graph, found)
-    kept = [one for one, often in zip(found, accepted, strict=True) if often >= SELDOM]
+    kept = [
+        one for one, often in zip(found, accepted, strict=True) if often >= GENERATOR_MIN_ACCEPTANCE
+    ]
     return permutation_group(graph.variables, kept) if kept else None
 
 
@@ -115,7 +117,7 @@ def _symmetries(model: Model) -> list[Permutation]:
 def _acceptance(graph: FactorGraph, elements: list[Permutation]) -> list[float]:
     """How often each is accepted by states of a short run, always the same, that it changes."""
     prepared, kernel = prepare(graph), SystematicScan()
-    pack = start_pack(prepared, kernel, seed=SEED, number=0, lanes=LANES)
+    pack = start_pack(prepared, kernel, seed=SEED, number=0, lanes=GENERATOR_LANES)
     walk(prepared, kernel, pack, SWEEPS * graph.variables)
     graph = graph._replace(constant=0.0)  # beside a large one differences are lost
     before = log_weight(graph, pack.values)

@@ -27,7 +27,7 @@ from orbitmc.ask.questions.features.answering import (
 )
 from orbitmc.ask.questions.subject import Named, Subject, atoms_named, subject
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.columns import Columns, certain, joined, no_parts
+from orbitmc.estimate.columns import Columns, certain_columns, concatenate_columns, no_parts
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.copies import extended
@@ -58,7 +58,7 @@ def conjunctions(
         asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
     )
     if decision.plan is None:
-        found, about = _sampled(asked, open_ones, decision, watchers)
+        found, about = _sample_conjunctions(asked, open_ones, decision, watchers)
     else:
         from orbitmc.exact.elimination import marginals
 
@@ -67,14 +67,14 @@ def conjunctions(
         answer = marginals(graph, memory=settings.memory, plan=decision.plan, wanted=wanted)
         pairs = zip(answer.marginals, signals, strict=True)
         chances = np.array([min(1.0, float(own[signal.yes].sum())) for own, signal in pairs])
-        found = certain(list(open_ones), [TRUE] * len(open_ones), chances, EXACT)
+        found = certain_columns(list(open_ones), [TRUE] * len(open_ones), chances, EXACT)
         about = exact_about(decision, begun)
     settled = {name: event for name, event in events.items() if isinstance(event, Settled)}
     holds = np.array([float(event.holds) for event in settled.values()])
-    known = certain(list(settled), [TRUE] * len(settled), holds, OBSERVED)
+    known = certain_columns(list(settled), [TRUE] * len(settled), holds, OBSERVED)
     place = {name: number for number, name in enumerate([*open_ones, *settled])}
     order = np.array([place[name] for name in events], dtype=np.int64)
-    return Marginals(joined([found, known]).taken(order), about)
+    return Marginals(concatenate_columns([found, known]).taken(order), about)
 
 
 def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:
@@ -145,7 +145,7 @@ class _EachEvent:
         return spread_of(means)
 
 
-def _sampled(
+def _sample_conjunctions(
     asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[Watcher]
 ) -> tuple[Columns, Any]:
     from orbitmc.estimate.answers.features import worst_verdict

@@ -53,7 +53,7 @@ def condition(named: Sequence[Named], holds: NDArray[np.bool_]) -> Event:
     return Condition(open_ones, left)
 
 
-def joined(kind: Literal["and", "or"], events: Sequence[Event]) -> Event:
+def combine_events(kind: Literal["and", "or"], events: Sequence[Event]) -> Event:
     """All of some events, or at least one; what is settled is left out."""
     decisive = kind == "or"
     parts: list[Event] = []
@@ -128,7 +128,7 @@ def changed(event: Event, renew: Callable[[Named], Named]) -> Event:
         case Joined("iff", (left, right)):
             return equivalent(changed(left, renew), changed(right, renew))
         case Joined("and" | "or" as kind, parts):
-            return joined(kind, [changed(part, renew) for part in parts])
+            return combine_events(kind, [changed(part, renew) for part in parts])
     return event
 
 

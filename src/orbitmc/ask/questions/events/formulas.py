@@ -10,9 +10,9 @@ import numpy as np
 from orbitmc.ask.questions.events.expressions import (
     MOST_DEPTH,
     Event,
+    combine_events,
     condition,
     equivalent,
-    joined,
     negated,
 )
 from orbitmc.ask.questions.subject import atoms_named
@@ -60,10 +60,10 @@ class _Meaning:
         if tree.kind == "not":
             return negated(parts[0])
         if tree.kind == "implies":
-            return joined("or", [negated(parts[0]), parts[1]])
+            return combine_events("or", [negated(parts[0]), parts[1]])
         if tree.kind == "iff":
             return equivalent(parts[0], parts[1])
-        return joined("and" if tree.kind == "and" else "or", parts)
+        return combine_events("and" if tree.kind == "and" else "or", parts)
 
     def _wrong(self, tree: Tree, message: str) -> InputError:
         return self.statement.error(tree.start, message)

@@ -15,8 +15,8 @@ import numpy as np
 from orbitmc.ask.questions.events.expressions import (
     MOST_DEPTH,
     Event,
+    combine_events,
     condition,
-    joined,
     negated,
 )
 from orbitmc.ask.questions.subject import Named, Subject
@@ -103,13 +103,13 @@ class _Reader:
         parts = [self._all(depth)]
         while self._accept("or"):
             parts.append(self._all(depth))
-        return joined("or", parts)
+        return combine_events("or", parts)
 
     def _all(self, depth: int) -> Event:
         parts = [self._one(depth)]
         while self._accept("and"):
             parts.append(self._one(depth))
-        return joined("and", parts)
+        return combine_events("and", parts)
 
     def _one(self, depth: int) -> Event:
         opposite = False

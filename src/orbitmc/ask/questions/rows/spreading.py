@@ -16,7 +16,7 @@ from orbitmc.exact.rows.batches import Batch
 from orbitmc.graph.model import Model
 from orbitmc.machine.arrays import Numbers
 from orbitmc.run.workers.seals import sealed_graph
-from orbitmc.run.workers.sending import Sender, shared, workers_of
+from orbitmc.run.workers.sending import Sender, pack_shared, workers_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -56,7 +56,9 @@ def parts_elsewhere(asked: Answering, batch: Batch, parts: Sequence[Part]) -> It
     each = -(-len(parts) // (PIECES * workers_of(executor, MOST_WORKERS)))
     small = replace(batch, rows=np.zeros(0, dtype=np.int64))
     work = [PartsWork(small, parts[k : k + each]) for k in range(0, len(parts), max(each, 1))]
-    found = Sender(executor).all(_answer_parts, shared(_needed(asked)), work, lambda: asked.stopped)
+    found = Sender(executor).all(
+        _answer_parts, pack_shared(_needed(asked)), work, lambda: asked.stopped
+    )
     asked.stopped = asked.stopped or found is None
     for answers in found or ():
         yield from answers

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from orbitmc.ask.marginals import carry_out, marginals
+from orbitmc.ask.answers import carry_out
+from orbitmc.ask.marginals import marginals
 from orbitmc.ask.method.decisions import MOST_IN_BLOCKS, decide, exact_plan
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.questions.features.side_by_side import apart, together

@@ -18,7 +18,7 @@ from orbitmc.logic.learning.step import Arrays, Step, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
 from orbitmc.machine.arrays import Floats
 
-ITERATIONS = 200
+SAMPLED_ITERATIONS = 200
 SWEEPS = 5
 FIRST_SWEEPS = 50
 LATENESS = 3  # how much more later weights count in the average (Shamir & Zhang 2013)
@@ -76,7 +76,7 @@ def climb(
     optimiser: Optimiser,
     start: Step,
     *,
-    iterations: int = ITERATIONS,
+    iterations: int = SAMPLED_ITERATIONS,
 ) -> Iterator[Step]:
     """Take noisy steps; each keeps what another climb needs to go on from it."""
     step, weights, prior = start, start.weights, objective.prior

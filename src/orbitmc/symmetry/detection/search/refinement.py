@@ -6,7 +6,7 @@ from orbitmc.machine.arrays import Numbers, Words
 from orbitmc.machine.bits import mixed
 from orbitmc.machine.code.tiers import of_first, tiered
 from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import numbered
+from orbitmc.machine.equal_numbers import number_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,
@@ -196,4 +196,4 @@ def equitable_cells(graph: ColoredGraph, colors: Numbers | None = None) -> Numbe
     Takes time proportional to arcs times the logarithm of vertices (Hopcroft's rule).
     """
     given = graph.color if colors is None else colors
-    return numbered(refine_colors(graph, given, memory(graph.vertices)).cell)
+    return number_classes(refine_colors(graph, given, memory(graph.vertices)).cell)
