@@ -3,7 +3,7 @@
 import igraph
 import numpy as np
 
-from orbitmc.machine.arrays import Numbers
+from orbitmc._util.arrays import Numbers
 from orbitmc.symmetry.detection.encoding.colored_graph import (
     ColoredGraph,
     is_symmetric_label,

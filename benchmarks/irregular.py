@@ -156,8 +156,8 @@ def child(kind: str, size: int, seconds: float, skipped: list[str]) -> None:
 
 def _measured(work: Callable[[], Any], turns: int) -> dict[str, Any]:
     """CPU seconds and bytes of some work; if it refuses, what it says."""
+    from orbitmc._numba.compile_log import REMARKS
     from orbitmc.errors import OrbitError
-    from orbitmc.machine.code.remarks import REMARKS
 
     best = math.inf
     for _ in range(turns):

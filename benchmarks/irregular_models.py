@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import sealed
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import sealed
 
 Numbers = NDArray[np.int64]
 

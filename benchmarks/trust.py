@@ -22,7 +22,7 @@ from trust_models import CLASSES, Case, case_of
 from trust_scores import FAR, Scores, Summary, scores_of, summary
 
 import orbitmc as om
-from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc._simd.random import COLUMNS
 
 PACKS = 4
 DEGREES = COLUMNS * PACKS - 1  # of freedom: each column of lanes is an independent estimate

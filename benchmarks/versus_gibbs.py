@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.decisions import RACE_SHARE
 from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.estimate.tallies import rows_of
@@ -23,8 +25,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import Pack, advance, start_pack
 from orbitmc.run.starts.warming import warm_up
 from orbitmc.tuning.choice import Choice

@@ -28,6 +28,7 @@ import measuring
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.lifting import cheap_blocks, over_symmetric
 from orbitmc.ask.method.pilot import pilot_blocks
 from orbitmc.graph.builder import Builder
@@ -39,7 +40,6 @@ from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import OUTCOMES
-from orbitmc.machine.arrays import Floats
 from orbitmc.models.ising_models import add_scaled
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import sample

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._simd.bits import scrambled
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
-from orbitmc.machine.bits import scrambled
-from orbitmc.machine.compiling import compiled, shared
 
 LANES = 64
 """Samples that are made together."""

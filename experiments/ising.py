@@ -19,8 +19,8 @@ from samplers import gibbs, tuned_lmh
 
 from orbitmc import LimitError, Model, ising_grid
 from orbitmc.compare import (
-    PlannedKernel,
     Kernel,
+    PlannedKernel,
     PreparedGraph,
     RandomScan,
     Reference,

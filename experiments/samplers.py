@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from orbitmc import Model
 from orbitmc.compare import (
     MEMBERS,
-    PlannedKernel,
     Kernel,
     PermutationGroup,
+    PlannedKernel,
     PreparedGraph,
     RandomScan,
     Sampler,

@@ -12,14 +12,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import brief
+from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
 from orbitmc.logic.databases.database import TRUE, Database, Facts
 from orbitmc.logic.databases.evidence import read_database
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.language.parser import parse
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.arrays import brief
-from orbitmc.machine.text import suggestion
 
 CLASSES = ("Course", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
 FOLDS = {"cornell": 1, "texas": 2, "washington": 3, "wisconsin": 4}

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 import orbitmc as om
+from orbitmc._util import interrupts
+from orbitmc._util.interrupts import heed, interrupted, listening
 from orbitmc.cli.session.stopping import Stopping
-from orbitmc.machine import interrupts
-from orbitmc.machine.interrupts import heed, interrupted, listening
 from tests.cli.commands import orbitmc, rain
 
 ASK = """

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orbitmc.machine import files
+from orbitmc._util import files
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,7 +94,7 @@ def test_a_file_is_owned_once_without_unix(tmp_path):
     script = """
 from pathlib import Path
 from orbitmc.errors import InputError
-from orbitmc.machine.files import owned
+from orbitmc._util.files import owned
 path = Path(sys.argv[1])
 with owned(path):
     try:

@@ -8,11 +8,11 @@ from typing import get_type_hints
 import pytest
 
 import orbitmc as om
+from orbitmc._util.settings import settings_of
 from orbitmc.ask.keywords import Options
 from orbitmc.ask.programs import MarkovLogic
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.machine.settings import settings_of
 
 SPRINKLER = om.model({"rain": ["no", "yes"]}, [(["rain"], [0.8, 0.2])])
 QUESTIONS = [om.marginals, MarkovLogic.marginals]

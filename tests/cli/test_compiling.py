@@ -8,10 +8,11 @@ import numba
 import pytest
 
 import orbitmc as om
+from orbitmc._numba import compile_log as remarks
+from orbitmc._numba import store
+from orbitmc._numba.compile_log import REMARKS, working_time
+from orbitmc._numba.jit import compiled
 from orbitmc.cli.session.progress import Compiling
-from orbitmc.machine.code import remarks, store
-from orbitmc.machine.code.remarks import REMARKS, working_time
-from orbitmc.machine.compiling import compiled
 from orbitmc.run.pack import start_pack, walk
 
 

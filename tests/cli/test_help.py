@@ -5,10 +5,10 @@ from dataclasses import fields
 
 import pytest
 
+from orbitmc._util.settings import settings_of
 from orbitmc.ask.settings import Settings
 from orbitmc.cli.main import VERBS
 from orbitmc.cli.session.settable import OPTIONS, metavar, settable
-from orbitmc.machine.settings import settings_of
 from tests.cli.commands import orbitmc
 from tests.pages import enter
 

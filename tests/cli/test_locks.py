@@ -7,15 +7,15 @@ import time
 
 import pytest
 
+from orbitmc._util.files import owned
 from orbitmc.errors import InputError
-from orbitmc.machine.files import owned
 from tests.cli.commands import orbitmc, rain, start
 from tests.logic.learning.programs import PEOPLE, SMOKERS
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from orbitmc.machine.files import owned
+from orbitmc._util.files import owned
 with owned(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(100)
@@ -57,7 +57,7 @@ def test_many_at_once_are_never_two(tmp_path):
 import sys
 from pathlib import Path
 from orbitmc.errors import InputError
-from orbitmc.machine.files import owned
+from orbitmc._util.files import owned
 path, had = Path(sys.argv[1]), 0
 while had < 100:
     try:

@@ -84,7 +84,7 @@ def test_an_answer_that_cannot_be_written_after_all_is_printed(tmp_path, monkeyp
         raise OSError(errno.ENOSPC, "No space left on device")
 
     model = rain(tmp_path)
-    monkeypatch.setattr("orbitmc.machine.files._replace", full)
+    monkeypatch.setattr("orbitmc._util.files._replace", full)
     done = orbitmc("infer", model, "-o", tmp_path / "x.csv", "--quiet")
     assert done.returncode == 2
     assert f"{tmp_path / 'x.csv'}: cannot write it: No space left on device" in done.stderr

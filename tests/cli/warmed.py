@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from orbitmc.machine.code import store, tiers
-from orbitmc.machine.code.remarks import LOGGER, REMARKS
+from orbitmc._numba import store, tiers
+from orbitmc._numba.compile_log import LOGGER, REMARKS
 
 ROOT = Path(__file__).parents[2]
 SPRINKLER, RING = "examples/sprinkler.bif", "examples/ring.uai"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc.estimate.missed_modes import largest_entropies, missed_modes
 from orbitmc.estimate.statistics import statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
@@ -10,7 +11,6 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.machine.lanes.random import COLUMNS
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

@@ -5,11 +5,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc.estimate import row_summaries
 from orbitmc.estimate.row_summaries import part_lengths, persistence
 from orbitmc.estimate.statistics import Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
-from orbitmc.machine.lanes.random import COLUMNS
 
 LANES, RECORDED = 64, 16
 ALONE = ("lanes", "recorded", "independent")

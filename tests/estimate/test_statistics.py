@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import fdtrc
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc.estimate.row_summaries import _mean_squares, critical_ratio, persistence
 from orbitmc.estimate.statistics import (
     effective_size,
@@ -18,7 +19,6 @@ from orbitmc.estimate.statistics import (
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle import brute_force

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import compiled
 from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import (
     COLUMNS,
@@ -18,7 +19,6 @@ from orbitmc.estimate.tallies import (
 from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.machine.compiling import compiled
 from orbitmc.run.pack import advance, start_pack
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

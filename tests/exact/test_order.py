@@ -4,6 +4,7 @@ import time
 import numpy as np
 import pytest
 
+from orbitmc._numba.compile_log import working_time
 from orbitmc.errors import LimitError
 from orbitmc.exact import plan
 from orbitmc.exact.orders import cutset
@@ -15,7 +16,6 @@ from orbitmc.exact.orders.tree import build_tree
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.machine.code.remarks import working_time
 from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.ising_models import grid_edges, ising, ising_grid
 from tests.oracle.random_models import random_graph

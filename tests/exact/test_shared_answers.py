@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import floats
 from orbitmc.exact.elimination import marginals
 from orbitmc.exact.plan import FLOPS_PER_SECOND, predict
 from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.formats.uai.uai_results import read_mar
-from orbitmc.machine.arrays import floats
 from orbitmc.models.chimera_models import read_chimera
 from tests.shared_data import shared
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.neighbour_sums import exponential, logistic
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals import local_weights
 from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
@@ -16,8 +18,6 @@ from orbitmc.graph.conditionals.draws import (
 from orbitmc.graph.conditionals.local_weights import local_log_weights
 from orbitmc.graph.conditionals.paths import BITS, COUNT, FACTORS, FIELD, TABLE
 from orbitmc.graph.prepared import prepare
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.vectors import exponential, logistic
 from tests.kernels.catalogue import on_path
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import compiled
 from orbitmc.graph.weights.potentials import factors_around, log_weight, log_weight_change
-from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

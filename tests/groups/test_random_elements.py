@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.random import generator
 from orbitmc.errors import InputError
 from orbitmc.groups.elements.random_elements import (
     ProductReplacement,
@@ -13,8 +15,6 @@ from orbitmc.groups.elements.random_elements import (
 )
 from orbitmc.groups.pairs import element_of, pairs_of, rows_of
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.random import generator
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import chimera, cyclic, grid, mathieu_24, signed, symmetric
 from tests.groups.slow_groups import after

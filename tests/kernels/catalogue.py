@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import indices, sealed, starts
 from orbitmc.graph.conditionals.factor_groups import LONG, factor_groups
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
 from orbitmc.graph.network import network_of
@@ -30,7 +31,6 @@ from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import one_step
-from orbitmc.machine.arrays import indices, sealed, starts
 
 LARGEST_CLUSTER = 3  # bonds branch too much beyond
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.random import generator
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.random import generator
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import on_path, prepared_on
 from tests.oracle import brute_force

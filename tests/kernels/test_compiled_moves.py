@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import generator
 from orbitmc.graph.prepared import prepare
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.combine.tempering import tempering
@@ -12,7 +13,6 @@ from orbitmc.kernels.jumps.flips import Flips, flips
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.jumps.relabelling import Relabelling, relabelling
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.lanes.random import generator
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import without_tables

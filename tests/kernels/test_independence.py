@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._util.arrays import indices
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.network import acceptance, forward_draws, network_of
 from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.jumps.independence import independence
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
-from orbitmc.machine.arrays import indices
 from orbitmc.run.pack import start_pack, walk
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

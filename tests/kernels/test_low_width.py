@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import generator
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.copies import at_beta
@@ -26,7 +27,6 @@ from orbitmc.kernels.base.low_width.orders import elimination_order
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import one_step
-from orbitmc.machine.lanes.random import generator
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import block_kernels_on, one_block
 from tests.kernels.test_compiled_code import compiled_steps

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.random import accept_by_log_ratio, generator
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.prepared import prepare, prepare_unrounded
@@ -24,8 +26,6 @@ from orbitmc.kernels.base.mcsat.slices import draw_level, holds
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import one_step
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.random import accept_by_log_ratio, generator
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import slice_kernels_on
 from tests.kernels.test_mistakes import WRONG

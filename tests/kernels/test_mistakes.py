@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import integer
 from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
@@ -11,7 +12,6 @@ from orbitmc.kernels.jumps.orbital import _propose, orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
 from orbitmc.kernels.testing.matrices import one_step
-from orbitmc.machine.lanes.random import integer
 from tests.groups.builders import from_row
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_graph, random_ising

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import compiled
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.metropolis.proposal import apply_proposal, proposal_memory
-from orbitmc.machine.compiling import compiled
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

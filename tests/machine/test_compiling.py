@@ -5,7 +5,7 @@ import time
 import numba
 import pytest
 
-from orbitmc.machine.compiling import Stopwatch, WorkClock, generic, implementation
+from orbitmc._numba.jit import Stopwatch, WorkClock, generic, implementation
 
 
 def test_a_type_without_implementation_is_an_error():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.machine.equal_numbers import row_classes
+from orbitmc._util.arrays import row_classes
 
 RANGES = {
     "few": (-2, 3),

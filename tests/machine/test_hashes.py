@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.compiling import compiled
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.bits import mixed
 
 # the first numbers that splitmix64 gives from seed 0, and the states before them
 STATES = np.array([0, 0x9E3779B97F4A7C15], np.uint64)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from orbitmc.machine.code import lean
-from orbitmc.machine.compiling import INNER, OUTER_COMPILER
+from orbitmc._numba import internals as lean
+from orbitmc._numba.jit import INNER, OUTER_COMPILER
 
 
 def roots(inner_options, outer_options):
@@ -34,7 +34,7 @@ def roots(inner_options, outer_options):
 
 def test_the_installed_numba_has_all_that_the_lean_compilers_lean_on():
     assert lean.compiler_classes() == (lean.OuterCompiler, lean.InnerCompiler), (
-        "Numba has changed inside: look at orbitmc/machine/code/lean.py; "
+        "Numba has changed inside: look at orbitmc/_numba/internals.py; "
         "until then Numba's own compiler is used, which takes half as long again"
     )
 

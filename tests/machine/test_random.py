@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.random import (
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
+    fill_random,
     flip_by_eight_limits,
     flip_by_table,
     generator,
     integer,
     toss,
 )
-from orbitmc.machine.lanes.random_vectors import fill_random
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.conditionals.conditionals import conditionals
 from tests.oracle.slow_generator import SlowGenerator
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from orbitmc.machine.code.sources import are_as_imported, digest_of, source_files
+from orbitmc._util.digests import are_as_imported, digest_of, source_files
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_comman
     assert {
         "orbitmc.kernels.base.gibbs",
         "orbitmc.graph.conditionals.conditionals",
-        "orbitmc.machine.lanes.random",
+        "orbitmc._simd.random",
     } <= set(found)
     assert not any(
         name.startswith(("orbitmc.cli", "orbitmc.logic", "orbitmc.report")) for name in found

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.machine.code import sources, store
+from orbitmc._numba import store
+from orbitmc._util import digests as sources
 
 KERNEL = """
 from typing import NamedTuple
-from orbitmc.machine.compiling import implementation
+from orbitmc._numba.jit import implementation
 from orbitmc.kernels.kernel import steps
 
 class Stamp(NamedTuple):

@@ -5,10 +5,9 @@ import os
 
 import pytest
 
+from orbitmc._util.files import write_atomically, write_text
+from orbitmc._util.text import in_words, read_bytes, read_text
 from orbitmc.errors import InputError, LimitError
-from orbitmc.formats.writing import write_text
-from orbitmc.machine.files import write_atomically
-from orbitmc.machine.text import in_words, read_bytes, read_text
 
 
 def test_gzip_is_told_by_its_first_bytes_not_by_the_suffix(tmp_path):
@@ -158,7 +157,7 @@ def test_a_large_limit_reserves_no_memory(tmp_path, pack):
 
 
 def test_a_file_is_read_in_pieces_up_to_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("orbitmc.machine.text.PIECE", 10)
+    monkeypatch.setattr("orbitmc._util.text.PIECE", 10)
     path = tmp_path / "some"
     path.write_bytes(bytes(range(100)))
     assert read_bytes(path, memory=400) == bytes(range(100))

@@ -7,6 +7,9 @@ import numba
 import numpy as np
 import pytest
 
+from orbitmc._numba import tiers
+from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tiered
+from orbitmc._util.arrays import starts
 from orbitmc.ask.marginals import marginals
 from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.exact.elimination import marginals as eliminate
@@ -16,9 +19,6 @@ from orbitmc.graph.network import forward_draws, network_of
 from orbitmc.graph.possible.state_search import contradicts, possible_states, walked
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.prepared import prepare
-from orbitmc.machine.arrays import starts
-from orbitmc.machine.code import tiers
-from orbitmc.machine.code.tiers import Tiered, elements, of_all, of_one, tiered
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.ascent import ascend, changed_weights

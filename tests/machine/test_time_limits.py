@@ -2,8 +2,8 @@
 
 import pytest
 
+from orbitmc._numba.time_limits import require_time, time_limit, timed
 from orbitmc.errors import LimitError
-from orbitmc.machine.time_limits import require_time, time_limit, timed
 
 
 def test_without_a_limit_there_is_always_time():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._numba.jit import compiled, unit
+from orbitmc._numba.units import call_at, link, opened
 from orbitmc.errors import InputError
 from orbitmc.kernels.kernel import _take_steps
-from orbitmc.machine.code.units import call_at, link, opened
-from orbitmc.machine.compiling import compiled, unit
 from orbitmc.run import pack as packs
 from orbitmc.run.pack import advance, start_pack, walk
 

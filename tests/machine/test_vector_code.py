@@ -5,9 +5,12 @@ import inspect
 import numpy as np
 import pytest
 
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes import neighbour_rows, random_vectors, rows, vectors
-from orbitmc.machine.lanes.random import generator, width_of
+from orbitmc._numba.jit import compiled
+from orbitmc._simd import neighbour_sums as neighbour_rows
+from orbitmc._simd import neighbour_sums as vectors
+from orbitmc._simd import random as random_vectors
+from orbitmc._simd import row_operations as rows
+from orbitmc._simd.random import generator, width_of
 
 LANES = 96
 WIDTH = width_of(LANES)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, floats
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.elimination import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, floats
 
 BLOCK = 2**16  # states at a time, so that memory stays small
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.machine.compiling import implementation
-from orbitmc.machine.lanes.random import (
+from orbitmc._numba.jit import implementation
+from orbitmc._simd.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,

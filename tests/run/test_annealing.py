@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._simd.random import COLUMNS
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.pack import start_pack
 from orbitmc.run.starts.annealing import annealed_states, heaviest, search_modes
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors

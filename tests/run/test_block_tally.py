@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, record
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.draws import scratch
@@ -11,7 +12,6 @@ from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.mixture import mixture
 from orbitmc.kernels.jumps.relabelling import relabelling
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.run.kept.checkpoint import load, save
 from orbitmc.run.pack import blocks_in, empty_pack
 from orbitmc.run.sampler import proceed, sample

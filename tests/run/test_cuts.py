@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from orbitmc._numba.jit import implementation
+from orbitmc._simd.random import integer
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.components import components
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import Linked, steps
-from orbitmc.machine.compiling import implementation
-from orbitmc.machine.lanes.random import integer
 from orbitmc.run.kept.checkpoint import arrays_of
 from orbitmc.run.pace import Pace
 from orbitmc.run.pack import advance, start_pack

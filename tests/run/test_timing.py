@@ -32,7 +32,7 @@ class Workplace:
         self.now, self.step, self.start, self.threads = 0.0, step, start, threads
         time = SimpleNamespace(perf_counter=lambda: self.now)
         monkeypatch.setattr(pace, "time", time)
-        monkeypatch.setattr("orbitmc.machine.compiling.time", time)
+        monkeypatch.setattr("orbitmc._numba.jit.time", time)
         for module in (sampler, starting):
             monkeypatch.setattr(module, "warm_up", self.warm_up)
             monkeypatch.setattr(module, "advance", self.advance)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc.graph.prepared import prepare
 from orbitmc.groups.block_groups import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
@@ -13,7 +14,6 @@ from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.flips import flips
-from orbitmc.machine.lanes.random import COLUMNS
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.pace import Clock
 from orbitmc.run.pack import start_pack, walk

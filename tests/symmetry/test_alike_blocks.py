@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import indices
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import indices
 from orbitmc.symmetry.blocks.alike_blocks import alike_blocks
 from tests.oracle.moved_factors import members_of
 

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import lengths
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.machine.arrays import lengths
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.symmetry.blocks.blocks import blocks, budget_for, fields, moved

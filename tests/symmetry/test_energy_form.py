@@ -4,8 +4,8 @@ import time
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import float_classes
 from orbitmc.graph.builder import Builder
-from orbitmc.machine.equal_numbers import float_classes
 from orbitmc.symmetry.detection.automorphisms import automorphisms
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form
 from orbitmc.symmetry.terms import anova_term, terms_of

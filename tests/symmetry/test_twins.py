@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.machine.equal_numbers import ranks
+from orbitmc._util.arrays import ranks
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.detection.encoding.encoding import variable_graph
 from orbitmc.symmetry.detection.encoding.energy_form import energy_form

@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtr
 from scipy.stats import binom, chi2, norm
 
 import orbitmc as om
-from orbitmc.machine.lanes.random import COLUMNS
+from orbitmc._simd.random import COLUMNS
 
 FALSE_ALARM = 1e-7  # of each of the three tests in `honest`, two-sided
 COVERAGE = 0.9

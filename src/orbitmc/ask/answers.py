@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.text import first_few
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.method.fitting import prepared_for
 from orbitmc.ask.method.memory import require_memory, sampling_bytes_of
@@ -23,8 +25,6 @@ from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import possible_values
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.text import first_few
 from orbitmc.run.kept.snapshots import Course
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import sample

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbitmc._util.files import owned
 from orbitmc.errors import InputError
-from orbitmc.machine.files import owned
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.decisions import Decision

@@ -8,6 +8,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
+from orbitmc._util.settings import listed, settings_of
+from orbitmc._util.text import suggestion
 from orbitmc.ask.settings import (
     Approximation,
     Base,
@@ -19,8 +21,6 @@ from orbitmc.ask.settings import (
     Settings,
     Slices,
 )
-from orbitmc.machine.settings import listed, settings_of
-from orbitmc.machine.text import suggestion
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 P = ParamSpec("P")

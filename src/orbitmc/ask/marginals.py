@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.answers import answered, kept
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import decide, decide_for
@@ -14,7 +15,6 @@ from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import Asked, Marginals
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.kernels.kernel import Kernel

@@ -8,6 +8,9 @@ from typing import Literal, Unpack
 
 import numpy as np
 
+from orbitmc._util.interrupts import listening
+from orbitmc._util.loading import Displayed
+from orbitmc._util.text import MEMORY
 from orbitmc.ask.answers import answered, kept
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import decide
@@ -50,9 +53,6 @@ from orbitmc.logic.rewriting.degrees import without_degrees
 from orbitmc.logic.rewriting.empty_types import without_empty_types
 from orbitmc.logic.rewriting.fitting import fitted
 from orbitmc.logic.rewriting.remarks import asked_though_closed, closed_by_few, meaning_in_words
-from orbitmc.machine.interrupts import listening
-from orbitmc.machine.lazy import Displayed
-from orbitmc.machine.text import MEMORY
 from orbitmc.run.run import Watcher
 
 Meaning = Literal["formula", "alchemy"]

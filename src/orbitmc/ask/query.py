@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import quoted, suggestion
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

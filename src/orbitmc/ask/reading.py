@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbitmc._util.text import MEMORY, suffix
 from orbitmc.errors import InputError
 from orbitmc.formats.registry import read as read_model
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, suffix
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

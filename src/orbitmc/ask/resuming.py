@@ -9,6 +9,11 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from orbitmc._util import files as records
+from orbitmc._util.files import owned
+from orbitmc._util.interrupts import listening
+from orbitmc._util.settings import Setting, settings_of
+from orbitmc._util.text import MEMORY, quoted
 from orbitmc.ask.answers import answer, naming, watched
 from orbitmc.ask.keeping import Keeping, ended
 from orbitmc.ask.method.decisions import Decision
@@ -20,11 +25,6 @@ from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine import records
-from orbitmc.machine.files import owned
-from orbitmc.machine.interrupts import listening
-from orbitmc.machine.settings import Setting, settings_of
-from orbitmc.machine.text import MEMORY, quoted
 from orbitmc.run.kept.checkpoint import Checkpoint, load
 from orbitmc.run.sampler import proceed
 

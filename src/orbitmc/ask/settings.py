@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from orbitmc.machine.settings import listed, require_values, setting, settings_of
-from orbitmc.machine.text import MEMORY
+from orbitmc._util.settings import listed, require_values, setting, settings_of
+from orbitmc._util.text import MEMORY
 from orbitmc.run.schedule import LANES, PACKS, Schedule
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba import tiers
+from orbitmc._numba.compile_log import LOGGER, REMARKS
+from orbitmc._simd.random import LANE_UNIT
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.method.lifting import typed_group
 from orbitmc.ask.programs import logic
@@ -28,9 +31,6 @@ from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.groups.elements.recognition import exchangeable_rows
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
-from orbitmc.machine.code import tiers
-from orbitmc.machine.code.remarks import LOGGER, REMARKS
-from orbitmc.machine.lanes.random import LANE_UNIT
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.schedule import LANES

@@ -3,11 +3,11 @@
 import json as json_module
 from typing import TYPE_CHECKING
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.questions import LogicOptions, as_one, read_question
 from orbitmc.cli.session.settable import assigned
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.graph.model import Model
@@ -63,7 +63,7 @@ def _print(found: "Overview", log_z: str) -> None:
 
 
 def _lines(found: "Overview") -> list[tuple[str, str]]:
-    from orbitmc.machine.text import in_words
+    from orbitmc._util.text import in_words
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
@@ -82,7 +82,7 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
 
 
 def _exact(found: "Overview") -> str:
-    from orbitmc.machine.text import in_words
+    from orbitmc._util.text import in_words
 
     cost = found.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:

@@ -19,7 +19,7 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
-    from orbitmc.estimate.answers.extras import extra
+    from orbitmc._util.loading import extra
 
     distributed = extra("distributed", "cluster")
     with ExitStack() as opened:

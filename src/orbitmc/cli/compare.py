@@ -5,6 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import INTERRUPTED, say, verb
 from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT
@@ -12,7 +13,6 @@ from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, as_one, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.compare.curve_files import Row

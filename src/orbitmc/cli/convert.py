@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.options import argument
 from orbitmc.cli.session.questions import read_question
-from orbitmc.machine.text import MEMORY
 
 OUTPUT_HELP = "The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz."
 

@@ -8,10 +8,10 @@ from orbitmc.cli.session.help import BUDGET
 from orbitmc.cli.session.options import option
 
 if TYPE_CHECKING:
+    from orbitmc._util.arrays import Floats
     from orbitmc.graph.model import Model
     from orbitmc.graph.prepared import PreparedGraph
     from orbitmc.kernels.kernel import Kernel
-    from orbitmc.machine.arrays import Floats
     from orbitmc.run.run import Run
 
 SAMPLES_HELP = "Samples in every chain."

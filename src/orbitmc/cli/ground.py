@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import say, verb
@@ -11,7 +12,6 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.questions import LogicOptions, as_one, is_logic, read_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
-from orbitmc.machine.text import MEMORY
 
 GROUND_OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orbitmc._util.files import owned
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.questions.best import best_world, require_program
 from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import say, verb
 from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.machine.files import owned
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.ask.settings import Settings

@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from orbitmc._util.files import owned
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import require_other, require_writable
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
@@ -11,8 +13,6 @@ from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION
 from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
-from orbitmc.machine.files import owned
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.logic.learning.learning import Learned, Settings
@@ -98,8 +98,8 @@ def learn(
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
     given = assigned("learn", more)
+    from orbitmc._util.files import write_text
     from orbitmc.cli.session.progress import Compiling
-    from orbitmc.formats.writing import write_text
     from orbitmc.logic.databases.evidence import read_databases
     from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
     from orbitmc.logic.language.parser import read_program

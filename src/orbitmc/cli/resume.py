@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+from orbitmc._util import files as records
+from orbitmc._util.files import owned
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.answers import deliver, require_output
 from orbitmc.cli.session.exits import verb
@@ -18,9 +21,6 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.cli.session.questions import LogicOptions, Question, logic_question
 from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError, said_of
-from orbitmc.machine import records
-from orbitmc.machine.files import owned
-from orbitmc.machine.text import MEMORY
 
 MODEL_HELP = "Where the model is now."
 

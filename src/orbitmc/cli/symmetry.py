@@ -3,13 +3,13 @@
 import json as json_module
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import options
 from orbitmc.cli.session.exits import verb
 from orbitmc.cli.session.help import BUDGET, METHOD
 from orbitmc.cli.session.options import option
 from orbitmc.cli.session.questions import LogicOptions, as_one, read_generators, read_question
 from orbitmc.cli.session.settable import assigned
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import SymmetryOverview

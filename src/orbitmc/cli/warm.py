@@ -30,8 +30,8 @@ def warm(
 
     Nothing is compiled twice: what was compiled before takes no time.
     """
+    from orbitmc._numba.store import folder
     from orbitmc.ask.usual import QUESTIONS
-    from orbitmc.machine.code.store import folder
     from orbitmc.run.pace import available_cores
 
     names = _chosen(list(QUESTIONS), only or [])
@@ -42,8 +42,8 @@ def warm(
 
 
 def _chosen(known: list[str], only: list[str]) -> list[str]:
+    from orbitmc._util.text import quoted, suggestion
     from orbitmc.errors import InputError
-    from orbitmc.machine.text import quoted, suggestion
 
     for name in only:
         if name not in known:

@@ -1,6 +1,6 @@
 """How fast samplers approach reference marginals: error curves, figures, symmetry reports."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

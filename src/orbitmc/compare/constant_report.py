@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.time_limits import require_time, timed
+from orbitmc._util.arrays import Bytes
 from orbitmc.ask.method.lifting import CLUSTERS, RANK
 from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.errors import LimitError
@@ -21,8 +23,6 @@ from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.time_limits import require_time, timed
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.detection.encoding.exchangeable import Links, links

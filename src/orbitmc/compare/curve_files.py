@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats
+from orbitmc._util.arrays import Floats
 
 BAND = (10.0, 50.0, 90.0)  # per cent: lower edge, middle, upper edge
 

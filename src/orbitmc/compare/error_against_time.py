@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orbitmc._util.arrays import brief
+from orbitmc._util.loading import drawing
 from orbitmc.ask.answers import TALLIES
 from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergences import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.machine.arrays import brief
-from orbitmc.machine.lazy import drawing
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule

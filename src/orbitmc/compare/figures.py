@@ -12,11 +12,11 @@ import numba
 import numpy as np
 import scipy
 
+from orbitmc._util.files import write_text
 from orbitmc.compare.curve_files import Row, csv_text, curves_text, read_curves
 from orbitmc.compare.error_against_time import ErrorCurve
 from orbitmc.compare.plots import can_draw, draw, picture
 from orbitmc.compare.reference import Reference
-from orbitmc.formats.writing import write_text
 from orbitmc.version import __version__
 
 JUMPS = ("proposals", "null proposals", "accepted", "moved variables")

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from orbitmc._util.loading import extra
 from orbitmc.compare.curve_files import Row, curves, panels, read_curves
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.report.plots.canvas import COLOURS, label_logarithms
 
 AXES = {"iterations": "iterations of each chain", "seconds": "seconds"}

@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, stdtr, stdtrit
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats, Indices, brief, lengths
+from orbitmc._util.text import MEMORY
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.lifting import by_approximate_symmetries
 from orbitmc.ask.method.methods import PlannedKernel, kernel_for
@@ -21,9 +24,6 @@ from orbitmc.exact.plan import predict
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.arrays import Floats, Indices, brief, lengths
-from orbitmc.machine.lanes.random import COLUMNS
-from orbitmc.machine.text import MEMORY
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import PACKS, Schedule
 

@@ -6,6 +6,9 @@ They are charged for all they do: finding symmetries, approximating, racing. Onl
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.arrays import brief
+from orbitmc._util.text import MEMORY
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
@@ -14,9 +17,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import brief
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.text import MEMORY
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._numba.time_limits import require_time, time_limit, timed
+from orbitmc._util.arrays import Numbers
+from orbitmc._util.loading import Displayed
 from orbitmc.ask.method.lifting import CLUSTERS, RANK, typed_group, usual_moved
 from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.compare.constant_report import (
@@ -22,11 +27,6 @@ from orbitmc.groups.order import digits, order_in_words
 from orbitmc.groups.permutation_groups import PermutationGroup, orbits, permutation_group
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.lazy import Displayed
-from orbitmc.machine.time_limits import require_time, time_limit, timed
 from orbitmc.symmetry.approximation.cluster_weights import (
     cluster_weights,
     one_coupling,

@@ -1,6 +1,6 @@
 """What was learned, and how sure we are."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

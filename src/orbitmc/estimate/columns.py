@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats, brief
+from orbitmc._util.text import suggestion
 from orbitmc.estimate.verdicts import CODE, VERDICTS
-from orbitmc.machine.arrays import Bytes, Floats, brief
-from orbitmc.machine.text import suggestion
 
 MARGINAL_COLUMNS = ("probability", "standard_error", "low", "high", "ess", "r_hat")
 OF_VALUES = (*MARGINAL_COLUMNS, "rare")
@@ -85,7 +85,7 @@ class Columns:
 
     def to_xarray(self, attrs: Mapping[str, Any]) -> Any:
         """Give an xarray Dataset `[variable, place of the value]`, padded where values are few."""
-        from orbitmc.estimate.answers.extras import extra
+        from orbitmc._util.loading import extra
 
         sizes = np.diff(self.start)
         there = np.arange(sizes.max(initial=0)) < sizes[:, None]

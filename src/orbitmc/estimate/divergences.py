@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, Indices, lengths
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Floats, Indices, lengths
 
 SMOOTHING = 1e-9
 

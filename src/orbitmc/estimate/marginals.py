@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.loading import Displayed, drawing
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.columns import (
     MARGINAL_COLUMNS,
@@ -41,8 +43,6 @@ from orbitmc.estimate.verdicts import (
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.lazy import Displayed, drawing
 
 LAST_RESORTS = frozenset({"lmh", "mcsat"})
 """Methods after which `auto` helps only if elimination is affordable: it has no other ones."""
@@ -185,7 +185,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
-        from orbitmc.estimate.answers.extras import extra
+        from orbitmc._util.loading import extra
 
         rows = [
             (name, value, *(getattr(m, column)[k] for column in MARGINAL_COLUMNS), m.verdict)

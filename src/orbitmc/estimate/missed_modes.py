@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.estimate.statistics import Statistics, values_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
-from orbitmc.machine.arrays import Bytes, Floats
 
 MISSED_MODE_FALSE_ALARM = (
     1e-6  # per run: how probable it is that no chain is in a state of that probability

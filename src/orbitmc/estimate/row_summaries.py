@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.tallies import PARTS, Tally, capacity
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lanes.random import COLUMNS
 
 ROUNDING = 1e-11  # differences below it come from 32-bit limits, not from the chains
 UNIT = 2.0**-53  # of a sum is rounded away with each term at most

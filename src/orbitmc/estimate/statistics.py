@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats, Indices, brief, counted, lengths, starts
 from orbitmc.estimate.row_summaries import (
     ROUNDING,
     RowSummaries,
@@ -18,8 +20,6 @@ from orbitmc.estimate.row_summaries import (
     spread_of,
 )
 from orbitmc.estimate.tallies import Tally, rows_of
-from orbitmc.machine.arrays import Floats, Indices, brief, counted, lengths, starts
-from orbitmc.machine.lanes.random import COLUMNS
 
 LEVEL = 0.95
 UNSEEN = 3.0  # / n is what n independent states may all have missed: -log(1 - LEVEL)

@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import generic, implementation, shared
+from orbitmc._simd.neighbour_sums import add_row_by_eight
+from orbitmc._simd.random import COLUMNS, lanes_of
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, counted, starts
 from orbitmc.graph.conditionals.draws import (
     add_limits,
     cumulative_probabilities,
@@ -19,10 +23,6 @@ from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, counted, starts
-from orbitmc.machine.compiling import generic, implementation, shared
-from orbitmc.machine.lanes.random import COLUMNS, lanes_of
-from orbitmc.machine.lanes.vectors import add_row_by_eight
 
 PARTS = 4
 NO_VALUES = np.zeros((PARTS, 0, COLUMNS))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Numbers
+from orbitmc._util.arrays import Bytes, Floats, Numbers
 
 GOOD, FAIR, RARE, FEW, UNMIXED, TIED, MISSED, FROZEN, SUSPECT, FORCED, OBSERVED, EXACT = (
     VERDICTS

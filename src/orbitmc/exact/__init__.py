@@ -1,6 +1,6 @@
 """Exact answers by elimination."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

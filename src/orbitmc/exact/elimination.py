@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, floats
+from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, Term, collect, log_sum_exp, summed_onto
 from orbitmc.exact.orders.cutset import Part, Region, mixed
@@ -19,8 +21,6 @@ from orbitmc.exact.plan import Plan, predict, require_fit
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats, floats
-from orbitmc.machine.text import MEMORY
 
 
 @dataclass(frozen=True)

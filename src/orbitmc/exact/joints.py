@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.exact.bucket import Bucket, View, collect
 from orbitmc.exact.elimination import Passes
@@ -16,7 +17,6 @@ from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.copies import extended
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats
 
 MOST_ENTRIES = 2**20  # of a joint table
 

@@ -11,6 +11,8 @@ import numpy as np
 from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.exact.orders.cutset import ENTRY, Region, hold, most_relieving, regions_within
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
@@ -18,8 +20,6 @@ from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_or
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.text import MEMORY
 
 COMFORT = 2**29
 """Bytes for which nobody needs to compute messages twice."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
 from orbitmc.graph.weights.sums import exact_sum, sum_of_tables
-from orbitmc.machine.arrays import Floats
 
 LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""

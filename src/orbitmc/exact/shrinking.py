@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import heed
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import heed
 
 MOST_ENTRIES = 2**10
 """Of a table that is made to sum a variable out."""

@@ -1,11 +1,11 @@
 """Text in, text out: models, evidence and results as files."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "MEMORY": "machine.text",
+        "MEMORY": "_util.text",
         "merged_evidence": "formats.evidence",
         "read": "formats.registry",
         "read_evidence": "formats.evidence",

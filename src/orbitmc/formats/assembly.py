@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import said_of
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats
 
 Piece = TypeVar("Piece", bound=Sized)
 

@@ -14,12 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orbitmc._util.text import MEMORY, Text, quoted, read_text, suggestion
 from orbitmc.errors import ContradictionError, InputError, said_of
 from orbitmc.formats.json.fields import finite, name, parse_json, wrong
 from orbitmc.formats.uai.words import Words
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, Text, quoted, read_text, suggestion
 
 Domains = Mapping[str, Sequence[str]]
 

@@ -5,9 +5,9 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orbitmc._util.text import MEMORY, quoted, read_bytes, suffix
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, quoted, read_bytes, suffix
 
 
 class Format(NamedTuple):

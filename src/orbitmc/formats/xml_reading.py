@@ -7,9 +7,9 @@ from xml.parsers import expat
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import number_in, quoted, require_memory, shortened
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import number_in, quoted, require_memory, shortened
 
 BYTES_PER_BYTE = 50
 """What a byte of XML takes as names and numbers, at most: `1 ` is two and makes a number."""

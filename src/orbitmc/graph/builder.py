@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Floats, floats, indices, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph, incidence, strides
-from orbitmc.machine.arrays import Floats, floats, indices, sealed, starts
 
 IntRows = NDArray[np.int64]
 

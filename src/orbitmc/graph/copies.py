@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, sealed
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.rewrite import copy_factors
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats, sealed
 
 Factor = tuple[tuple[int, ...], Floats]
 """Which variables it reads, and a log-potential for each of their joint values."""

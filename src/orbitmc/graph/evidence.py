@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.text import listed, quoted, suggestion
 from orbitmc.errors import InputError
-from orbitmc.machine.text import listed, quoted, suggestion
 
 Seen = str | int | float | bool | None | Set[Any] | Mapping[Any, float] | Sequence[float]
 

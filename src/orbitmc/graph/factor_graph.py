@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats, Index, Indices, Numbers, brief, lengths, sealed, starts
+from orbitmc._util.arrays import Floats, Index, Indices, Numbers, brief, lengths, sealed, starts
 
 MOST_VALUES = 256  # of a variable in a state: a value is one byte
 

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orbitmc._util.loading import Displayed
+from orbitmc._util.text import quoted
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.evidence import Evidence, Findings, Seen, as_mapping, resolve
@@ -18,8 +20,6 @@ from orbitmc.graph.rewrite import (
     merged,
 )
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.lazy import Displayed
-from orbitmc.machine.text import quoted
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.builder import MOST_VALUES
-from orbitmc.graph.copies import Factor
-from orbitmc.graph.factor_graph import FactorGraph, strides
-from orbitmc.graph.weights.potentials import partial_log_weight
-from orbitmc.machine.arrays import (
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import tiered
+from orbitmc._util.arrays import (
     Bytes,
     Floats,
     Index,
@@ -27,8 +25,10 @@ from orbitmc.machine.arrays import (
     lengths,
     starts,
 )
-from orbitmc.machine.code.tiers import tiered
-from orbitmc.machine.compiling import shared
+from orbitmc.graph.builder import MOST_VALUES
+from orbitmc.graph.copies import Factor
+from orbitmc.graph.factor_graph import FactorGraph, strides
+from orbitmc.graph.weights.potentials import partial_log_weight
 
 MOST_FACTORS = 2  # for each variable, beside a few: graphs with more are no networks
 FEW_FACTORS = 64

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, brief, sealed
 from orbitmc.graph.conditionals.conditionals import (
     conditionals,
     rounded_limits,
@@ -13,7 +14,6 @@ from orbitmc.graph.conditionals.conditionals import (
 from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import fill_fields
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, brief, sealed
 
 FEW_LIMITS = 2**20  # which every model gets
 LIMITS_EACH = 64  # of a variable, on average, that a few sweeps are worth

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, lengths
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import large_tables
 from orbitmc.graph.weights.sums import FEW, exact_sum, maxima_taken_off, sum_of_tables
-from orbitmc.machine.arrays import Floats, lengths
 
 FREE = -1
 

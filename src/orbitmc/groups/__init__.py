@@ -1,6 +1,6 @@
 """Where to jump: permutations of points and their values, pure mathematics without models."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orbitmc._util.arrays import Indices, brief, indices, lengths, starts
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Indices, brief, indices, lengths, starts
 
 
 class ExchangeBlocks(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from orbitmc._util.arrays import indices, lengths
 from orbitmc.errors import InputError
 from orbitmc.groups.pairs import Pairs, element_of, numbered
 from orbitmc.groups.permutation import (
@@ -23,7 +24,6 @@ from orbitmc.groups.permutation import (
     normal,
     row_of,
 )
-from orbitmc.machine.arrays import indices, lengths
 
 WORD = re.compile(r'[^\s,()"]+(?:\([^()"]*\)(?:=\d+)?)?')
 """Words that need no quotes: letters, and at the end, perhaps, one pair of brackets and a value."""

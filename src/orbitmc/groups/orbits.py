@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Index, Numbers
-from orbitmc.machine.code.tiers import of_all, tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._util.arrays import Index, Numbers
 
 
 @shared

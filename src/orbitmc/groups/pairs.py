@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
+from orbitmc._util.arrays import Indices, counted, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation import Permutation, changes_values, normal
 from orbitmc.groups.permutation_groups import (
@@ -17,8 +19,6 @@ from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     moved_points,
 )
-from orbitmc.machine.arrays import Indices, counted, indices, lengths, sealed, starts
-from orbitmc.machine.compiling import shared
 
 
 class Pairs(NamedTuple):

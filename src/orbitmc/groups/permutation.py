@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 
 MOST_VALUES = 256  # a value is one byte
 

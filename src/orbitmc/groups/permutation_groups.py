@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.orbits import connected
 from orbitmc.groups.permutation import (
@@ -15,7 +16,6 @@ from orbitmc.groups.permutation import (
     whole_numbers,
     with_values,
 )
-from orbitmc.machine.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
 
 
 class PermutationGroup(NamedTuple):

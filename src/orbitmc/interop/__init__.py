@@ -3,7 +3,7 @@
 Each library is loaded when it is needed, and not before.
 """
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

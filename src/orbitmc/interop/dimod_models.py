@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.loading import extra
+from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import names_of
 from orbitmc.models.couplings import number, paired
 from orbitmc.models.ising_models import VALUES as UP_AND_DOWN
 from orbitmc.models.quadratic import NUMBERS, SPIN, Quadratic, quadratic_model

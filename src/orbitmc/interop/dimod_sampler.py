@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.loading import extra
 from orbitmc.ask.questions.drawing import draws
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.interop.dimod_models import from_dimod
 
 READS = 64

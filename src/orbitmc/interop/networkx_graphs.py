@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import names_of
 from orbitmc.models.couplings import number, paired
 from orbitmc.models.ising_models import scaled_ising
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.loading import extra
 from orbitmc.ask.marginals import marginals
 from orbitmc.ask.questions.joint import joint as joint_of
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.graph.evidence import Seen
 from orbitmc.interop.pgmpy_networks import labelled
 

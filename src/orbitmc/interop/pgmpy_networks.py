@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
 from orbitmc.formats.bif.bayes import Rows, row_doubts
 from orbitmc.graph.model import Model, model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import names_of
 
 KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.formats.bif.bayes import network_of_rows
 from orbitmc.graph.model import Model, model
-from orbitmc.machine.arrays import Floats
 
 
 def from_pyagrum(network: Any) -> Model:

@@ -1,6 +1,6 @@
 """One Markov step at a time; each kernel leaves the distribution of its graph unchanged."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,
@@ -8,15 +8,15 @@ __getattr__, __dir__ = lazily(
         "Kernel": "kernels.kernel",
         "RandomScan": "kernels.base.gibbs",
         "SystematicScan": "kernels.base.gibbs",
-        "accept_by_log_ratio": "machine.lanes.random",
+        "accept_by_log_ratio": "_simd.random",
         "alternation": "kernels.combine.alternation",
-        "bernoulli": "machine.lanes.random",
+        "bernoulli": "_simd.random",
         "clusters": "kernels.jumps.clusters",
         "draw": "graph.conditionals.draws",
         "flips": "kernels.jumps.flips",
         "gibbs": "kernels.base.gibbs",
         "independence": "kernels.jumps.independence",
-        "integer": "machine.lanes.random",
+        "integer": "_simd.random",
         "lifted": "kernels.combine.mixture",
         "low_width": "kernels.base.low_width.low_width",
         "log_weight_change": "graph.weights.potentials",

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import generic, implementation, shared, unit
+from orbitmc._numba.units import Link, Linked, call_at, link, opened
+from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Numbers
-from orbitmc.machine.code.units import Link, Linked, call_at, link, opened
-from orbitmc.machine.compiling import generic, implementation, shared, unit
 
 Body = TypeVar("Body", bound=Callable[..., None])
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.text import unreadable
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import unreadable
 from orbitmc.models.ising_models import ising, spread
 
 MOST_SPINS_PER_LINE = 8

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import names_of
 
 
 def require_one_order(edges: NDArray[np.int64]) -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
 from orbitmc.models.ising_models import add_scaled
 
 SPIN, BINARY = ("-1", "1"), ("0", "1")

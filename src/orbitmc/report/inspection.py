@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import MEMORY
 from orbitmc.ask.method.decisions import EXACT_SECONDS
 from orbitmc.ask.method.fitting import fitted
 from orbitmc.ask.method.memory import sampling_bytes
@@ -19,7 +20,6 @@ from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains, possible_values
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.text import MEMORY
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours

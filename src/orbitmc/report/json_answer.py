@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
-from orbitmc.machine.arrays import Floats
 from orbitmc.report.words import verdict
 
 

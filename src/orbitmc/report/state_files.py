@@ -10,9 +10,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from orbitmc._util.files import write_atomically, write_pieces
 from orbitmc.estimate.answers.draws import Draws
-from orbitmc.formats.writing import write_pieces
-from orbitmc.machine.files import write_atomically
 
 PIECE = 2**20  # bytes that are copied at a time
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import (
@@ -26,7 +27,6 @@ from orbitmc.estimate.text import (
     rows,
 )
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
-from orbitmc.machine.arrays import Floats
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
 LEAST_NEEDED = ("R-hat", "ESS", "95 % interval", "±")  # the least needed first

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from orbitmc._util.text import first_few
 from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals
 from orbitmc.estimate.text import printable, r_hat_in_words
 from orbitmc.estimate.verdicts import (
@@ -20,7 +21,6 @@ from orbitmc.estimate.verdicts import (
     TIED,
     UNMIXED,
 )
-from orbitmc.machine.text import first_few
 
 CERTAIN = frozenset({FORCED, OBSERVED, EXACT})
 ADVISED = ("gibbs", "lifted", "lmh", "mcsat", "exact")

@@ -1,6 +1,6 @@
 """Chains run in packs, round by round, and go on from files."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import COLUMNS, lanes_of
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths
 from orbitmc.estimate.tallies import ValueTally, record, tally
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
@@ -15,9 +18,6 @@ from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.low_width.elimination import eliminate, number_of, values_left
 from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
 from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilities
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, indices, lengths
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import COLUMNS, lanes_of
 
 
 class BlockTally(NamedTuple):

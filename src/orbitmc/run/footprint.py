@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats, lengths
 from orbitmc.estimate.missed_modes import lanes_to_look_at
 from orbitmc.estimate.tallies import PARTS, rows_of
 from orbitmc.graph.conditionals.factor_groups import LONG
 from orbitmc.graph.conditionals.paths import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
-from orbitmc.machine.lanes.random import COLUMNS
 
 NAME = 256  # bytes of a variable's name, of its place in tuples, and of what reading leaves
 NEIGHBOUR, LIMIT = 24, 4  # bytes that stay of a neighbour and of a limit

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes, Floats, Numbers
 from orbitmc.run.pack import Pack, advance
 
 Needed = Numbers | slice

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled, unit
+from orbitmc._numba.units import Link, Linked, call_at, link, opened
+from orbitmc._simd.random import LANE_UNIT, Generator, generator
+from orbitmc._util.arrays import Bytes, arrays_in, brief, zeros
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import (
     PARTS,
@@ -26,10 +30,6 @@ from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, Part, linked
-from orbitmc.machine.arrays import Bytes, arrays_in, brief, zeros
-from orbitmc.machine.code.units import Link, Linked, call_at, link, opened
-from orbitmc.machine.compiling import compiled, unit
-from orbitmc.machine.lanes.random import LANE_UNIT, Generator, generator
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 

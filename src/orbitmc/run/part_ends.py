@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes, Floats, sealed
 from orbitmc.estimate.row_summaries import persistence
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
-from orbitmc.machine.arrays import Bytes, Floats, sealed
-from orbitmc.machine.lanes.random import COLUMNS
 
 GROUPS = 64  # the largest components have one each, the others share the last
 LOOKED_AT = 2**23  # factors times lanes; of larger models one lane of each column

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from orbitmc._util.text import MOST
 from orbitmc.errors import InputError
-from orbitmc.machine.text import MOST
 
 LANES = 64  # chains of a pack
 PACKS = 4

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.statistics import APART
 from orbitmc.estimate.tallies import all_sums
-from orbitmc.machine.arrays import Floats
 from orbitmc.run.pack import advance, copied
 from orbitmc.run.run import Run
 from orbitmc.run.schedule import SAFETY

@@ -1,6 +1,6 @@
 """Which permutations of variables and values leave a distribution as it is, exactly or nearly."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import GAP, Floats, distinct_rows
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.equal_numbers import GAP, distinct_rows
-from orbitmc.machine.time_limits import timed
 
 Rows = NDArray[np.int64]
 Shape = tuple[int, ...]

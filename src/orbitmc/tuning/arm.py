@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.combine.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Propose
 from orbitmc.tuning.panel import Panel

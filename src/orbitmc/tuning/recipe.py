@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
@@ -13,7 +14,6 @@ from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import mixture
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.text import suggestion
 from orbitmc.run.ladder import MOST_RUNGS
 from orbitmc.tuning.families.families import FAMILIES
 

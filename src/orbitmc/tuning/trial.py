@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc._simd.random import generator
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import heed
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.interrupts import heed
-from orbitmc.machine.lanes.random import generator
 from orbitmc.run.pack import Pack, empty_pack, walker
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.run.starts.start import start_values

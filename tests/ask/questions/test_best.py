@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc._numba.jit import Stopwatch
 from orbitmc.ask.questions import best as asking
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.best.neighbourhoods import Neighbourhoods
 from orbitmc.graph.model import Model
-from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.starts.cooling import cooled_states
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph

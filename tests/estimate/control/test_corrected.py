@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from orbitmc._util.arrays import starts
 from orbitmc.estimate.control import corrected
 from orbitmc.estimate.control.corrected import (
     LARGEST,
@@ -20,7 +21,6 @@ from orbitmc.estimate.control.corrected import (
 )
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.graph.builder import Builder
-from orbitmc.machine.arrays import starts
 from tests.oracle import brute_force
 
 COLUMNS = 4  # two halves of two

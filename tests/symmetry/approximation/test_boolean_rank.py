@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc._simd.bits import packed, unpacked
 from orbitmc.errors import InputError
-from orbitmc.machine.bits import packed, unpacked
 from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from orbitmc._util.arrays import row_classes, snapped
 from orbitmc.graph.builder import Builder
-from orbitmc.machine.equal_numbers import row_classes, snapped
 from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
 from tests.symmetry.approximation.models import (
     assert_same_variables,

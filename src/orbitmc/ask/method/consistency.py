@@ -1,8 +1,8 @@
 """Which settings go together: what nothing would listen to is refused."""
 
+from orbitmc._util.settings import settings_of
 from orbitmc.ask.settings import APPROXIMATIONS, LIFTED, PAPER_SHAPES, SHAPES, Settings
 from orbitmc.errors import InputError
-from orbitmc.machine.settings import settings_of
 
 SAMPLED = (
     "estimator",
@@ -58,7 +58,7 @@ def _require_listeners(settings: Settings) -> None:
 
 def _require_lanes(settings: Settings) -> None:
     if settings.lanes is not None:
-        from orbitmc.machine.lanes.random import LANE_UNIT
+        from orbitmc._simd.random import LANE_UNIT
 
         if settings.lanes % LANE_UNIT:
             raise InputError(f"lanes are a multiple of {LANE_UNIT}, not {settings.lanes}")

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.settings import settings_of
+from orbitmc._util.text import in_words
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.settings import settings_of
-from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan

@@ -1,12 +1,12 @@
 """Whether a run fits into the memory that it may take."""
 
+from orbitmc._simd.random import LANE_UNIT
+from orbitmc._util.text import in_words
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.lanes.random import LANE_UNIT
-from orbitmc.machine.text import in_words
 from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 
 

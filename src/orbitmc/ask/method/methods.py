@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import brief
 from orbitmc.ask.settings import Settings
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import brief
 
 if TYPE_CHECKING:
     from orbitmc.logic.grounding.grounding import Ground

@@ -1,5 +1,6 @@
 """Blocks of Lifted Metropolis-Hastings from a short run of Gibbs."""
 
+from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.lifting import GIBBS, by_shuffles
 from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.estimate.statistics import values_of
@@ -8,7 +9,6 @@ from orbitmc.groups.block_groups import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Floats
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES
 from orbitmc.symmetry.blocks.alike_blocks import MEMBERS, alike_blocks

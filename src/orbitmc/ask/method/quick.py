@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import affordable, price
 from orbitmc.ask.settings import Settings
@@ -26,7 +27,6 @@ from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.ranges import large_factors
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Bytes, Floats
 
 MOST_VARIABLES = 2_000
 MOST_COST = 2.0**25

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from orbitmc._util.arrays import indices
 from orbitmc.ask.method.lifting import (
     CLUSTERS,
     GIBBS,
@@ -35,7 +36,6 @@ from orbitmc.logic.constants.exact_renamings import Renamings, renamings
 from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.grounding.assembly import GroundModel, graph_of
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import indices
 from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
 from orbitmc.symmetry.detection.generators import changes_energy
 

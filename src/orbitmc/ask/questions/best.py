@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.interrupts import listening, stopped_by_ctrl_c
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import most_seconds, patience, price
 from orbitmc.ask.query import Program, Query, asked_names
@@ -22,9 +25,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
 from orbitmc.graph.weights.ranges import extremes
 from orbitmc.graph.weights.sums import exact_log_weight
-from orbitmc.machine.arrays import Bytes, Numbers
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.interrupts import listening, stopped_by_ctrl_c
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

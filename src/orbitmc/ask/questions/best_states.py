@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
-from orbitmc.estimate.answers.extras import extra
+from orbitmc._util.loading import Displayed, extra
+from orbitmc._util.text import suggestion
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.text import plain_table, printable
-from orbitmc.machine.lazy import Displayed
-from orbitmc.machine.text import suggestion
 
 if TYPE_CHECKING:
     from pandas import DataFrame

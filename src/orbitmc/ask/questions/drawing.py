@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats, lengths
+from orbitmc._util.interrupts import listening
+from orbitmc._util.text import in_words
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import Decision, decide, price
@@ -22,9 +25,6 @@ from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
-from orbitmc.machine.arrays import Bytes, Floats, lengths
-from orbitmc.machine.interrupts import listening
-from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide
 from orbitmc.ask.questions.events.expressions import (
@@ -38,8 +40,6 @@ from orbitmc.estimate.marginals import About
 from orbitmc.graph.copies import extended
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide
 from orbitmc.ask.questions.features.answering import (
@@ -34,8 +36,6 @@ from orbitmc.estimate.verdicts import FEW
 from orbitmc.exact.joints import joints, tied
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

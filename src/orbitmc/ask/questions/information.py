@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from scipy.special import xlogy
 
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide
 from orbitmc.ask.questions.features.answering import (
@@ -29,8 +31,6 @@ from orbitmc.estimate.marginals import About
 from orbitmc.exact.joints import joints, tied
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

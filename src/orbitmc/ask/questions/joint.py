@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import Decision, decide
 from orbitmc.ask.questions.features.answering import (
@@ -28,9 +31,6 @@ from orbitmc.estimate.verdicts import EXACT
 from orbitmc.exact.joints import MOST_ENTRIES, joints, tied
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Bytes, Floats, Numbers
-from orbitmc.machine.interrupts import listening
-from orbitmc.machine.lanes.random import COLUMNS
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

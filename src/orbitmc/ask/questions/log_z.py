@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._numba.time_limits import time_limit
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import exact_plan
 from orbitmc.ask.questions.features.answering import explained, require_no_checkpoint
@@ -21,8 +23,6 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.interrupts import listening
-from orbitmc.machine.time_limits import time_limit
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:

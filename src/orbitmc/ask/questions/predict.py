@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import listening
+from orbitmc._util.loading import extra
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.query import Program, Query, asked_names, require_program
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from pandas import DataFrame

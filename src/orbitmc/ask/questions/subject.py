@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Numbers
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.ask.query import Program, require_plain, require_program
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.text import quoted, suggestion
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.quick import Row

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from orbitmc._util.interrupts import listening
 from orbitmc.ask.answers import carry_out
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import decide, exact_plan
@@ -23,7 +24,6 @@ from orbitmc.estimate.verdicts import EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.machine.interrupts import listening
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

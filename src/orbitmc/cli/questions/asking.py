@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orbitmc._util.text import MEMORY
 from orbitmc.cli.session import answers, options, questions
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.cli.session.help import OUTPUT
 from orbitmc.cli.session.options import option
 from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import InputError
-from orbitmc.machine.text import MEMORY
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
@@ -223,7 +223,7 @@ def _require_file(path: Path | None, sources: Iterable[Path | str], kinds: Seque
 def _deliver(reply: Reply, json: bool, output: Path | None, quiet: bool) -> None:
     """Write an answer to a file, or print it."""
     if output is not None:
-        from orbitmc.formats.writing import write_pieces
+        from orbitmc._util.files import write_pieces
 
         kind = _kind(output)
         if kind in reply.writers:

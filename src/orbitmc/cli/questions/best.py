@@ -77,7 +77,7 @@ def best_world(
     ]
     text = "".join(f"{line}\n" for line in lines)
     if results is not None:
-        from orbitmc.formats.writing import write_text
+        from orbitmc._util.files import write_text
 
         write_text(results, text)
     else:

@@ -99,7 +99,7 @@ class Table:
 
 def read_table(path: Path, model: "Model", memory: int) -> Table:
     """Read a CSV file."""
-    from orbitmc.machine.text import read_text
+    from orbitmc._util.text import read_text
 
     lines = list(csv.reader(read_text(path, memory=memory).content.splitlines()))
     if not lines:

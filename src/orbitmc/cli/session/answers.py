@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orbitmc._util.text import suffix
 from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say
 from orbitmc.errors import InputError
-from orbitmc.machine.text import suffix
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -84,7 +84,7 @@ def require_output(path: Path | None) -> None:
 
 def write_results(answer: "Marginals", path: Path) -> None:
     """Write a line `Atom probability` for everything that was asked about."""
-    from orbitmc.formats.writing import write_pieces
+    from orbitmc._util.files import write_pieces
 
     columns = answer.columns
     last = columns.probability[columns.start[1:] - 1].tolist()
@@ -147,8 +147,8 @@ def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
 
 
 def _write(answer: "Marginals", path: Path) -> None:
+    from orbitmc._util.files import write_pieces
     from orbitmc.formats.uai.uai_results import write_flat_mar
-    from orbitmc.formats.writing import write_pieces
 
     if suffix(path) == ".mar":
         write_flat_mar(path, answer.columns.probability, answer.columns.start)

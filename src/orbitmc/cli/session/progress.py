@@ -3,8 +3,8 @@
 import sys
 from typing import TYPE_CHECKING, Any, Self
 
+from orbitmc._numba.compile_log import LOGGER, REMARKS
 from orbitmc.cli.session.exits import say
-from orbitmc.machine.code.remarks import LOGGER, REMARKS
 
 if TYPE_CHECKING:
     from rich.progress import Progress

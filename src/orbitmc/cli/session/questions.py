@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from orbitmc._util.settings import setting
 from orbitmc.errors import ContradictionError, InputError, said_of
-from orbitmc.machine.settings import setting
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
@@ -200,8 +200,8 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     """Read recorded moves: JSON text, or a file of an answer that holds them."""
     if piece is None:
         return None
+    from orbitmc._util.text import MEMORY, Text, read_text
     from orbitmc.formats.json.fields import parse_json
-    from orbitmc.machine.text import MEMORY, Text, read_text
     from orbitmc.tuning.recipe import recipe_from
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
@@ -228,7 +228,7 @@ def read_generators(pieces: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> list[str]:
-    from orbitmc.machine.text import read_text
+    from orbitmc._util.text import read_text
 
     text = read_text(path)
     lines = [line.strip() for line in text.content.splitlines()]

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar, get_origin
 
+from orbitmc._util.settings import Setting, settings_of
+from orbitmc._util.text import suggestion
 from orbitmc.cli.session.questions import LogicOptions, read_moves
 from orbitmc.errors import InputError
-from orbitmc.machine.settings import Setting, settings_of
-from orbitmc.machine.text import suggestion
 
 OPTIONS = {
     "method": "--method",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Numbers
 
 
 class Conditional:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.loading import Displayed, drawing, extra
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lazy import Displayed, drawing
 
 ROWS = 4096  # states that are turned into words at a time
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orbitmc.estimate.answers.extras import extra
+from orbitmc._util.loading import Displayed, drawing, extra
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.text import plain_table
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
-from orbitmc.machine.lazy import Displayed, drawing
 
 ESTIMATE_COLUMNS = ("value", "standard_error", "low", "high")
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.row_summaries import RowSummaries, part_lengths, row_summaries
 from orbitmc.estimate.statistics import (
     LEVEL,
@@ -25,8 +27,6 @@ from orbitmc.estimate.statistics import (
 )
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.estimate.verdicts import BELIEVED, SEVEREST, VERDICTS, Quality, own_verdicts
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lanes.random import COLUMNS
 
 
 class FeatureTally(NamedTuple):

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.answers.extras import extra
+from orbitmc._util.arrays import Floats
+from orbitmc._util.loading import Displayed, drawing, extra
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.text import MOST_ROWS, plain_table
 from orbitmc.estimate.text import probability as in_words
 from orbitmc.estimate.verdicts import BELIEVED
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lazy import Displayed, drawing
 
 JOINT_COLUMNS = ("probability", "standard_error", "low", "high")
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from orbitmc._util.loading import Displayed, drawing, extra
 from orbitmc.estimate.answers.estimate import Estimate
-from orbitmc.estimate.answers.extras import extra
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import plain_table
-from orbitmc.machine.lazy import Displayed, drawing
 
 HEADINGS = ("beta", "energy", "±", "heat capacity", "±", "verdict")
 

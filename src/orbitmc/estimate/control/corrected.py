@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from orbitmc._util.arrays import Floats, Indices, lengths
 from orbitmc.estimate.tallies import RaoBlackwellTally
-from orbitmc.machine.arrays import Floats, Indices, lengths
 
 MAX_SHARE = 1.5  # of the correction that is subtracted
 PRIOR = 8.0  # columns that the common share of all variables is worth, beside a variable's own

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.estimate.control.costs import is_affine, secant_entries
 from orbitmc.estimate.control.factor_groups import (
     IMPOSSIBLE,
@@ -22,7 +23,6 @@ from orbitmc.estimate.control.factor_groups import (
 )
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats
 
 STATES = 32  # to average over: the mean of a bounded change needs no more
 AT_ONCE = 2**22  # log-weights

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import heed
 from orbitmc.exact.best.max_elimination import MaxElimination, State
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import heed
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.bucket import Bucket, strides_of
 from orbitmc.exact.elimination import terms_in
 from orbitmc.exact.orders.cutset import ENTRY
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.machine.arrays import Floats
 
 State = list[int]
 """A value for each variable of a problem."""

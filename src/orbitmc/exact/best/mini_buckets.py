@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import heed
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem
 from orbitmc.exact.shrinking import Table, added_up
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import heed
 
 MOST_ENTRIES = 2**16
 """Of one table."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.arrays import Numbers
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.best.enumeration import best_states
 from orbitmc.exact.best.max_elimination import MaxElimination
@@ -18,7 +19,6 @@ from orbitmc.exact.orders.cutset import hold
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.problem import Problem
-from orbitmc.machine.arrays import Numbers
 
 MOST_COST = 2.0**22
 MORE, MOST_SHARE = 0.08, 0.95  # are held beforehand where no order is good enough to begin with

@@ -2,11 +2,11 @@
 
 import itertools
 
+from orbitmc._util.arrays import Numbers
 from orbitmc.exact.best.enumeration import best_states
 from orbitmc.exact.best.max_elimination import MaxElimination, State, message_bytes
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem
-from orbitmc.machine.arrays import Numbers
 
 
 def needed_bytes(plan: Plan) -> int:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.problem import Problem
-from orbitmc.machine.arrays import Floats
 
 ENTRY = 8  # bytes
 

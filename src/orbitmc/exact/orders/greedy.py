@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.bits import WORD, Bits, bit_count, has, lowest, put
-from orbitmc.machine.code.tiers import tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import tiered
+from orbitmc._simd.bits import WORD, Bits, bit_count, has, lowest, put
+from orbitmc._util.arrays import Floats, Numbers
 
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
 """What the next variable has least of: new edges, table entries, or new edges by their weight."""

@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._util.arrays import Floats
 from orbitmc.exact.orders.greedy import LARGEST_COUNTS
 from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.orders.search import search_order
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.code.remarks import working_time
 
 TRIVIAL = 2.0**12
 """Table entries that are eliminated while another order is looked for."""

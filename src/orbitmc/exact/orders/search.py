@@ -12,11 +12,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.jit import ThreadClock
+from orbitmc._numba.tiers import compile_next, is_compiled
+from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.exact.orders import greedy
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.code.tiers import compile_next, is_compiled
-from orbitmc.machine.compiling import ThreadClock
 
 ENTRIES_PER_SECOND = 2e8
 """Elimination handles about a quarter of that; a search longer than the work is a waste."""

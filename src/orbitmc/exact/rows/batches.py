@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Numbers
 from orbitmc.exact.rows.passes import Elimination
 from orbitmc.exact.rows.template import Template
-from orbitmc.machine.arrays import Numbers
 
 FEW = 32
 """Rows that are not worth an elimination of their own."""

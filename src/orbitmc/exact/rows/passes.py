@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import heed
 from orbitmc.exact.problem import Scope
 from orbitmc.exact.rows.template import Step, Template
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.interrupts import heed
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.errors import LimitError
 from orbitmc.exact.orders.cutset import ENTRY
 from orbitmc.exact.orders.order import find_order
 from orbitmc.exact.orders.tree import Tree, build_tree
 from orbitmc.exact.plan import FLOPS_PER_SECOND, OVERHEAD, SECONDS_PER_BUCKET
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.machine.arrays import Floats, Numbers
 
 Shape = tuple[int, ...]
 

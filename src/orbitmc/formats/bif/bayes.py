@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import Text, quoted, shortened
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import Text, quoted, shortened
 
 
 class Beginnings:

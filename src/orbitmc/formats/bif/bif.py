@@ -15,13 +15,13 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from orbitmc._util.files import weight_texts
+from orbitmc._util.text import MEMORY, quoted, read_text, require_memory, suggestion
 from orbitmc.errors import said_of
 from orbitmc.formats.bif import bayes
 from orbitmc.formats.bif.bif_scanner import Scanner, written_name
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY, read_table
-from orbitmc.formats.writing import weight_texts
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory, suggestion
 
 MOST_DIGITS = 18  # of a number of values: no file has more
 BYTES_PER_CHARACTER = 32
@@ -140,7 +140,7 @@ def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
 
 def write_bif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
-    from orbitmc.formats.writing import write_text
+    from orbitmc._util.files import write_text
 
     with said_of(str(path)):
         content = "".join(_pieces(model, bayes.conditionals(model, "BIF")))

@@ -4,9 +4,9 @@ import math
 import re
 from collections.abc import Container, Sequence
 
+from orbitmc._util.text import Text, quoted
 from orbitmc.errors import InputError
 from orbitmc.formats.bif.bayes import Beginnings
-from orbitmc.machine.text import Text, quoted
 
 # Possessive (`++`): what was taken is not given back, so no place to go back to takes memory.
 BARE = r"""[^\s{}()\[\]|,;"]"""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import listed, quoted, suggestion
 from orbitmc.formats.bif.bayes import ROUNDING, Beginnings
 from orbitmc.formats.bif.bif_scanner import Scanner
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import listed, quoted, suggestion
 
 BYTES_PER_ENTRY = 32
 """What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""

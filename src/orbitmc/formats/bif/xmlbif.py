@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.files import weight_texts, write_text
+from orbitmc._util.text import MEMORY, quoted, read_bytes, suggestion
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.bif import bayes
-from orbitmc.formats.writing import weight_texts, write_text
 from orbitmc.formats.xml_reading import Place, XmlReader
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, quoted, read_bytes, suggestion
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>\n'

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.files import is_count
+from orbitmc._util.text import MEMORY, names_of, read_bytes, require_memory
 from orbitmc.errors import InputError, said_of
 from orbitmc.graph.model import Model
-from orbitmc.machine.records import is_count
-from orbitmc.machine.text import MEMORY, names_of, read_bytes, require_memory
 from orbitmc.models.quadratic import NUMBERS, Quadratic, quadratic_model
 
 MAGIC, LABELS = b"DIMODBQM", b"VARS"

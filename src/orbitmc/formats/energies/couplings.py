@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.text import MEMORY, Text, number_in, quoted, read_text, require_memory
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, Text, number_in, quoted, read_text, require_memory
 from orbitmc.models.quadratic import Quadratic, quadratic_model
 
 BYTES_PER_LINE = 600

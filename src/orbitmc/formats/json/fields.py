@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from orbitmc._util.text import MEMORY, Text, quoted, read_text, require_memory
 from orbitmc.errors import InputError
-from orbitmc.machine.text import MEMORY, Text, quoted, read_text, require_memory
 
 VERSION = 1
 

@@ -34,15 +34,15 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc._util.files import write_text
+from orbitmc._util.text import MEMORY, quoted
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.assembly import runs
 from orbitmc.formats.json import fields
 from orbitmc.formats.json.fields import read_json
-from orbitmc.formats.writing import write_text
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model, Observed
-from orbitmc.machine.text import MEMORY, quoted
 
 FORMAT = "orbitmc-model"
 ZERO = "-inf"

@@ -13,12 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.errors import InputError
-from orbitmc.formats.bif import bayes
-from orbitmc.formats.bif.bif_scanner import MOST_WORDS
-from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
-from orbitmc.graph.model import Model
-from orbitmc.machine.text import (
+from orbitmc._util.text import (
     MEMORY,
     Text,
     number_in,
@@ -27,6 +22,11 @@ from orbitmc.machine.text import (
     require_memory,
     suggestion,
 )
+from orbitmc.errors import InputError
+from orbitmc.formats.bif import bayes
+from orbitmc.formats.bif.bif_scanner import MOST_WORDS
+from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
+from orbitmc.graph.model import Model
 
 PIECE = re.compile(
     r'\s++|%[^\n]*+|(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|(?P<mark>[{}()|;=])'

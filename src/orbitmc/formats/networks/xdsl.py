@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import MEMORY, quoted, read_bytes, require_memory, suggestion
 from orbitmc.errors import InputError
 from orbitmc.formats.bif import bayes
 from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
 from orbitmc.formats.xml_reading import Place, XmlReader
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, quoted, read_bytes, require_memory, suggestion
 
 TABLE, DETERMINISTIC = "cpt", "deterministic"
 REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")

@@ -10,12 +10,12 @@ Variables are called "0", "1", ... and so are their values, because UAI holds no
 from collections.abc import Sequence
 from pathlib import Path
 
+from orbitmc._util.text import MEMORY, quoted, read_text, require_memory
 from orbitmc.errors import ContradictionError
 from orbitmc.formats.assembly import Assembly
 from orbitmc.formats.uai.uai_names import read_names
 from orbitmc.formats.uai.words import Words
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, quoted, read_text, require_memory
 
 BYTES_PER_NAME = 64
 FEW_VALUES = 256

@@ -13,9 +13,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from orbitmc._util.text import MEMORY, unpacked_name
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.machine.text import MEMORY, unpacked_name
 
 FORMAT = "orbitmc-names"
 
@@ -65,7 +65,7 @@ def write_names(model: Model, path: str | Path) -> None:
         )
     held = [json.dumps({"name": name, "values": own}) for name, own in domains.items()]
     head = f'{{"format": "{FORMAT}", "version": 1,\n"variables": [\n'
-    from orbitmc.formats.writing import write_text
+    from orbitmc._util.files import write_text
 
     write_text(beside, head + ",\n".join(held) + "\n]}\n")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._util.arrays import Floats, floats
+from orbitmc._util.files import write_pieces, write_text
+from orbitmc._util.text import MEMORY, number_in, quoted, read_text
 from orbitmc.errors import InputError
 from orbitmc.formats.uai.words import Words
-from orbitmc.formats.writing import write_pieces, write_text
-from orbitmc.machine.arrays import Floats, floats
-from orbitmc.machine.text import MEMORY, number_in, quoted, read_text
 
 BEGIN = "-BEGIN-"
 ROWS = 4096  # variables that are turned into words at a time

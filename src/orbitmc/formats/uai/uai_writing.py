@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.files import weight_texts, write_text
 from orbitmc.errors import InputError
 from orbitmc.formats.uai.uai_names import write_names
-from orbitmc.formats.writing import weight_texts, write_text
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
 
 LONGEST_TABLE_BITS = 16
 """A clause is written out as a table of at most 2^16 weights."""

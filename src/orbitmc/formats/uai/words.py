@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.text import Text, number_in, quoted, require_memory
 from orbitmc.errors import InputError
-from orbitmc.machine.text import Text, number_in, quoted, require_memory
 
 BYTES_PER_WORD = 100
 """What a word takes in memory, as text and then as a number in a model."""

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices
 from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.code.tiers import of_all, tiered
-from orbitmc.machine.compiling import shared
 
 LARGEST_EXPONENT = 709.78
 

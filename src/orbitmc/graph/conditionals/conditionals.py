@@ -15,6 +15,7 @@ they exist for proofs.
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Indices, lengths, sealed, starts
 from orbitmc.graph.conditionals.conditional_tables import fill_ladder, fill_limits
 from orbitmc.graph.conditionals.curves import curves
 from orbitmc.graph.conditionals.factor_groups import factor_groups
@@ -23,7 +24,6 @@ from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_fields, fill
 from orbitmc.graph.conditionals.paths import classify
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.machine.arrays import Floats, Indices, lengths, sealed, starts
 
 LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 

@@ -8,12 +8,12 @@ to the slope, and likewise to the bend: three values always lie on a parabola.
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._simd.random import lanes_of
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, lengths, starts
 from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, lengths, starts
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lanes_of
 
 OWN, EACH = 2, 4
 """Numbers of a curve: slope and bend when all neighbours are 0, then a and b of both for each."""

@@ -4,6 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.neighbour_sums import add_by_eight, logistic
+from orbitmc._simd.random import (
+    choose_by_log_weights,
+    choose_by_table,
+    cumulate_weights,
+    flip_by_eight_limits,
+    flip_by_field,
+    flip_by_table,
+    lanes_of,
+    width_of,
+)
+from orbitmc._util.arrays import Bytes, Floats, zeros
 from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
 from orbitmc.graph.conditionals.layout import Conditionals, Scratch
 from orbitmc.graph.conditionals.local_fields import (
@@ -20,19 +33,6 @@ from orbitmc.graph.conditionals.local_weights import (
 )
 from orbitmc.graph.conditionals.paths import BITS, COUNT, FEW_BITS, FIELD, TABLE
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Floats, zeros
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import (
-    choose_by_log_weights,
-    choose_by_table,
-    cumulate_weights,
-    flip_by_eight_limits,
-    flip_by_field,
-    flip_by_table,
-    lanes_of,
-    width_of,
-)
-from orbitmc.machine.lanes.vectors import add_by_eight, logistic
 
 CERTAINTY = 1.0 / LARGEST_LIMIT  # what a limit is multiplied with; the largest one becomes 1.0
 

@@ -13,18 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, indices, lengths, sealed, starts
 from orbitmc.graph.conditionals.paths import FACTORS
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import (
-    Bytes,
-    Floats,
-    Indices,
-    Numbers,
-    indices,
-    lengths,
-    sealed,
-    starts,
-)
 
 LONG = 16  # literals: counts of shorter clauses would take more room than the clauses
 LONGEST = 2**16 - 1  # literals: a count has 16 bits

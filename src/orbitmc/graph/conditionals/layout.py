@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats, Indices
 from orbitmc.graph.conditionals.factor_groups import FactorGroups
-from orbitmc.machine.arrays import Bytes, Floats, Indices
 
 
 class Conditionals(NamedTuple):

@@ -5,19 +5,19 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from orbitmc.graph.conditionals.layout import Conditionals, Scratch
-from orbitmc.graph.conditionals.pair_couplings import TRIPLET
-from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import INNER, shared
-from orbitmc.machine.lanes.neighbour_rows import (
+from orbitmc._numba.jit import INNER, shared
+from orbitmc._simd.neighbour_sums import (
+    add_sextet,
     bits_of_rows,
     count_agreeing_rows,
     places_of_rows,
 )
-from orbitmc.machine.lanes.random import lanes_of
-from orbitmc.machine.lanes.vector_code import HAS_AVX2
-from orbitmc.machine.lanes.vectors import add_sextet
+from orbitmc._simd.random import lanes_of
+from orbitmc._simd.vector_code import HAS_AVX2
+from orbitmc._util.arrays import Bytes, Index
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
+from orbitmc.graph.conditionals.pair_couplings import TRIPLET
+from orbitmc.graph.conditionals.paths import COUNT, SEXTETS_TOGETHER
 
 
 @shared

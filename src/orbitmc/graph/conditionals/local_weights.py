@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.neighbour_sums import fetch_row
+from orbitmc._simd.random import lanes_of
+from orbitmc._util.arrays import Bytes, Index
 from orbitmc.graph.conditionals.factor_groups import FactorGroups
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.neighbour_rows import fetch_row
-from orbitmc.machine.lanes.random import lanes_of
 
 MOST_COUNTED = 255  # members at a time: a count is a byte
 NEAR = 2**19  # bytes of values that stay close to the processor; of more, rows are fetched early

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, of_first, tiered
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.code.tiers import of_all, of_first, tiered
-from orbitmc.machine.compiling import shared
 
 TRIPLET = 8  # patterns of three neighbours
 

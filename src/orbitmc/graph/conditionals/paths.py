@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, starts
 from orbitmc.graph.conditionals.pair_couplings import pair_coupling
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, starts
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
 
 COUNT, BITS, TABLE, FIELD, FACTORS = range(5)
 

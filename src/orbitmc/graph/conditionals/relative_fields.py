@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, lengths, sealed, starts
 from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_sextets
 from orbitmc.graph.conditionals.paths import FIELD
 from orbitmc.graph.prepared import PreparedGraph, fields_in_double
-from orbitmc.machine.arrays import Floats, lengths, sealed, starts
 
 Numbers = NDArray[np.int64]
 

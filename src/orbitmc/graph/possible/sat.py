@@ -5,10 +5,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import Domains, hard_factors
-from orbitmc.machine.arrays import Bytes
 
 SOLVER = "cadical153"
 MOST_CLAUSES = 5_000_000

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import elements, of_first, tiered
+from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
@@ -26,9 +29,6 @@ from orbitmc.graph.possible.support import (
     remove,
     search_memory,
 )
-from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
-from orbitmc.machine.code.tiers import elements, of_first, tiered
-from orbitmc.machine.compiling import shared
 
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._util.arrays import Index, Indices, lengths, sealed, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Index, Indices, lengths, sealed, starts
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
 
 HEAD, TAIL, TRAIL = range(3)
 """What `ends` of a search holds: where its queue begins and ends, and how long its trail is."""

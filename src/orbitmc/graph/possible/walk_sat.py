@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._simd.random import LANE_UNIT, bernoulli, generator, integer
+from orbitmc._util.arrays import Bytes, Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import Domains
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import compiled, shared
-from orbitmc.machine.lanes.random import LANE_UNIT, bernoulli, generator, integer
 
 NOISE = 0.5  # near the best for random clauses of three variables (Selman et al. 1994)
 FLIPS_PER_VARIABLE = 200

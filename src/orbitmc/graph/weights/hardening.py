@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, floats, indices, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
@@ -19,7 +20,6 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
 from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
 from orbitmc.graph.weights.sums import exact_sum
-from orbitmc.machine.arrays import Floats, floats, indices, starts
 
 CERTAIN = 1000.0
 """A probability below exp(-1000) is 0 as a double, many times over."""

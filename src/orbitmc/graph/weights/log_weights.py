@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.compiling import compiled, shared
 
 TOGETHER = 8  # lanes: the compiler unrolls loops over so few
 

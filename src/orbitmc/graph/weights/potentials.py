@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices
-from orbitmc.machine.compiling import compiled, shared
 
 
 @shared

@@ -6,9 +6,9 @@ Sums of log-potentials are doubles: beside 1e16 a weight of 1 disappears.
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, lengths
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, lengths
 
 WIDEST = 1e6
 """The largest range whose sums are right to 1e-10."""

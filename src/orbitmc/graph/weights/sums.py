@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Numbers
 
 FEW = 8  # terms whose roundings are as small as that of their sum
 

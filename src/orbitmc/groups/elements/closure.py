@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Indices
+from orbitmc._util.arrays import Indices
 
 
 def closure(generators: Iterable[Indices], degree: int, *, most: int) -> NDArray[np.uint32] | None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc.machine.arrays import Index, Indices, Numbers, lengths
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._util.arrays import Index, Indices, Numbers, lengths
 
 NOBODY = -1
 

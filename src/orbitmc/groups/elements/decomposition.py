@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.arrays import Indices, indices, lengths, sealed
 from orbitmc.errors import LimitError
 from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.elements.closure import closure
@@ -23,7 +24,6 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
     subgroup,
 )
-from orbitmc.machine.arrays import Indices, indices, lengths, sealed
 
 MAX_ORDER = 5000
 MAX_ENTRIES = 50_000_000  # 200 MB

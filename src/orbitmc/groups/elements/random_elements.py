@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._simd.random import Generator, bernoulli, generator, integer
+from orbitmc._util.arrays import Indices
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Indices
-from orbitmc.machine.compiling import compiled, shared
-from orbitmc.machine.lanes.random import Generator, bernoulli, generator, integer
 
 FEWEST_SLOTS = 10  # ten or more, as usual for product replacement (Celler et al. 1995)
 MORE_SLOTS = 5  # than generators

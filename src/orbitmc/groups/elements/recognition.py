@@ -8,15 +8,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled
+from orbitmc._simd.random import generator
+from orbitmc._util.arrays import Indices, Numbers, lengths, sealed
 from orbitmc.groups.elements.closure import closure
 from orbitmc.groups.elements.random_elements import product_replacement, stir
 from orbitmc.groups.orbits import connected, unite
 from orbitmc.groups.pairs import pairs_of, rows_of
 from orbitmc.groups.permutation import cycles_of
 from orbitmc.groups.permutation_groups import PermutationGroup, moved_points, orbits
-from orbitmc.machine.arrays import Indices, Numbers, lengths, sealed
-from orbitmc.machine.compiling import compiled
-from orbitmc.machine.lanes.random import generator
 
 MAX_MATRIX_ENTRIES = 20_000_000  # of dense generators that are looked at
 FEW_POINTS = 8  # up to here, counting the elements is cheap

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import implementation
+from orbitmc._simd.random import integer
+from orbitmc._util.arrays import Bytes, Indices, Numbers
 from orbitmc.graph.conditionals.draws import draw_in_turn, scratch
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.conditionals.local_weights import forget_clauses
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Indices, Numbers
-from orbitmc.machine.compiling import implementation
-from orbitmc.machine.lanes.random import integer
 
 
 class GibbsMemory(NamedTuple):

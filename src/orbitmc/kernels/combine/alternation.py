@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import implementation
+from orbitmc._util.arrays import Bytes, Numbers, brief
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, Part, steps
-from orbitmc.machine.arrays import Bytes, Numbers, brief
-from orbitmc.machine.compiling import implementation
 
 
 class AlternationMemory(NamedTuple):

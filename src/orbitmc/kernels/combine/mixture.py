@@ -7,13 +7,13 @@ ergodic as soon as one part is.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from orbitmc._numba.jit import implementation
+from orbitmc._simd.random import bernoulli
+from orbitmc._util.arrays import Bytes, Numbers, brief
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel, Part, steps
-from orbitmc.machine.arrays import Bytes, Numbers, brief
-from orbitmc.machine.compiling import implementation
-from orbitmc.machine.lanes.random import bernoulli
 
 PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
 

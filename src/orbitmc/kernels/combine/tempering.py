@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import accept_by_log_ratio, lanes_of
+from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, brief, floats, zeros
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.layout import Scratch
@@ -21,9 +24,6 @@ from orbitmc.graph.prepared import PreparedGraph, prepare_alike
 from orbitmc.kernels.base.gibbs import GibbsMemory, SystematicScan
 from orbitmc.kernels.kernel import Part, steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
-from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers, brief, floats, zeros
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 
 TURN, PARITY, STARTED = range(3)
 

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
-from orbitmc.groups.orbits import root_of
-from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import (
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import flip_by_field, flip_by_table, lanes_of, width_of
+from orbitmc._util.arrays import (
     Bytes,
     Floats,
     Index,
@@ -27,8 +25,10 @@ from orbitmc.machine.arrays import (
     lengths,
     sealed,
 )
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import flip_by_field, flip_by_table, lanes_of, width_of
+from orbitmc.errors import InputError
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
+from orbitmc.groups.orbits import root_of
+from orbitmc.kernels.kernel import steps
 
 UPDATES, CLUSTERS, FLIPPED = range(3)
 OUTCOMES = ("cluster updates", "clusters", "flipped clusters")

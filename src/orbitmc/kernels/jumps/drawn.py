@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import lanes_of, toss
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, sealed
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.elements.random_elements import (
@@ -27,9 +30,6 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, sealed
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import lanes_of, toss
 
 
 class ElementMemory(NamedTuple):

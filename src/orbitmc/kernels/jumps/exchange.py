@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import integer, lanes_of, toss, two_integers
+from orbitmc._simd.row_operations import choose_by_coins
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, counted, lengths
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
@@ -26,10 +30,6 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Indices, Numbers, brief, counted, lengths
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import integer, lanes_of, toss, two_integers
-from orbitmc.machine.lanes.rows import choose_by_coins
 
 ALL_ROWS = 0
 

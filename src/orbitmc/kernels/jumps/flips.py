@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph, fields_in_double
-from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
-from orbitmc.kernels.kernel import Kernel, steps
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import (
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import accept_by_log_ratio, integer, lanes_of, width_of
+from orbitmc._util.arrays import (
     Bytes,
     Floats,
     Index,
@@ -27,8 +24,11 @@ from orbitmc.machine.arrays import (
     indices,
     starts,
 )
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of, width_of
+from orbitmc.errors import InputError
+from orbitmc.graph.prepared import PreparedGraph, fields_in_double
+from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
+from orbitmc.kernels.kernel import Kernel, steps
+from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
 
 
 class FlipMemory(NamedTuple):

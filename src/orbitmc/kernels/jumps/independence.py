@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import accept_by_log_ratio, lanes_of
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.draws import draw, scratch
 from orbitmc.graph.conditionals.layout import Scratch
@@ -17,9 +20,6 @@ from orbitmc.graph.prepared import PreparedGraph, prepare_alike
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Numbers
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
 
 
 class IndependenceMemory(NamedTuple):

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import integer, lanes_of, toss
+from orbitmc._util.arrays import Bytes, Index, Numbers, brief, lengths, sealed
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
@@ -24,9 +27,6 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Numbers, brief, lengths, sealed
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import integer, lanes_of, toss
 
 
 class OrbitalMemory(NamedTuple):

@@ -10,16 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.potentials import factors_around
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.metropolis.potential_sums import add_potentials
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS
-from orbitmc.machine.arrays import (
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import accept_by_log_ratio, integer, lanes_of
+from orbitmc._util.arrays import (
     Bytes,
     Floats,
     Index,
@@ -30,8 +23,15 @@ from orbitmc.machine.arrays import (
     sealed,
     starts,
 )
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import accept_by_log_ratio, integer, lanes_of
+from orbitmc.errors import InputError
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.graph.weights.potentials import factors_around
+from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.metropolis.potential_sums import add_potentials
+from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS
 
 
 class RelabellingMemory(NamedTuple):

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import integer, lanes_of
+from orbitmc._util.arrays import Bytes, Index, Numbers, brief
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
@@ -20,9 +23,6 @@ from orbitmc.kernels.metropolis.proposal import (
     settle,
     settle_surely,
 )
-from orbitmc.machine.arrays import Bytes, Index, Numbers, brief
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import integer, lanes_of
 
 
 class Renaming(NamedTuple):

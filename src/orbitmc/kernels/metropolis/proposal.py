@@ -10,18 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.graph.conditionals.curves import local_curve
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Conditionals, Scratch
-from orbitmc.graph.conditionals.local_fields import counted_field, local_field
-from orbitmc.graph.conditionals.paths import COUNT
-from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.kernels.metropolis.potential_sums import add_affected
-from orbitmc.machine.arrays import Bytes, Floats, Index, Numbers
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import accept_by_log_ratio, lanes_of
-from orbitmc.machine.lanes.rows import (
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import accept_by_log_ratio, lanes_of
+from orbitmc._simd.row_operations import (
     add_counted_rise,
     add_curved_rise,
     add_rise,
@@ -30,6 +21,15 @@ from orbitmc.machine.lanes.rows import (
     keep_accepted,
     rows_differ,
 )
+from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
+from orbitmc.graph.conditionals.curves import local_curve
+from orbitmc.graph.conditionals.draws import scratch
+from orbitmc.graph.conditionals.layout import Conditionals, Scratch
+from orbitmc.graph.conditionals.local_fields import counted_field, local_field
+from orbitmc.graph.conditionals.paths import COUNT
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.kernels.metropolis.potential_sums import add_affected
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)
 OUTCOMES = ("proposals", "null proposals", "accepted", "moved variables")

@@ -1,6 +1,6 @@
 """The exact transition matrix of any kernel, from its own code."""
 
-from orbitmc.machine.lazy import lazily
+from orbitmc._util.loading import lazily
 
 __getattr__, __dir__ = lazily(
     __name__,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
@@ -14,7 +15,6 @@ from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.testing.choices import LaneByLane, outcomes_beside
 from orbitmc.kernels.testing.matrices import distribution, one_step, states, transition_matrix
 from orbitmc.kernels.testing.reach import moves_within, reached
-from orbitmc.machine.arrays import Floats
 
 EXACT = 1e-9  # 32-bit limits that a kernel holds are off by 2^-32; a mistake by much more
 SIZES = ((2, 2, 2), (2, 2, 2, 2), (3, 3), (2, 3, 2))

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.compiling import implementation
-from orbitmc.machine.lanes.random import (
+from orbitmc._numba.jit import implementation
+from orbitmc._simd.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
@@ -28,6 +27,7 @@ from orbitmc.machine.lanes.random import (
     toss,
     two_integers,
 )
+from orbitmc._util.arrays import Bytes, Floats
 
 
 class LaneByLane(Exception):  # noqa: N818

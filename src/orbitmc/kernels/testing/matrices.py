@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats, arrays_in
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.machine.arrays import Bytes, Floats, arrays_in
 
 Run = Callable[[Bytes, Any], Any]
 

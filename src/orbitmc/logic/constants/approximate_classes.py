@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
+from orbitmc._util.arrays import Floats, row_classes, snapped
 from orbitmc.graph.model import Model
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.fixed_constants import fixed_constants
@@ -16,8 +17,6 @@ from orbitmc.logic.constants.relations import Relation, relations, rows_of
 from orbitmc.logic.grounding.folding import shape_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.syntax import Formula
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.equal_numbers import row_classes, snapped
 from orbitmc.symmetry.approximation.cluster_weights import require_clusters
 from orbitmc.symmetry.approximation.colours import cells
 from orbitmc.symmetry.approximation.kmeans import (

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from orbitmc._util.arrays import row_classes
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.equal_numbers import row_classes
 
 
 def variable_cells(ground: Ground, classes: Classes) -> Ints:

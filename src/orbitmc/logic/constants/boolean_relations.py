@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from orbitmc._simd.bits import Matrix
+from orbitmc._util.arrays import row_classes
 from orbitmc.errors import LimitError
 from orbitmc.logic.constants.approximate_classes import free_constants
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.relations import Relation, relations
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.bits import Matrix
-from orbitmc.machine.equal_numbers import row_classes
 from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
 from orbitmc.symmetry.approximation.cluster_weights import require_clusters
 from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers

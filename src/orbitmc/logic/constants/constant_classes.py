@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import indices, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.groups.elements.constant_swaps import ConstantSwaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import indices, sealed, starts
 
 Classes = Mapping[str, Ints]
 """For each type, the class of each constant. A type may be missing; -1 is nobody's class."""

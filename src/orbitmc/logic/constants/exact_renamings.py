@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._util.arrays import Floats, Numbers, float_classes, row_classes
 from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import relations
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.equal_numbers import float_classes, row_classes
 from orbitmc.symmetry.detection.automorphisms import graph_automorphisms
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.generators import PointMoves

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.databases.database import FALSE
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.syntax import atoms_of
-from orbitmc.machine.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import starts
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation import Permutation, normal
 from orbitmc.logic.databases.database import UNKNOWN
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import starts
 
 
 def induced(ground: Ground, images: Mapping[str, Ints]) -> Permutation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Floats
+from orbitmc._util.arrays import Floats
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from orbitmc._util.text import MEMORY, Text, quoted, require_memory, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.logic.databases.database import FALSE, TRUE, Database
 from orbitmc.logic.databases.fact_tables import FactTable, Key, flat_words
@@ -13,7 +14,6 @@ from orbitmc.logic.language.declarations import complaint_about, constants
 from orbitmc.logic.language.projects import read_source
 from orbitmc.logic.language.scanner import Source, Statement, without_comments
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import MEMORY, Text, quoted, require_memory, suggestion
 
 # Every line gives a match: the probability, sign, predicate and arguments of a plain atom, or all.
 LINE = re.compile(

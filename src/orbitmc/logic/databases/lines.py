@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.errors import InputError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
 from orbitmc.logic.language.declarations import NAME, complaint_about
 from orbitmc.logic.language.scanner import STRING, Statement, unquoted
 from orbitmc.logic.language.syntax import Program
 from orbitmc.logic.language.weights import NUMBER
-from orbitmc.machine.text import quoted, suggestion
 
 TERM = rf"(?:{STRING}|[^\s(),\"=!?]++)"
 ARGUMENTS = rf"\(\s*+(?P<arguments>(?:{TERM}(?:\s*+,\s*+{TERM})*+)?)\s*+\)"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import MEMORY, quoted, suggestion
 from orbitmc.errors import InputError
 from orbitmc.logic.databases.database import UNKNOWN
 from orbitmc.logic.databases.names import atom_names
@@ -18,7 +19,6 @@ from orbitmc.logic.language.declarations import SMALL
 from orbitmc.logic.language.projects import read_source
 from orbitmc.logic.language.scanner import STRING, unquoted, without_comments
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import MEMORY, quoted, suggestion
 
 PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
 PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import quoted
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import quoted
 
 Ints = NDArray[np.int64]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -15,8 +16,6 @@ from orbitmc.logic.databases.names import value_names, variable_names
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.equal_numbers import distinct_rows
 
 
 @dataclass(frozen=True)

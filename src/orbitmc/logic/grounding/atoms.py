@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN, Facts
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.language.syntax import Atom, Comparison, Constant, Predicate
-from orbitmc.machine.arrays import Floats
 
 MOST_CODES = 2**62
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import MEMORY, in_words, quoted, suggestion
 from orbitmc.errors import InputError, LimitError, OrbitError
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.databases.universe import Ints, Universe, number_of, universe
@@ -16,8 +18,6 @@ from orbitmc.logic.grounding.features import Features
 from orbitmc.logic.grounding.folding import templates
 from orbitmc.logic.grounding.rule_grounding import RuleGrounder
 from orbitmc.logic.language.syntax import Program, Rule, atoms_of
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import MEMORY, in_words, quoted, suggestion
 
 MOST_GROUNDINGS = 10**8
 BYTES_PER_LITERAL = 32  # of a grounding, while it is put together

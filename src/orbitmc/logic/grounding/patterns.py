@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import row_classes
 from orbitmc.errors import LimitError
 from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
 from orbitmc.logic.databases.universe import Ints
@@ -31,7 +32,6 @@ from orbitmc.logic.language.syntax import (
     Or,
     Truth,
 )
-from orbitmc.machine.equal_numbers import row_classes
 
 Part = Atom | Comparison
 Bools = NDArray[np.bool_]

@@ -2,9 +2,9 @@
 
 import re
 
+from orbitmc._util.text import quoted
 from orbitmc.errors import InputError
 from orbitmc.logic.language.scanner import STRING, Statement
-from orbitmc.machine.text import quoted
 
 OPERAND = "an atom or a term"
 CONNECTIVE = "a connective (^, v, =>, <=>)"

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from orbitmc._util.text import quoted, require_memory
 from orbitmc.errors import MOST_ERRORS, ManyInputError
 from orbitmc.logic.language.notation import Dialect, Place
 from orbitmc.logic.language.scanner import STRING, Statement, unquoted
 from orbitmc.logic.language.syntax import Predicate
-from orbitmc.machine.text import quoted, require_memory
 
 NAME = r"-?[^\W\d][\w'-]*"
 TYPE = rf"\+?\s*+{NAME}(?:\s++{NAME})?\s*+[!?]?"

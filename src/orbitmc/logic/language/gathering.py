@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from orbitmc._util.text import Text
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.logic.language.declarations import Declaration, constants, declaration
 from orbitmc.logic.language.notation import Dialect, Notation, Place
@@ -16,7 +17,6 @@ from orbitmc.logic.language.statements.directives import Ahead, directive, inclu
 from orbitmc.logic.language.statements.probabilities import Demand, demand, looks_like_demand
 from orbitmc.logic.language.syntax import Predicate
 from orbitmc.logic.language.weights import Weighing, weighing
-from orbitmc.machine.text import Text
 
 
 @dataclass

@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
+from orbitmc._util.text import MEMORY, Text, quoted, suggestion
 from orbitmc.errors import InputError, LimitError, ManyInputError
 from orbitmc.logic.language.formulas.conversion import Conversion, conversions, rule
 from orbitmc.logic.language.formulas.terms import Vocabulary
@@ -21,7 +22,6 @@ from orbitmc.logic.language.statements.probabilities import Demand
 from orbitmc.logic.language.syntax import Constraint, Program, Rule
 from orbitmc.logic.language.trees import Sentence
 from orbitmc.logic.language.weights import Weighing
-from orbitmc.machine.text import MEMORY, Text, quoted, suggestion
 
 MOST_COPIES = 2**14  # of formulas with stars
 DIALECTS = ("alchemy", "pracmln", "tuffy", "lomrf")

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orbitmc._util.text import MEMORY, Text, in_words, quoted, read_text, suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.logic.language.syntax import Program
-from orbitmc.machine.text import MEMORY, Text, in_words, quoted, read_text, suggestion
 
 PROJECT = ".pracmln"
 INSIDE = re.compile(r"(?P<project>.*\.pracmln):(?P<name>.+)", re.DOTALL)

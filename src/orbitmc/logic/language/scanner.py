@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from orbitmc._util.text import Text
 from orbitmc.errors import InputError
 from orbitmc.logic.language.notation import Place
-from orbitmc.machine.text import Text
 
 BEGUN = r'"(?:[^"\\\n]|\\[^\n])*+'  # a string that may lack its end
 STRING = BEGUN + '"'

@@ -4,10 +4,10 @@ import math
 import re
 from typing import NamedTuple
 
+from orbitmc._util.text import quoted
 from orbitmc.logic.language.notation import Dialect
 from orbitmc.logic.language.scanner import Statement
 from orbitmc.logic.language.statements.expressions import calculated
-from orbitmc.machine.text import quoted
 
 NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from orbitmc._simd.random import generator
+from orbitmc._util.arrays import Bytes, Floats, indices
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
@@ -11,8 +13,6 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.step import Arrays, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.machine.arrays import Bytes, Floats, indices
-from orbitmc.machine.lanes.random import generator
 from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
 from orbitmc.run.starts.start import start_values
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.files import write_atomically
+from orbitmc._util.text import MEMORY, read_bytes
 from orbitmc.errors import InputError
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.language.syntax import Program
 from orbitmc.logic.learning.learning import Settings
 from orbitmc.logic.learning.step import Step
-from orbitmc.machine.files import write_atomically
-from orbitmc.machine.text import MEMORY, read_bytes
 
 KEPT = "kept/"
 MOST_ITERATIONS = 2**53

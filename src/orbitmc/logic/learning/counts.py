@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.features import Features, TableFeatures, taken, truth_in
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Bytes, Floats
 
 BLOCK = 2**22  # numbers at a time
 

@@ -7,6 +7,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import heed, listening
+from orbitmc._util.text import MEMORY
 from orbitmc.errors import InputError, is_interrupt
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground
@@ -31,10 +35,6 @@ from orbitmc.logic.learning.objectives.optimisers import Adam, DiagonalNewton
 from orbitmc.logic.learning.objectives.prior import DEVIATION, Prior, prior
 from orbitmc.logic.learning.step import Step, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld, training_worlds
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.interrupts import heed, listening
-from orbitmc.machine.text import MEMORY
 
 Method = Literal["pseudo", "conditional", "discriminative"]
 OptimiserName = Literal["newton", "adam"]

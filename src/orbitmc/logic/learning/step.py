@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Floats
 
 Arrays = Mapping[str, NDArray[Any]]
 

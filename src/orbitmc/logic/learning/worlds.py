@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import MEMORY, quoted, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.logic.databases.database import TRUE, UNKNOWN, Database
 from orbitmc.logic.databases.names import variable_names
@@ -13,7 +14,6 @@ from orbitmc.logic.databases.universe import Ints, Universe, universe
 from orbitmc.logic.grounding.atoms import Atoms, fact_codes
 from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS, Ground, World, ground
 from orbitmc.logic.language.syntax import Program, atoms_of
-from orbitmc.machine.text import MEMORY, quoted, suggestion
 
 
 @dataclass(frozen=True)

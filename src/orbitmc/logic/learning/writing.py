@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.databases.universe import Universe
@@ -33,7 +34,6 @@ from orbitmc.logic.language.syntax import (
     atoms_of,
     with_parts,
 )
-from orbitmc.machine.arrays import Floats
 
 
 def program_text(

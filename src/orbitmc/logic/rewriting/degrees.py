@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.logic.databases.database import FALSE, TRUE, Database, Facts
 from orbitmc.logic.grounding.expansion import negation_normal
@@ -28,7 +29,6 @@ from orbitmc.logic.language.syntax import (
     parts,
     with_parts,
 )
-from orbitmc.machine.arrays import Floats
 
 MOST_RULES = 2**16
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.elimination import marginals
 from orbitmc.graph.copies import Factor, extended
@@ -22,7 +23,6 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.features import ClauseFeatures, Features
 from orbitmc.logic.grounding.grounding import Ground, World, ground
 from orbitmc.logic.language.syntax import Constraint, Program, free_variables
-from orbitmc.machine.arrays import Floats
 
 TOLERANCE = 1e-8
 MOST_ROUNDS = 1000

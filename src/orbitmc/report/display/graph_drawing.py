@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
 from orbitmc.report.display.words import safe
 
 MOST_VARIABLES = 40

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import few_digits
 from orbitmc.estimate.columns import Columns
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.text import r_hat_in_words
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.text import few_digits
 from orbitmc.report.display.charts import Line, histogram, line_chart
 from orbitmc.report.display.marginal_rows import by_concern
 from orbitmc.report.display.words import counted, paragraph, safe, short, table, tone

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from orbitmc._util.files import write_pieces, write_text
 from orbitmc.errors import InputError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import VERDICTS
-from orbitmc.formats.writing import write_pieces, write_text
 from orbitmc.report.comparison import compare
 from orbitmc.report.display.charts import scatter
 from orbitmc.report.display.graph_drawing import draw_graph

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orbitmc.estimate.answers.extras import extra
+from orbitmc._util.loading import extra
 from orbitmc.report.display.scales import RAISED
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b8190"

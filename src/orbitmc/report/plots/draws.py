@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers.draws import Draws
-from orbitmc.machine.arrays import Floats
 from orbitmc.report.plots.canvas import COLOURS, figure
 
 MOST_NAMES = 4

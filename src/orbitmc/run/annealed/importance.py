@@ -17,15 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.time_limits import require_time, timed
+from orbitmc._simd.random import generator
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.errors import LimitError
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare_briefly
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.arrays import Bytes, Floats
-from orbitmc.machine.lanes.random import generator
-from orbitmc.machine.time_limits import require_time, timed
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk
 from orbitmc.run.workers.seals import SharedGraph

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
 from orbitmc.estimate.verdicts import FEW, GOOD, MISSED, UNMIXED
 from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.interrupts import interrupted, stopped_by_ctrl_c
 from orbitmc.run.annealed.importance import (
     SIZE,
     Cooled,

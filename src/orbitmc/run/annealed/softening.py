@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from orbitmc._util.arrays import sealed
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import sealed
 
 MARGIN = 7.0  # a forbidden entry is so much lighter than all others: by a factor of 1,000
 

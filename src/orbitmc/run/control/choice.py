@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes
 from orbitmc.estimate.tallies import with_values
-from orbitmc.machine.arrays import Bytes
 from orbitmc.run.pack import Pack
 
 LOOKS = (1, 2, 4)  # for a sample of four sweeps

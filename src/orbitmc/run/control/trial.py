@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from orbitmc._simd.random import COLUMNS, generator
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.control.corrected import MAX_SHARE, Controls, series
 from orbitmc.estimate.tallies import RaoBlackwellTally, tally, with_values
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.lanes.random import COLUMNS, generator
 from orbitmc.run.control.choice import CONTROLLED, PLAIN
 from orbitmc.run.control.settling import looks_of
 from orbitmc.run.pack import copied, recorder

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.text import few_digits
 from orbitmc.estimate.control.corrected import Controls, radii_for, scaled, terms_for
 from orbitmc.estimate.control.secants import STATES, secants
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.compiling import Stopwatch
-from orbitmc.machine.text import few_digits
 from orbitmc.run.control.choice import ControlChoice, plainly
 from orbitmc.run.control.trial import GAIN_OF_SLOW, LEAST_GAIN, Best, best_way, is_slow, trial_of
 

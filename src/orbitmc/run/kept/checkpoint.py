@@ -21,6 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes
+from orbitmc._util.files import write_atomically
+from orbitmc._util.text import MEMORY, quoted, require_memory, unreadable
 from orbitmc.errors import InputError
 from orbitmc.estimate.control.secants import STATES
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, all_sums
@@ -28,10 +32,6 @@ from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.files import write_atomically
-from orbitmc.machine.lanes.random import COLUMNS
-from orbitmc.machine.text import MEMORY, quoted, require_memory, unreadable
 from orbitmc.run.control.choice import ControlChoice, with_controls
 from orbitmc.run.kept.choices import SECANT_STATES, choice_record
 from orbitmc.run.kept.contents import arrays_of, bytes_of, digest

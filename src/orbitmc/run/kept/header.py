@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.errors import InputError
-from orbitmc.machine.records import (
+from orbitmc._util.files import (
     Check,
     checked,
     is_count,
@@ -22,7 +21,8 @@ from orbitmc.machine.records import (
     list_of,
     or_none,
 )
-from orbitmc.machine.text import MOST
+from orbitmc._util.text import MOST
+from orbitmc.errors import InputError
 from orbitmc.run.control.choice import ControlChoice
 from orbitmc.run.kept.choices import choice_from
 from orbitmc.run.schedule import Schedule

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.estimate.statistics import CoursePoint, Statistics
-from orbitmc.machine.arrays import Floats
 
 if TYPE_CHECKING:
     from orbitmc.run.run import Run

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.random import COLUMNS, generator
+from orbitmc._util.arrays import Bytes
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import prepare_briefly
 from orbitmc.graph.weights.log_weights import log_weights_of_parts
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.lanes.random import COLUMNS, generator
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
 from orbitmc.run.starts.start import start_values

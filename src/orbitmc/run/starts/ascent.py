@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import elements, tiered
+from orbitmc._util.arrays import Bytes, Floats, Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import log_potential
-from orbitmc.machine.arrays import Bytes, Floats, Index
-from orbitmc.machine.code.tiers import elements, tiered
-from orbitmc.machine.compiling import shared
 
 GAIN = 1e-12  # less is rounding
 

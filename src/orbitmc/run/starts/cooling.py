@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._simd.random import generator
+from orbitmc._util.arrays import Bytes, Numbers, starts
+from orbitmc._util.interrupts import heed
 from orbitmc.graph.components import components
 from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.sums import exact_log_weight
 from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.machine.arrays import Bytes, Numbers, starts
-from orbitmc.machine.interrupts import heed
-from orbitmc.machine.lanes.random import generator
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.annealing import annealed_states, heaviest
 from orbitmc.run.starts.ascent import ascend, changed_weights

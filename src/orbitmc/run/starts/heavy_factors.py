@@ -7,8 +7,8 @@ all its variables but one agree with that state, no single step sees a gain.
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import lengths
 
 WIDE = 3  # variables at least
 MOST = 256

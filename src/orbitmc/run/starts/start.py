@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes
 
 ROWS = 2**14  # variables whose starts are drawn together: the numbers take a few MiB
 

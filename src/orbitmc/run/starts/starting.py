@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.machine.compiling import Stopwatch
+from orbitmc._numba.jit import Stopwatch
 from orbitmc.run.pack import Pack, advance, start_pack
 from orbitmc.run.run import Run
 from orbitmc.run.starts.annealing import heaviest, search_modes

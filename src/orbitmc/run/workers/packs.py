@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.arrays import Bytes
+from orbitmc._util.digests import digest_of
 from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, is_unrounded, prepare, prepare_unrounded
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
-from orbitmc.machine.code.sources import digest_of
-from orbitmc.machine.compiling import Stopwatch
 from orbitmc.run.control.choice import ControlChoice, plainly, with_controls
 from orbitmc.run.kept.contents import arrays_of, digest
 from orbitmc.run.notes import Needed, noted_states

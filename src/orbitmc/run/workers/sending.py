@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from orbitmc._util.interrupts import tell_others
 from orbitmc.errors import InputError, OrbitError
-from orbitmc.machine.interrupts import tell_others
 from orbitmc.run.workers.working import Piece, Reply, work
 
 Done = TypeVar("Done")

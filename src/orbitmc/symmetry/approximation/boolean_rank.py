@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from orbitmc._simd.bits import Bits, Matrix, packed, unpacked
 from orbitmc.errors import InputError
-from orbitmc.machine.bits import Bits, Matrix, packed, unpacked
 from orbitmc.symmetry.approximation.boolean_search import (
     best_candidate,
     best_concept,

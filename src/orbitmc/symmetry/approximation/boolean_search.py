@@ -5,10 +5,10 @@
 
 import numpy as np
 
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.bits import Bits, Matrix, bit_count, has, put
-from orbitmc.machine.code.tiers import of_all, tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._simd.bits import Bits, Matrix, bit_count, has, put
+from orbitmc._util.arrays import Numbers
 
 EXHAUSTIVE = 6
 """Up to this many sets, all ways of using them for a row are tried; beyond, one at a time."""

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats
 from orbitmc.symmetry.approximation.energy import Energy, energy_of, rebuilt
 from orbitmc.symmetry.approximation.kmeans import (
     cluster_means,

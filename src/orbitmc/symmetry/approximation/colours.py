@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Numbers, number_classes, snapped
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.equal_numbers import number_classes, snapped
 from orbitmc.symmetry.approximation.energy import Energy, energy_of
 from orbitmc.symmetry.terms import Terms
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc._util.arrays import GAP, row_classes, snapped
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.rewrite import copy_factors
-from orbitmc.machine.equal_numbers import GAP, row_classes, snapped
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 4

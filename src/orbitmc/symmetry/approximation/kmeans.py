@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.code.tiers import of_all, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.time_limits import timed
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import Floats, Numbers, row_classes
 
 RESTARTS = 10
 MOST_ROUNDS = 100

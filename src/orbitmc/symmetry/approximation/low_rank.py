@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import row_classes
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.machine.equal_numbers import row_classes
-from orbitmc.machine.time_limits import timed
 from orbitmc.symmetry.approximation.boolean_rank import factorised_links
 from orbitmc.symmetry.approximation.cluster_weights import clustered, require_clusters
 from orbitmc.symmetry.approximation.energy import energy_of, rebuilt

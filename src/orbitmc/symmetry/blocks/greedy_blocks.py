@@ -5,9 +5,9 @@ moves the fewest further factors. Only what a round has met is looked at, so its
 the factors around the block, not of the graph.
 """
 
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._util.arrays import Numbers
 from orbitmc.symmetry.blocks.greedy_choice import (
     NOBODY,
     cheapest,

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
 from orbitmc.symmetry.blocks.greedy_memory import (
     CLIQUES,
     FRONT,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Floats, Numbers
+from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.symmetry.detection.encoding.exchangeable import Links
 
 ROUND, STEP, SIZE, MET, INVARIANT, COMMON, CLIQUES, TOUCHED, FRONT = range(9)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._numba.compile_log import working_time
+from orbitmc._util.arrays import Indices, Numbers, ranks, row_classes, sealed
+from orbitmc._util.loading import Displayed
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups.order import order_in_words
@@ -18,10 +21,6 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
     subgroup,
 )
-from orbitmc.machine.arrays import Indices, Numbers, sealed
-from orbitmc.machine.code.remarks import working_time
-from orbitmc.machine.equal_numbers import ranks, row_classes
-from orbitmc.machine.lazy import Displayed
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph

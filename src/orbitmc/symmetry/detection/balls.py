@@ -7,11 +7,10 @@ and to known vertices, layer by layer, sees cycles, which settles graphs without
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import row_classes
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Numbers, Words, row_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 

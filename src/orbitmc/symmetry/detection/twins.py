@@ -7,12 +7,11 @@ against its first member.
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.groups.orbits import connected
-from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import number_classes, row_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
 from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes
 
 T = TypeVar("T")
 

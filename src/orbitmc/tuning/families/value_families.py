@@ -5,13 +5,13 @@ from itertools import combinations
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.graph.components import components
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes, Numbers
 from orbitmc.tuning.families.family import Propose, remembered
 from orbitmc.tuning.structure.parts import MOST_SETS, strong_parts
 

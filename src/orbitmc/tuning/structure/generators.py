@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
@@ -19,7 +20,6 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.machine.arrays import Bytes, lengths
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry.approximation.cluster_weights import one_coupling, without_fields
 from orbitmc.symmetry.approximation.colours import cells

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Numbers, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Numbers, lengths
 
 EXCLUSIVE = -2.0  # log-odds: a neighbour at 1 makes a 1 at least seven times less likely
 LEAST_MEMBERS, MOST_MEMBERS = 3, 64  # two that exclude each other are a coupling like others

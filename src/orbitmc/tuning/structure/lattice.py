@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from orbitmc._util.arrays import Numbers, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Numbers, lengths
 
 LEAST_SIDE = 3
 NOWHERE = 0  # sites are numbered from 1 here

@@ -12,9 +12,8 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from orbitmc._util.arrays import Floats, Numbers, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Numbers, lengths
-from orbitmc.machine.equal_numbers import float_classes
 from orbitmc.symmetry.blocks.blocks import budget_for
 
 MOST_SETS = 1000  # of variables that are flipped together

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Floats, Numbers, Words, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats, Numbers, Words, lengths
-from orbitmc.machine.bits import mixed
 from orbitmc.symmetry.detection.encoding.exchangeable import table_kinds
 
 

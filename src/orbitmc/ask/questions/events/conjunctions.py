@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.ask.method.decisions import Decision, decide
 from orbitmc.ask.questions.events.expressions import Event, Settled, condition, names_in, truth
 from orbitmc.ask.questions.events.formulas import read_formula
@@ -33,7 +34,6 @@ from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.copies import extended
 from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.databases.query import Pattern
-from orbitmc.machine.arrays import Bytes, Floats
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

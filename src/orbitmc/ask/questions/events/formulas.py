@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.ask.questions.events.expressions import (
     MOST_DEPTH,
     Event,
@@ -21,7 +22,6 @@ from orbitmc.logic.databases.query import Pattern, query_atoms
 from orbitmc.logic.language.grammar import parse_sentence
 from orbitmc.logic.language.scanner import Source, Statement
 from orbitmc.logic.language.trees import Tree
-from orbitmc.machine.text import quoted, suggestion
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

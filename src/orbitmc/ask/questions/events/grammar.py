@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._util.text import Text, quoted
 from orbitmc.ask.questions.events.expressions import (
     MOST_DEPTH,
     Event,
@@ -22,7 +23,6 @@ from orbitmc.ask.questions.events.expressions import (
 from orbitmc.ask.questions.subject import Named, Subject
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import value_number
-from orbitmc.machine.text import Text, quoted
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""

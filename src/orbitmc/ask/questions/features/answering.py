@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.text import in_words
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import VERDICTS
-from orbitmc.machine.text import in_words
 
 if TYPE_CHECKING:
+    from orbitmc._util.arrays import Floats
     from orbitmc.ask.questions.features.noting import Feature
     from orbitmc.ask.questions.subject import Named, Subject
     from orbitmc.estimate.answers.features import Features
     from orbitmc.estimate.statistics import Statistics
-    from orbitmc.machine.arrays import Floats
     from orbitmc.run.run import Watcher
 
 Answer = TypeVar("Answer")

@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.estimate.answers.features import by_column, column_means
 from orbitmc.estimate.row_summaries import spread_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.weights.potentials import partial_log_weight
 from orbitmc.graph.weights.ranges import extremes
-from orbitmc.machine.arrays import Bytes, Floats
 
 POWERS = 4
 ROUNDING = 1e-12  # of the sum of all log-potentials: energies that differ by less are the same
@@ -68,9 +68,9 @@ class EnergyFeature:
 
 def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
+    from orbitmc._simd.random import COLUMNS
     from orbitmc.estimate.row_summaries import part_lengths
     from orbitmc.estimate.tallies import PARTS
-    from orbitmc.machine.lanes.random import COLUMNS
 
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.ask.questions.features.answering import variables_of
 from orbitmc.ask.questions.subject import Named, Subject
 from orbitmc.errors import InputError
-from orbitmc.machine.arrays import Bytes, Floats
 
 Function = Callable[[Mapping[str, NDArray[Any]]], Any]
 Table = tuple[Sequence[str], Any]

@@ -42,9 +42,9 @@ from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.run.annealed.pilot import mean_log_weight
 
 if TYPE_CHECKING:
+    from orbitmc._util.arrays import Bytes, Floats
     from orbitmc.ask.questions.subject import Subject
     from orbitmc.kernels.kernel import Kernel
-    from orbitmc.machine.arrays import Bytes, Floats
     from orbitmc.run.run import Watcher
 
 EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while

@@ -9,6 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import stopped_by_ctrl_c
+from orbitmc._util.text import in_words, listed, quoted
 from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.quick import prepared_elimination
 from orbitmc.ask.questions.predict import Errors, Predictions, Progress
@@ -22,9 +25,6 @@ from orbitmc.exact.rows.batches import Batch, batches, chunks
 from orbitmc.exact.rows.passes import Elimination
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.interrupts import stopped_by_ctrl_c
-from orbitmc.machine.text import in_words, listed, quoted
 from orbitmc.run.run import Watcher
 
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import resolve
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Floats, Numbers
-from orbitmc.machine.text import quoted, suggestion
 
 UNSEEN, WRONG, SOFT = -1, -2, -3
 """Instead of the number of a value: not observed, not understood, or weights of values."""

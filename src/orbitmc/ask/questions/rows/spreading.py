@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from orbitmc._util.arrays import Numbers
 from orbitmc.ask.method.quick import prepared_elimination
 from orbitmc.ask.questions.rows.answering import Answered, Answering
 from orbitmc.ask.questions.rows.reading import Rows
 from orbitmc.ask.settings import Settings
 from orbitmc.exact.rows.batches import Batch
 from orbitmc.graph.model import Model
-from orbitmc.machine.arrays import Numbers
 from orbitmc.run.workers.seals import sealed_graph
 from orbitmc.run.workers.sending import Sender, pack_shared, workers_of
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import lanes_of, pick_by_weights
+from orbitmc._util.arrays import Bytes, Index
 from orbitmc.kernels.base.low_width.layout import CLAUSE, MESSAGE, BlockMemory, Blocks
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lanes_of, pick_by_weights
 
 
 @shared

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Floats, Indices, Numbers
-from orbitmc.machine.lanes.random import width_of
+from orbitmc._simd.random import width_of
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers
 
 MESSAGE, TABLE, CLAUSE = range(3)
 """What a table is multiplied with: what an earlier step has left, or a factor of the graph."""

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation
+from orbitmc._util.arrays import Bytes, Numbers, brief, lengths, sealed
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import all_values, possible_values
@@ -19,8 +21,6 @@ from orbitmc.kernels.base.low_width.growth import MOST_ENTRIES, TABLES, grow_blo
 from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks, block_memory
 from orbitmc.kernels.base.low_width.plans import plans
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Numbers, brief, lengths, sealed
-from orbitmc.machine.compiling import implementation
 
 
 class LowWidth(NamedTuple):

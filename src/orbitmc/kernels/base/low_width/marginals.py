@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import lanes_of
+from orbitmc._util.arrays import Bytes, Index
 from orbitmc.kernels.base.low_width.elimination import (
     begin_reading,
     number_of,
@@ -9,9 +12,6 @@ from orbitmc.kernels.base.low_width.elimination import (
     values_left,
 )
 from orbitmc.kernels.base.low_width.layout import MESSAGE, BlockMemory, Blocks
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lanes_of
 
 
 @shared

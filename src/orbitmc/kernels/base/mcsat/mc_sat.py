@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import lane_integer, lanes_of
+from orbitmc._util.arrays import Bytes, Index, Numbers, brief
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
@@ -31,9 +34,6 @@ from orbitmc.kernels.base.mcsat.slices import (
 )
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice, draw_large
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import Bytes, Index, Numbers, brief
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import lane_integer, lanes_of
 
 MOST_NODES = 2**10  # of a search for solutions: about ten microseconds, then a walk is better
 SWEEPS = 3  # there and back: beyond that, what slices have in common is all that is remembered

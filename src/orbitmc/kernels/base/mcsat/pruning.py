@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, draw_level, next_allowed
-from orbitmc.machine.arrays import Index
-from orbitmc.machine.compiling import shared
 
 
 @shared

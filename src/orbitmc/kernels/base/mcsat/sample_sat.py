@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import lane_bernoulli, lane_integer
+from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slice_components import NONE, another_value, pick_allowed, restore
 from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
 from orbitmc.kernels.base.mcsat.within_slice import draw_large
-from orbitmc.machine.arrays import Index
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import lane_bernoulli, lane_integer
 
 SAMPLED = 6  # which outcome of MC-SAT counts the components drawn this way
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import lane_integer
+from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds, next_allowed
-from orbitmc.machine.arrays import Index
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lane_integer
 
 NONE = -1
 

@@ -7,13 +7,13 @@ one step then leads from any possible state to any other, so nothing there can b
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import compiled
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.possible.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.slice_components import gather, is_free, list_constraints, search
 from orbitmc.kernels.base.mcsat.slices import SliceMemory, slice_memory
-from orbitmc.machine.compiling import compiled
 
 
 def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:

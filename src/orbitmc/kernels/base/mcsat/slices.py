@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import lane_bernoulli
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths, sealed, starts
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Floats, Index, Indices, indices, lengths, sealed, starts
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lane_bernoulli
 
 Integers = NDArray[np.int32]
 

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import generic, implementation, shared
+from orbitmc._simd.random import lane_integer
+from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.base.mcsat.slice_components import NONE, another_value
 from orbitmc.kernels.base.mcsat.slices import Ranks, SliceMemory, holds
-from orbitmc.machine.arrays import Index
-from orbitmc.machine.compiling import generic, implementation, shared
-from orbitmc.machine.lanes.random import lane_integer
 
 WALKED = 5  # which outcome of MC-SAT counts the components drawn this way
 

@@ -10,6 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import choose_by_log_weights, choose_by_table, integer, lanes_of
+from orbitmc._util.arrays import (
+    Bytes,
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    brief,
+    indices,
+    lengths,
+    sealed,
+    starts,
+)
 from orbitmc.errors import InputError
 from orbitmc.graph.conditionals.draws import scratch
 from orbitmc.graph.conditionals.layout import Scratch
@@ -25,20 +39,6 @@ from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
 )
 from orbitmc.kernels.jumps.relabelling import checked_set
 from orbitmc.kernels.kernel import steps
-from orbitmc.machine.arrays import (
-    Bytes,
-    Floats,
-    Index,
-    Indices,
-    Numbers,
-    brief,
-    indices,
-    lengths,
-    sealed,
-    starts,
-)
-from orbitmc.machine.compiling import implementation, shared
-from orbitmc.machine.lanes.random import choose_by_log_weights, choose_by_table, integer, lanes_of
 
 MOST_MEMBERS = 255  # which of them is 1, or none, fits a byte
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._simd.random import lanes_of
+from orbitmc._util.arrays import Bytes, Index
 from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Bytes, Index
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.lanes.random import lanes_of
 
 
 @shared

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.arrays import Floats
 
 MOST_ENTRIES = 4096  # of a group's table: a few tens of KiB at most while it is made
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.logic.language.formulas.scopes import Scope
 from orbitmc.logic.language.formulas.terms import TermReader, Vocabulary
 from orbitmc.logic.language.syntax import (
@@ -24,7 +25,6 @@ from orbitmc.logic.language.syntax import (
 )
 from orbitmc.logic.language.trees import Sentence, Tree
 from orbitmc.logic.language.weights import Weighing
-from orbitmc.machine.text import quoted, suggestion
 
 COMPARISONS = {
     "lessThan": "<",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from orbitmc._util.text import quoted, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.logic.language.complaints import COUNTS
 from orbitmc.logic.language.formulas.checking import Typing
@@ -20,7 +21,6 @@ from orbitmc.logic.language.syntax import (
     variables,
 )
 from orbitmc.logic.language.trees import Sentence, Tree
-from orbitmc.machine.text import quoted, suggestion
 
 FUNCTIONS = {"succ": 1, "plus": 2, "minus": 2, "times": 2, "dividedBy": 2, "mod": 2, "concat": 2}
 INFIX = {"+": "plus", "-": "minus", "*": "times", "/": "dividedBy", "%": "mod"}

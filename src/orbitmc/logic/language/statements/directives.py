@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from orbitmc._util.text import suggestion
 from orbitmc.logic.language.notation import Dialect
 from orbitmc.logic.language.scanner import Statement
-from orbitmc.machine.text import suggestion
 
 DIRECTIVE = re.compile(r"#\s*(?P<word>\w*)\s*(?P<rest>.*)", re.DOTALL)
 UNIQUE = re.compile(r"\{\s*(\+?\s*\??\w+(?:\s*,\s*\+?\s*\??\w+)+)\s*\}")

@@ -3,9 +3,9 @@
 import re
 from typing import NamedTuple
 
+from orbitmc._util.text import quoted
 from orbitmc.logic.language.scanner import Statement
 from orbitmc.logic.language.statements.expressions import calculated
-from orbitmc.machine.text import quoted
 
 CONSTRAINT = re.compile(
     r"(?P<kind>P|R|SE)\((?P<formula>.*)\)\s*=\s*(?P<number>[^\s=(]+)", re.DOTALL

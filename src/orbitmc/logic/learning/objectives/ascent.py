@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import minimize
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.step import Step
-from orbitmc.machine.arrays import Floats
 
 ROUND = 100  # iterations between two looks; each round starts afresh, so that any can be repeated
 ITERATIONS = 1000

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.learning.changes import Changes
 from orbitmc.logic.learning.objectives.prior import Prior
-from orbitmc.machine.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.learning.chains import Chains
 from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
@@ -16,7 +17,6 @@ from orbitmc.logic.learning.objectives.optimisers import Optimiser
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.step import Arrays, Step, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.machine.arrays import Floats
 
 SAMPLED_ITERATIONS = 200
 SWEEPS = 5

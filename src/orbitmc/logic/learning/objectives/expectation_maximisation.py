@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.learning.objectives.ascent import ITERATIONS, first_step, maximise
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.step import Step
-from orbitmc.machine.arrays import Floats
 
 SLOW = 1e-3  # what an iteration of EM must gain: near the top, L-BFGS is faster
 SMALL_STEP = 0.3  # of random starts: with all weights at 0, hidden predicates would stay alike

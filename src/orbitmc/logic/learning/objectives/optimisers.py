@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.logic.learning.counts import States
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.step import Arrays
-from orbitmc.machine.arrays import Floats
 
 RATE = 0.1
 COOLING = 25  # iterations until steps begin to shrink

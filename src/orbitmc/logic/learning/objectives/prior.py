@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.machine.arrays import Floats
 
 DEVIATION = 2.0  # a formula seldom makes odds more than fifty times as large
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from orbitmc._util.interrupts import heed
 from orbitmc.errors import InputError
 from orbitmc.logic.learning.changes import Changes, changes, joined
 from orbitmc.logic.learning.objectives.ascent import first_step, maximise
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.prior import prior
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.machine.interrupts import heed
 
 DEVIATIONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_FOLDS = 10

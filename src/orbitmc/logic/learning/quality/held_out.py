@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
@@ -13,7 +14,6 @@ from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.machine.arrays import Floats
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 

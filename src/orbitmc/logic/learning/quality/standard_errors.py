@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import heed
 from orbitmc.errors import LimitError
 from orbitmc.logic.learning.chains import LANES, Chains
 from orbitmc.logic.learning.changes import changes
 from orbitmc.logic.learning.learning import Task
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.machine.arrays import Floats
-from orbitmc.machine.interrupts import heed
 
 MOST_WEIGHTS = 4096  # their matrix takes 128 MiB
 ROUNDS = 8  # of 64 states each: an error from 512 states is itself off by 3 %

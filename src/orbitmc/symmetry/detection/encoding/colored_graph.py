@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Numbers, sealed
-from orbitmc.machine.equal_numbers import row_classes
+from orbitmc._util.arrays import Numbers, row_classes, sealed
 
 
 class ColoredGraph(NamedTuple):

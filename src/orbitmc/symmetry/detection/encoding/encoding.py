@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Numbers, counted
-from orbitmc.machine.equal_numbers import distinct_rows, row_classes
-from orbitmc.machine.time_limits import timed
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import Numbers, counted, distinct_rows, row_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
 from orbitmc.symmetry.detection.encoding.energy_form import EnergyForm
 from orbitmc.symmetry.terms import Terms

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import distinct_rows, float_classes, row_classes
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.machine.equal_numbers import distinct_rows, float_classes, row_classes
-from orbitmc.machine.time_limits import timed
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 6

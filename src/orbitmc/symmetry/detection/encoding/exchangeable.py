@@ -4,11 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._util.arrays import (
+    Indices,
+    Numbers,
+    brief,
+    indices,
+    lengths,
+    ranks,
+    row_classes,
+    sealed,
+    starts,
+)
 from orbitmc.graph.factor_graph import FactorGraph, incidence
-from orbitmc.machine.arrays import Indices, Numbers, brief, indices, lengths, sealed, starts
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import ranks, row_classes
 
 IGNORED = -1
 """The class of a variable on which its factor does not depend."""

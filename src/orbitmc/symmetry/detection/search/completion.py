@@ -4,8 +4,8 @@ Where left and right differ only in single points, the difference is the guess. 
 is individualised on both sides, and taken back when that leads nowhere.
 """
 
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import compiled, shared
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._numba.tiers import of_first, tiered
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.matching import match_differences
 from orbitmc.symmetry.detection.search.partition import Partition, individualize, take_back

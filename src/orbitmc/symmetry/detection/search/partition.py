@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.code.tiers import of_one, tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_one, tiered
+from orbitmc._util.arrays import Numbers, Words
 
 
 class Partition(NamedTuple):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Index, Numbers, Words
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Index, Numbers, Words
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 
 

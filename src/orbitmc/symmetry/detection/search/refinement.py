@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from orbitmc.machine.arrays import Numbers, Words
-from orbitmc.machine.bits import mixed
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
-from orbitmc.machine.equal_numbers import number_classes
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._simd.bits import mixed
+from orbitmc._util.arrays import Numbers, Words, number_classes
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.partition import (
     Memory,

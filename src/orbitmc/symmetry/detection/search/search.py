@@ -8,10 +8,10 @@ checked arc by arc. Whatever is left undecided when the budget ends costs comple
 
 import numpy as np
 
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._util.arrays import Numbers
 from orbitmc.groups.orbits import root_of
-from orbitmc.machine.arrays import Numbers
-from orbitmc.machine.code.tiers import of_first, tiered
-from orbitmc.machine.compiling import shared
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.completion import (
     FOUND,

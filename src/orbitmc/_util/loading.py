@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from orbitmc.errors import InputError
+
 Load = Callable[[str], Any]
 List = Callable[[], list[str]]
 
@@ -42,3 +44,18 @@ class Displayed:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+# Libraries that only some answers need; they are loaded when one is asked for.
+
+
+def extra(library: str, name: str) -> Any:
+    """Load a library, or say which extra of ours installs it.
+
+    >>> extra("json", "json").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        raise InputError(f"this needs the library {library}: pip install orbitmc[{name}]") from None

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGE = __name__.partition(".")[0]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<home>\.*[\w.]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<modules>[^\n]*))",

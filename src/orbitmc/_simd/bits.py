@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.machine.compiling import shared
+from orbitmc._numba.jit import shared
 
 Bits = NDArray[np.uint64]
 Matrix = NDArray[np.bool_]

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from orbitmc._numba.compile_log import working_time
 from orbitmc.errors import LimitError
-from orbitmc.machine.code.remarks import working_time
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ import numba
 from numba.core.event import Event, Listener, TimingListener, register, unregister
 from numba.extending import overload, register_jitable
 
-from orbitmc.machine.code.lean import NoCollecting, compiler_classes
-from orbitmc.machine.code.remarks import REMARKS
-from orbitmc.machine.code.store import MachineCode
-from orbitmc.machine.code.units import FrameType
+from orbitmc._numba.compile_log import REMARKS
+from orbitmc._numba.internals import NoCollecting, compiler_classes
+from orbitmc._numba.store import MachineCode
+from orbitmc._numba.units import FrameType
 
 F = TypeVar("F", bound=Callable[..., Any])
 

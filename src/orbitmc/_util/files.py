@@ -4,11 +4,16 @@ import errno
 import importlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.text import MOST
 from orbitmc.errors import InputError
 
 Piece = bytes | memoryview
@@ -146,3 +151,124 @@ def _is_at(handle: int, beside: Path) -> bool:
         return os.path.samestat(os.fstat(handle), os.stat(beside))
     except FileNotFoundError:
         return False
+
+
+# JSON that we have written ourselves: every field is what it was then, or all of it is refused.
+
+Check = Callable[[Any], bool]
+
+CANNOT_GO_ON = "this run cannot go on: "
+
+
+def is_count(found: object) -> bool:
+    return type(found) is int and 0 <= found <= MOST
+
+
+def is_positive(found: object) -> bool:
+    return is_count(found) and found != 0
+
+
+def is_number(found: object) -> bool:
+    return type(found) in (int, float) and 0 <= found <= MOST  # type: ignore[operator]
+
+
+def is_text(found: object) -> bool:
+    return isinstance(found, str)
+
+
+def is_truth(found: object) -> bool:
+    return isinstance(found, bool)
+
+
+def is_object(found: object) -> bool:
+    return isinstance(found, dict)
+
+
+def list_of(check: Check) -> Check:
+    return lambda found: isinstance(found, list) and all(map(check, found))
+
+
+def one_of(*words: str) -> Check:
+    return lambda found: isinstance(found, str) and found in words
+
+
+def or_none(check: Check) -> Check:
+    return lambda found: found is None or check(found)
+
+
+def checked(found: object, checks: Mapping[str, Check], name: str) -> dict[str, Any]:
+    """Give an object whose fields are exactly these, each as its check wants it."""
+    if not isinstance(found, dict) or found.keys() != checks.keys():
+        raise InputError(f"its {name} has other fields than {', '.join(checks)}")
+    for field, check in checks.items():
+        if not check(found[field]):
+            raise InputError(f"the field {field!r} of its {name} is not what it should be")
+    return found
+
+
+# Write text to files, packed or not, and weights in as few digits as read back the same.
+
+GZIP = 16 + zlib.MAX_WBITS  # a gzip header without name and time
+
+LARGEST_LOG = 700.0
+"""Beyond this, a weight or its inverse does not fit in a floating-point number."""
+
+
+def write_text(path: str | Path, content: str) -> None:
+    """Replace a file by UTF-8 text at once; a name ending in `.gz` packs it."""
+    write_pieces(path, [content])
+
+
+def write_pieces(path: str | Path, pieces: Iterable[str]) -> None:
+    """Replace a file by pieces of UTF-8 text; a name ending in `.gz` packs them.
+
+    Each piece is written before the next one is asked for.
+    """
+    data = _encoded(path, pieces)
+    packed = Path(path).suffix.lower() == ".gz"
+    write_atomically(path, _packed(data) if packed else data)
+
+
+def _encoded(path: str | Path, pieces: Iterable[str]) -> Iterator[bytes]:
+    for piece in pieces:
+        try:
+            data = piece.encode()
+        except UnicodeEncodeError as error:
+            wrong = piece[error.start]
+            raise InputError(f"{wrong!r} cannot be written as UTF-8", source=str(path)) from None
+        yield data
+
+
+def _packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(wbits=GZIP)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def weight_texts(log_weights: Floats) -> list[str]:
+    """Write weights so that their logarithms come back: to the bit if they once were weights."""
+    logs = log_weights.reshape(-1)
+    finite = logs[np.isfinite(logs)]
+    if (np.abs(finite) > LARGEST_LOG).any():
+        extreme = finite[np.abs(finite).argmax()]
+        raise InputError(f"the format holds weights, and cannot hold exp({extreme:.6g})")
+    weights = np.exp(logs)
+    short = [f"{weight:.15g}" for weight in weights.tolist()]
+    chosen = _with_logarithm(logs, weights)
+    enough = _log(np.array(short, dtype=np.float64)) == logs
+    return [a if fits else repr(b) for a, fits, b in zip(short, enough, chosen, strict=True)]
+
+
+def _with_logarithm(logs: Floats, weights: Floats) -> list[float]:
+    """Choose each weight or a number next to it, so that its logarithm is exactly the given one."""
+    chosen = weights.copy()
+    for near in (np.nextafter(weights, 0.0), np.nextafter(weights, np.inf)):
+        better = (_log(chosen) != logs) & (_log(near) == logs)
+        chosen[better] = near[better]
+    return [float(weight) for weight in chosen]
+
+
+def _log(weights: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(weights))

@@ -14,7 +14,7 @@ import numpy as np
 from numba.core.event import trigger_event
 from numba.extending import typeof_impl
 
-from orbitmc.machine.compiling import INTERPRETING, compiled
+from orbitmc._numba.jit import INTERPRETING, compiled
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,9 +10,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from orbitmc.machine.arrays import Bytes, Index, Indices, Singles, Width
-from orbitmc.machine.lanes.neighbour_rows import counts_of_agreeing
-from orbitmc.machine.lanes.vector_code import (
+from orbitmc._simd.neighbour_sums import counts_of_agreeing
+from orbitmc._simd.vector_code import (
     EIGHT,
     I32,
     I64,
@@ -26,6 +25,7 @@ from orbitmc.machine.lanes.vector_code import (
     spread,
     vector_code,
 )
+from orbitmc._util.arrays import Bytes, Index, Indices, Singles, Width
 
 NONE = repeated(0, ROW)
 

@@ -22,7 +22,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from orbitmc.machine.code.sources import are_as_imported, digest_of
+from orbitmc._util.digests import are_as_imported, digest_of
 
 MOST_BYTES = 2**30  # a full set takes about 60 MB; sources and versions come and go
 DAY = 86_400.0

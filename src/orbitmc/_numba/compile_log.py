@@ -12,8 +12,8 @@ from typing import Any
 
 from numba.core.event import Event, Listener
 
-from orbitmc.machine.code.store import MachineCode
-from orbitmc.machine.code.units import FrameType
+from orbitmc._numba.store import MachineCode
+from orbitmc._numba.units import FrameType
 
 LOGGER = logging.getLogger("orbitmc")
 
