@@ -17,7 +17,7 @@ import workloads
 
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.groups.block_groups import ExchangeBlocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.kernel import Kernel

@@ -34,7 +34,7 @@ from orbitmc.ask.method.pilot import pilot_blocks
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import lifted
 from orbitmc.kernels.jumps.exchange import shuffle

@@ -13,7 +13,7 @@ from orbitmc.ask.method.lifting import (
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import lifted

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import from_images
 
 
 def identity(degree):

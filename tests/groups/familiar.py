@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.cycles import from_cycles, read_cycles
 from orbitmc.groups.permutation_groups import permutation_group
 from tests.groups.builders import group_from_rows, permutation

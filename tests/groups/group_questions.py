@@ -6,10 +6,9 @@ import numpy as np
 
 from orbitmc._util.arrays import lengths, starts
 from orbitmc.errors import InputError
-from orbitmc.groups.elements.decomposition import Exchangeable, Generated, decompose
-from orbitmc.groups.pairs import row_in
-from orbitmc.groups.permutation import changes_values, counted, normal
-from orbitmc.groups.permutation_groups import group_from_arrays, moved_points
+from orbitmc.groups.decomposition import Exchangeable, Generated, decompose
+from orbitmc.groups.permutation_groups import group_from_arrays, moved_points, row_in
+from orbitmc.groups.permutations import changes_values, counted, normal
 from tests.oracle.schreier_sims import StabilizerChain
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from orbitmc.groups.permutation import from_images
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import from_images
 from tests.groups.slow_groups import VALUES
 
 

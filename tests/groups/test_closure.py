@@ -7,12 +7,16 @@ import pytest
 
 from orbitmc._simd.random import integer
 from orbitmc.errors import InputError
-from orbitmc.groups.elements import decomposition
-from orbitmc.groups.elements.closure import closure
-from orbitmc.groups.elements.decomposition import element_table, elements
-from orbitmc.groups.pairs import element_of, pairs_of, rows_of, value_of
-from orbitmc.groups.permutation import act
-from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups import decomposition
+from orbitmc.groups.decomposition import closure, element_table, elements
+from orbitmc.groups.permutation_groups import (
+    element_of,
+    pairs_of,
+    permutation_group,
+    rows_of,
+    value_of,
+)
+from orbitmc.groups.permutations import act
 from tests.groups.builders import from_row, identity, permutation
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import (

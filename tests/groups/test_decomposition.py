@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import LimitError
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups import decomposition as recognition
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.cycles import from_cycles, read_cycles
-from orbitmc.groups.elements import recognition
-from orbitmc.groups.elements.decomposition import (
+from orbitmc.groups.decomposition import (
     Exchangeable,
     Generated,
     Listed,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.block_groups import exchange_blocks
-from orbitmc.groups.elements.decomposition import group_order
+from orbitmc.groups._exchange_blocks import exchange_blocks
+from orbitmc.groups.decomposition import group_order
 from orbitmc.groups.permutation_groups import orbits
 from tests.groups.group_questions import group_of, order_of
 from tests.groups.slow_groups import closure_of

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation import (
+from orbitmc.groups.permutations import (
     act,
     changes_values,
     from_images,

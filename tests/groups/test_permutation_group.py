@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.elements.decomposition import element_table, elements, group_order
-from orbitmc.groups.permutation import act
+from orbitmc.groups.decomposition import element_table, elements, group_order
 from orbitmc.groups.permutation_groups import (
     check_number_of_values,
     group_from_arrays,
@@ -14,6 +13,7 @@ from orbitmc.groups.permutation_groups import (
     orbits,
     permutation_group,
 )
+from orbitmc.groups.permutations import act
 from tests.groups.builders import from_row, group_from_rows, identity, permutation
 from tests.groups.familiar import global_flip, signed
 from tests.groups.random_groups import random_group, random_permutation

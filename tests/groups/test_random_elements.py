@@ -8,13 +8,12 @@ import pytest
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.random import generator
 from orbitmc.errors import InputError
-from orbitmc.groups.elements.random_elements import (
+from orbitmc.groups.permutation_groups import element_of, pairs_of, permutation_group, rows_of
+from orbitmc.groups.random_elements import (
     ProductReplacement,
     product_replacement,
     product_replacement_step,
 )
-from orbitmc.groups.pairs import element_of, pairs_of, rows_of
-from orbitmc.groups.permutation_groups import permutation_group
 from tests.groups.every_outcome import every_outcome
 from tests.groups.familiar import chimera, cyclic, grid, mathieu_24, signed, symmetric
 from tests.groups.slow_groups import after

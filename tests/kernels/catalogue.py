@@ -8,10 +8,9 @@ from orbitmc.graph.conditionals.factor_groups import LONG, factor_groups
 from orbitmc.graph.conditionals.paths import FACTORS, FIELD
 from orbitmc.graph.network import network_of
 from orbitmc.graph.prepared import prepare_unrounded
-from orbitmc.groups.block_groups import exchange_blocks
-from orbitmc.groups.elements.constant_swaps import ConstantSwaps
-from orbitmc.groups.permutation import from_images
+from orbitmc.groups._exchange_blocks import ConstantSwaps, exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import from_images
 from orbitmc.kernels.base.gibbs import PartialScan, RandomScan, SystematicScan
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._simd.random import generator
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.jumps.exchange import shuffle

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.prepared import prepare_unrounded
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._simd.random import integer
 from orbitmc.graph.prepared import prepare_unrounded
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import _propose, orbital

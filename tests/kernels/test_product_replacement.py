@@ -3,8 +3,8 @@
 import numpy as np
 
 from orbitmc.graph.prepared import prepare_unrounded
-from orbitmc.groups.elements.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.kernels.jumps.drawn import _propose_element, replaced_orbital
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import settle

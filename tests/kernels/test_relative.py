@@ -6,7 +6,7 @@ import pytest
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.prepared import prepare, prepare_unrounded
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.jumps.exchange import relative_to_blocks, shuffle
 from orbitmc.kernels.testing.matrices import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals

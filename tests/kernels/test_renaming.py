@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.groups.elements.constant_swaps import NOBODY, swapped
+from orbitmc.groups._exchange_blocks import NOBODY, swapped
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.constants.renaming import induced

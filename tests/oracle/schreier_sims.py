@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.groups.pairs import pairs_of, row_in
+from orbitmc.groups.permutation_groups import pairs_of, row_in
 
 
 class StabilizerChain:

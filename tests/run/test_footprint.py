@@ -12,7 +12,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.graph.conditionals.conditionals import conditionals
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.exchange import shuffle

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.block_groups import exchange_blocks
+from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.alternation import alternation

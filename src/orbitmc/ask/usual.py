@@ -28,7 +28,7 @@ from orbitmc.graph.model import model as model_of
 from orbitmc.graph.possible.state_search import walked
 from orbitmc.graph.possible.support import possible_values
 from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.groups.elements.recognition import exchangeable_rows
+from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.ising_models import ising, ising_grid

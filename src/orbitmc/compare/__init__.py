@@ -8,7 +8,7 @@ __getattr__, __dir__ = lazily(
         "Builder": "graph.builder",
         "Divergence": "estimate.divergences",
         "ErrorCurve": "compare.error_against_time",
-        "ExchangeBlocks": "groups.block_groups",
+        "ExchangeBlocks": "groups._exchange_blocks",
         "FigureFiles": "compare.figures",
         "Kernel": "kernels.kernel",
         "MEMBERS": "symmetry.blocks.alike_blocks",

@@ -13,7 +13,7 @@ from orbitmc.errors import LimitError
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.hardening import hardened
-from orbitmc.groups.elements.constant_swaps import ConstantSwaps
+from orbitmc.groups._exchange_blocks import ConstantSwaps
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.kernel import Kernel

@@ -20,11 +20,16 @@ from orbitmc.compare.constant_report import (
 )
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.cycles import cycle_text, cycle_words
-from orbitmc.groups.elements.decomposition import group_order
-from orbitmc.groups.order import digits, order_in_words
-from orbitmc.groups.permutation_groups import PermutationGroup, orbits, permutation_group
+from orbitmc.groups.decomposition import group_order
+from orbitmc.groups.permutation_groups import (
+    PermutationGroup,
+    digits,
+    orbits,
+    order_in_words,
+    permutation_group,
+)
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.symmetry.approximation.cluster_weights import (

@@ -5,10 +5,10 @@ from orbitmc._util.loading import lazily
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "ExchangeBlocks": "groups.block_groups",
-        "Permutation": "groups.permutation",
+        "ExchangeBlocks": "groups._exchange_blocks",
+        "Permutation": "groups.permutations",
         "PermutationGroup": "groups.permutation_groups",
-        "exchange_blocks": "groups.block_groups",
+        "exchange_blocks": "groups._exchange_blocks",
         "permutation_group": "groups.permutation_groups",
         "read_cycles": "groups.cycles",
     },

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from orbitmc._util.arrays import indices, lengths
 from orbitmc.errors import InputError
-from orbitmc.groups.pairs import Pairs, element_of, numbered
-from orbitmc.groups.permutation import (
+from orbitmc.groups.permutation_groups import Pairs, element_of, numbered
+from orbitmc.groups.permutations import (
     Permutation,
     changes_values,
     cycles_of,

@@ -1,21 +1,71 @@
 """Groups of permutations, given by sparse generators."""
 
+import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc._util.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
+from orbitmc._numba.jit import shared
+from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._util.arrays import (
+    Bytes,
+    Index,
+    Indices,
+    Numbers,
+    brief,
+    counted,
+    indices,
+    lengths,
+    sealed,
+    starts,
+)
 from orbitmc.errors import InputError
-from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation import (
+from orbitmc.groups.permutations import (
     Permutation,
     changes_values,
     normal,
     whole_numbers,
     with_values,
 )
+
+# Orbits by uniting every point with its images.
+
+
+@shared
+def root_of(parent: Numbers, point: Index) -> Index:
+    """The representative of a point; shortens the path to it."""
+    while parent[point] != point:
+        parent[point] = parent[parent[point]]
+        point = parent[point]
+    return point
+
+
+@shared
+def unite(parent: Numbers, one: Index, other: Index) -> bool:
+    """Join two classes under the smaller representative; tells whether they were apart."""
+    first, second = root_of(parent, one), root_of(parent, other)
+    if first == second:
+        return False
+    parent[max(first, second)] = min(first, second)
+    return True
+
+
+@tiered(of_all)
+def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
+    for k in range(len(one)):
+        unite(parent, one[k], other[k])
+    for point in range(len(parent)):
+        parent[point] = root_of(parent, point)
+
+
+def connected(degree: int, one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
+    """The smallest point connected with each point, when `one[k]` is connected with `other[k]`."""
+    parent = np.arange(degree)
+    _connected(parent, one.astype(np.int64), other.astype(np.int64))
+    return parent
 
 
 class PermutationGroup(NamedTuple):
@@ -190,3 +240,126 @@ def _joined(degree: int, elements: Sequence[Permutation]) -> PermutationGroup:
         map_start=starts(np.concatenate(maps)) if maps else indices([]),
         value_map=together([element.value_map for element in elements], np.uint8),
     )
+
+
+# Permutations with value maps as plain permutations of (point, value) pairs.
+#
+# What follows (random elements, lists of elements) works on dense rows: `row[pair]` is the
+# pair that a pair is carried to. Only points that the group moves have pairs, and a group that
+# keeps values has one pair per point, so its rows are ordinary permutations.
+
+
+class Pairs(NamedTuple):
+    """Numbers for the values of moved points: those of `point[k]` are `start[k]:start[k + 1]`.
+
+    `owner[pair]` is the `k` that a pair belongs to; `degree` counts all points, moved or not.
+    """
+
+    degree: int
+    point: Indices
+    start: Indices
+    owner: Indices
+
+    @property
+    def keep_values(self) -> bool:
+        return len(self.owner) == len(self.point)
+
+
+@shared
+def value_of(pairs: Pairs, row: Indices, k: int, value: np.uint32) -> np.uint32:
+    """What a value of the moved point number `k` becomes on its way."""
+    begin = pairs.start[k]
+    if pairs.start[k + 1] - begin == 1:
+        return value
+    there = row[begin + value]
+    carried: np.uint32 = there - pairs.start[pairs.owner[there]]
+    return carried
+
+
+def pairs_of(group: PermutationGroup) -> Pairs:
+    """Number the pairs that a group moves."""
+    points = moved_points(group)
+    sizes = np.ones(len(points), dtype=np.int64)
+    if group.maps_values:
+        sizes = check_number_of_values(group)[points]
+    return numbered(group.degree, points, sizes)
+
+
+def numbered(degree: int, points: Indices, sizes: NDArray[Any]) -> Pairs:
+    """Number the values of sorted points, each of which has `sizes[k]` of them."""
+    owner = np.repeat(np.arange(len(points)), sizes)
+    return Pairs(degree, indices(points), starts(sizes), indices(owner))
+
+
+def rows_of(pairs: Pairs, group: PermutationGroup) -> Indices:
+    """One dense row per generator."""
+    rows = [row_in(pairs, element) for element in group.generators()]
+    return sealed(np.array(rows, dtype=np.uint32).reshape(len(rows), len(pairs.owner)))
+
+
+def row_in(pairs: Pairs, element: Permutation) -> Indices:
+    """A permutation as a dense row; it may move only points that have pairs."""
+    _check_fits(pairs, element)
+    here = np.searchsorted(pairs.point, element.point)
+    there = np.searchsorted(pairs.point, element.image)
+    begin, sizes = pairs.start.astype(np.int64), lengths(pairs.start)[here]
+    maps = element.maps_values and not pairs.keep_values
+    value = element.value_map if maps else counted(sizes)
+    row = np.arange(len(pairs.owner), dtype=np.uint32)
+    row[np.repeat(begin[here], sizes) + counted(sizes)] = np.repeat(begin[there], sizes) + value
+    return sealed(row)
+
+
+def element_of(pairs: Pairs, row: NDArray[Any]) -> Permutation:
+    """The permutation that a dense row stands for."""
+    image = pairs.owner[row[pairs.start[:-1]]]
+    sizes = lengths(pairs.start)
+    for pair in np.flatnonzero(pairs.owner[row] != np.repeat(image, sizes)):
+        point = pairs.point[pairs.owner[pair]]
+        raise InputError(f"not a permutation of points: values of {point} go to different points")
+    target = pairs.point[image]
+    if pairs.keep_values:
+        return normal(pairs.degree, pairs.point, target)
+    value = row - pairs.start[pairs.owner[row]]
+    return normal(pairs.degree, pairs.point, target, pairs.start, value)
+
+
+def _check_fits(pairs: Pairs, element: Permutation) -> None:
+    if element.degree != pairs.degree:
+        raise InputError(f"expected a permutation of {pairs.degree} points, not {element.degree}")
+    for point in np.setdiff1d(element.point, pairs.point):
+        raise InputError(f"point {point} is moved, but not by the group")
+    if pairs.keep_values and changes_values(element):
+        raise InputError("the permutation changes values, but the group keeps them")
+    if element.maps_values and not pairs.keep_values:
+        here = np.searchsorted(pairs.point, element.point)
+        if not np.array_equal(lengths(pairs.start)[here], lengths(element.map_start)):
+            raise InputError("a value map is longer or shorter than those of the group")
+
+
+# The order of a group in words; it may have more digits than Python is willing to write.
+
+PLAIN = 10**15  # larger orders are written as powers of ten
+
+
+def order_in_words(order: int | None) -> str:
+    """How many elements a group has.
+
+    >>> order_in_words(48), order_in_words(10**40), order_in_words(None)
+    ('48', '1.000e40', 'an uncounted number of')
+    """
+    if order is None:
+        return "an uncounted number of"
+    if order < PLAIN:
+        return f"{order:,}"
+    power = math.log10(order)
+    return f"{10 ** (power % 1):.3f}e{math.floor(power)}"
+
+
+def digits(order: int) -> str:
+    """All digits of an order, however many there are.
+
+    >>> len(digits(10**5000))
+    5001
+    """
+    return format(Decimal(order), "f")

@@ -8,7 +8,7 @@ from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.block_groups import ExchangeBlocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.permutation_groups import PermutationGroup, orbit_labels
 from orbitmc.kernels.base.gibbs import RandomScan

@@ -5,7 +5,7 @@ from orbitmc.ask.method.lifting import GIBBS, by_shuffles
 from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.estimate.statistics import values_of
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.block_groups import ExchangeBlocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel

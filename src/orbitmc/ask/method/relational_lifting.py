@@ -21,9 +21,13 @@ from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.elements.constant_swaps import ConstantSwaps
-from orbitmc.groups.orbits import connected
-from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group, subgroup
+from orbitmc.groups._exchange_blocks import ConstantSwaps
+from orbitmc.groups.permutation_groups import (
+    PermutationGroup,
+    connected,
+    permutation_group,
+    subgroup,
+)
 from orbitmc.kernels.combine.lifting import orbital_kernels
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.renaming import renaming

@@ -1,7 +1,7 @@
 """From a group to the orbital kernels that suit it."""
 
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.elements.decomposition import (
+from orbitmc.groups.decomposition import (
     Exchangeable,
     Generated,
     Listed,

@@ -27,7 +27,7 @@ from orbitmc._util.arrays import (
 )
 from orbitmc.errors import InputError
 from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
-from orbitmc.groups.orbits import root_of
+from orbitmc.groups.permutation_groups import root_of
 from orbitmc.kernels.kernel import steps
 
 UPDATES, CLUSTERS, FLIPPED = range(3)

@@ -14,13 +14,12 @@ from orbitmc._simd.random import lanes_of, toss
 from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, sealed
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.elements.random_elements import (
+from orbitmc.groups.permutation_groups import Pairs, PermutationGroup, pairs_of, rows_of, value_of
+from orbitmc.groups.random_elements import (
     ProductReplacement,
     product_replacement,
     product_replacement_step,
 )
-from orbitmc.groups.pairs import Pairs, pairs_of, rows_of, value_of
-from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.jumps.orbital import require_group
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (

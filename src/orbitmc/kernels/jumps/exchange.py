@@ -20,7 +20,7 @@ from orbitmc.graph.conditionals.layout import Conditionals
 from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.block_groups import ExchangeBlocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
     OUTCOMES,

@@ -14,7 +14,7 @@ from orbitmc._util.arrays import Bytes, Index, Numbers, brief
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.elements.constant_swaps import NOBODY, ConstantSwaps, swapped
+from orbitmc.groups._exchange_blocks import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (
     OUTCOMES,

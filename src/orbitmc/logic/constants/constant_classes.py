@@ -7,7 +7,7 @@ import numpy as np
 
 from orbitmc._util.arrays import indices, sealed, starts
 from orbitmc.errors import InputError
-from orbitmc.groups.elements.constant_swaps import ConstantSwaps
+from orbitmc.groups._exchange_blocks import ConstantSwaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms
 from orbitmc.logic.grounding.grounding import Ground

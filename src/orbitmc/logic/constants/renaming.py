@@ -6,7 +6,7 @@ import numpy as np
 
 from orbitmc._util.arrays import starts
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation import Permutation, normal
+from orbitmc.groups.permutations import Permutation, normal
 from orbitmc.logic.databases.database import UNKNOWN
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.atoms import Atoms

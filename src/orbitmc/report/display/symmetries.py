@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from orbitmc.groups.cycles import cycle_text
-from orbitmc.groups.order import order_in_words
-from orbitmc.groups.permutation_groups import orbits
+from orbitmc.groups.permutation_groups import orbits, order_in_words
 from orbitmc.report.display.graph_drawing import draw_graph
 from orbitmc.report.display.words import counted, paragraph, safe, table
 

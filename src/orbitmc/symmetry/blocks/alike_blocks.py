@@ -11,7 +11,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats, Indices, Numbers, indices, starts
 from orbitmc.errors import InputError
-from orbitmc.groups.block_groups import ExchangeBlocks, blocks_from_arrays
+from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
 
 MEMBERS = 30  # of a block: on WebKB about seven shuffles in ten are accepted
 LEAST = 1e-6  # probability: less makes no difference to what is exchanged

@@ -14,7 +14,7 @@ from orbitmc._numba.jit import compiled, shared
 from orbitmc._util.arrays import Floats, Indices, Numbers, indices, lengths, sealed, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.block_groups import ExchangeBlocks, blocks_from_arrays
+from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
 from orbitmc.symmetry.blocks.greedy_blocks import search
 from orbitmc.symmetry.blocks.greedy_memory import Candidates, memory_for
 from orbitmc.symmetry.detection.encoding.exchangeable import NO_JOINT, Links, links, table_bounds

@@ -11,16 +11,16 @@ from orbitmc._util.arrays import Indices, Numbers, ranks, row_classes, sealed
 from orbitmc._util.loading import Displayed
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups.order import order_in_words
-from orbitmc.groups.permutation import MOST_VALUES, Permutation
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
     orbit_labels,
     orbits,
+    order_in_words,
     permutation_group,
     subgroup,
 )
+from orbitmc.groups.permutations import MOST_VALUES, Permutation
 from orbitmc.symmetry.detection.balls import ball_cells
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph

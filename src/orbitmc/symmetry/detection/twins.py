@@ -11,7 +11,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tiered
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
-from orbitmc.groups.orbits import connected
+from orbitmc.groups.permutation_groups import connected
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
 from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
 

@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.block_groups import ExchangeBlocks, exchange_blocks
+from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.kernel import Kernel

@@ -5,8 +5,8 @@ import numpy as np
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.groups.permutation import Permutation, act, from_images
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import Permutation, act, from_images
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.tuning.families.family import Family, Propose, remembered

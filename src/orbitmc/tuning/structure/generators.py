@@ -15,8 +15,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.graph.weights.potentials import log_weight
-from orbitmc.groups.permutation import Permutation, act, inverse
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
+from orbitmc.groups.permutations import Permutation, act, inverse
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel

@@ -34,8 +34,8 @@ from orbitmc.estimate.answers.sweep import Rung, Sweep
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.model import Model
 from orbitmc.graph.prepared import prepare
-from orbitmc.groups.permutation import Permutation, from_images
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.kernels.base.gibbs import gibbs
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.jumps.orbital import orbital

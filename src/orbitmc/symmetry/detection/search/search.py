@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tiered
 from orbitmc._util.arrays import Numbers
-from orbitmc.groups.orbits import root_of
+from orbitmc.groups.permutation_groups import root_of
 from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph
 from orbitmc.symmetry.detection.search.completion import (
     FOUND,

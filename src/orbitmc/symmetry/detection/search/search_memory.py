@@ -6,7 +6,7 @@ import numpy as np
 
 from orbitmc._numba.jit import shared
 from orbitmc._util.arrays import Numbers, Words
-from orbitmc.groups.orbits import root_of
+from orbitmc.groups.permutation_groups import root_of
 from orbitmc.symmetry.detection.search.matching import Guess
 from orbitmc.symmetry.detection.search.partition import Memory, Partition
 from orbitmc.symmetry.detection.search.preservation import Checker
