@@ -24,7 +24,7 @@ from measuring import (
 from workloads import Workload, speed_workloads
 from yardstick import Yardstick, compiled_yardstick
 
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE

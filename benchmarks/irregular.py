@@ -188,12 +188,12 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.ask.method.methods import PlannedKernel
     from orbitmc.ask.questions.drawing import draws
     from orbitmc.ask.settings import Settings
+    from orbitmc.conditionals.prepared import prepare
     from orbitmc.exact.plan import predict
     from orbitmc.formats.registry import read, write
-    from orbitmc.graph.network import network_of
-    from orbitmc.graph.possible.support import possible_values
-    from orbitmc.graph.prepared import prepare
-    from orbitmc.graph.weights.hardening import hardened
+    from orbitmc.graph.ancestral import network_of
+    from orbitmc.graph.hardening import hardened
+    from orbitmc.graph.support import possible_values
     from orbitmc.kernels.base.gibbs import SystematicScan
     from orbitmc.report.inspection import overview
     from orbitmc.report.json_answer import json_pieces

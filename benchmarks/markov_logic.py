@@ -17,8 +17,8 @@ import measuring
 import numpy as np
 import peers
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.kernel import Kernel

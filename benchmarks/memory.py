@@ -56,7 +56,7 @@ def _stages(side: int) -> Iterator[str]:
     import numpy as np
 
     yield "start"
-    from orbitmc.graph.prepared import prepare
+    from orbitmc.conditionals.prepared import prepare
     from orbitmc.kernels.base.gibbs import SystematicScan
     from orbitmc.models.ising_models import ising_grid
     from orbitmc.run.sampler import sample

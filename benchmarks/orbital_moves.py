@@ -15,8 +15,8 @@ import measuring
 import numpy as np
 import workloads
 
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.jumps.exchange import shuffle

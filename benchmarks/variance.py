@@ -17,9 +17,9 @@ from scipy.special import stdtrit
 from variance_models import variance_models
 
 import orbitmc
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import Statistics, values_of
-from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import sample

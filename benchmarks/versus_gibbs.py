@@ -18,11 +18,11 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.decisions import RACE_SHARE
 from orbitmc.ask.settings import DEFAULT_SECONDS
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.estimate.tallies import rows_of
 from orbitmc.exact.elimination import marginals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, advance, start_pack

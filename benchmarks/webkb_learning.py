@@ -16,7 +16,7 @@ import measuring
 import numpy as np
 from scipy.stats import rankdata
 
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.language.syntax import Program, atoms_of

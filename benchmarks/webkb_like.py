@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.lifting import cheap_blocks, over_symmetric
 from orbitmc.ask.method.pilot import pilot_blocks
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.combine.mixture import lifted

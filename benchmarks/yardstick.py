@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.graph.conditionals.layout import Conditionals
+from orbitmc.conditionals.layout import Conditionals
+from orbitmc.conditionals.prepared import conditionals
 from orbitmc.graph.factor_graph import FactorGraph
 
 SOURCE = Path(__file__).with_suffix(".c")

@@ -18,7 +18,7 @@ from orbitmc._simd.bits import scrambled
 from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.ranges import require_narrow
+from orbitmc.graph.log_weights import require_narrow
 
 LANES = 64
 """Samples that are made together."""

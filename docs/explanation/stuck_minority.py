@@ -6,8 +6,8 @@ import matplotlib as mpl
 import numpy as np
 
 import orbitmc as om
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.statistics import part_lengths, statistics
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 

@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.kernels import integer
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat

@@ -17,9 +17,9 @@ from orbitmc.ask.method.fitting import (
 )
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import FEW_LIMITS
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import FEW_LIMITS
 
 log_z_question = importlib.import_module("orbitmc.ask.questions.log_z")
 SIDE = 230

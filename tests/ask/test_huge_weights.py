@@ -147,8 +147,8 @@ def test_no_verdict_is_given_on_what_is_no_number():
 @pytest.mark.parametrize("ask", ["prepare", "eliminate", "attraction"])
 def test_what_works_on_bare_graphs_refuses_weights_it_cannot_add(ask):
     from experiments.coupling_from_the_past import attraction_of
+    from orbitmc.conditionals.prepared import prepare
     from orbitmc.exact.elimination import marginals
-    from orbitmc.graph.prepared import prepare
 
     asks = {
         "prepare": prepare,
@@ -207,7 +207,7 @@ def test_a_true_contradiction_stays_one_beside_huge_weights():
 
 
 def test_nothing_of_the_huge_weights_is_left():
-    from orbitmc.graph.weights.hardening import hardened
+    from orbitmc.graph.hardening import hardened
 
     model = binary(([0, 1], [1e300, 1e300, 0.0, 1e300]), ([0], [0.0, 1.0]))
     graph = hardened(model).model.graph
@@ -216,7 +216,7 @@ def test_nothing_of_the_huge_weights_is_left():
 
 
 def test_models_without_huge_weights_are_left_alone():
-    from orbitmc.graph.weights.hardening import hardened
+    from orbitmc.graph.hardening import hardened
 
     model = binary(([0, 1], [0.0, 1.0, 2.0, 1e6]), ([0], [0.0, -np.inf]))
     found = hardened(model)

@@ -10,9 +10,9 @@ from orbitmc.ask.method.lifting import (
     cheap_blocks,
     over_symmetric,
 )
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.graph.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.combine.lifting import orbital_kernels

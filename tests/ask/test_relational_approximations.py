@@ -11,8 +11,8 @@ from orbitmc.ask.method.relational_lifting import CLASSES
 from orbitmc.ask.programs import MarkovLogic, logic
 from orbitmc.ask.resuming import kept_settings
 from orbitmc.ask.settings import APPROXIMATIONS, Settings
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.jumps.renaming import renaming
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix

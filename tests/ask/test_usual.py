@@ -5,7 +5,7 @@ import pytest
 from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.ask.usual import MOVES, QUESTIONS, at_most_one, labels, network, spins
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.kernels.combine.tempering import Tempering
 from orbitmc.kernels.jumps.clusters import Clusters

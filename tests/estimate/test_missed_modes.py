@@ -8,9 +8,8 @@ from orbitmc.estimate.missed_modes import largest_entropies, missed_modes
 from orbitmc.estimate.statistics import statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.components import components
-from orbitmc.graph.weights.log_weights import log_weights_of_parts
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.log_weights import log_weight, log_weights_of_parts
+from orbitmc.graph.relevance import components
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

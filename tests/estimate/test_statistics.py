@@ -7,6 +7,7 @@ import pytest
 from scipy.special import fdtrc
 
 from orbitmc._simd.random import COLUMNS
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.row_summaries import _mean_squares, critical_ratio, persistence
 from orbitmc.estimate.statistics import (
     effective_size,
@@ -17,7 +18,6 @@ from orbitmc.estimate.statistics import (
     values_of,
 )
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc._numba.jit import compiled
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.row_summaries import pooled
 from orbitmc.estimate.tallies import (
     COLUMNS,
@@ -16,8 +18,6 @@ from orbitmc.estimate.tallies import (
     rows_of_orbits,
     tally,
 )
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.run.pack import advance, start_pack
 from tests.oracle import brute_force

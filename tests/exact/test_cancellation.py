@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.graph.log_weights import exact_sum, sum_of_tables
 from orbitmc.graph.model import model
-from orbitmc.graph.weights.sums import exact_sum, sum_of_tables
 
 
 def odds(pairs):

@@ -5,19 +5,18 @@ import pytest
 
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.neighbour_sums import exponential, logistic
-from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals import local_weights
-from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
-from orbitmc.graph.conditionals.draws import (
+from orbitmc.conditionals import factors as local_weights
+from orbitmc.conditionals.classify import BITS, COUNT, FACTORS, FIELD, TABLE
+from orbitmc.conditionals.draws import (
     CERTAINTY,
     add_limits,
     cumulative_probabilities,
     has_limits,
     scratch,
 )
-from orbitmc.graph.conditionals.local_weights import local_log_weights
-from orbitmc.graph.conditionals.paths import BITS, COUNT, FACTORS, FIELD, TABLE
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.factors import local_log_weights
+from orbitmc.conditionals.prepared import LARGEST_LIMIT, prepare
+from orbitmc.graph.builder import Builder
 from tests.kernels.catalogue import on_path
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

@@ -6,8 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.possible.conflict import conflict
-from orbitmc.graph.possible.state_search import contradicts
+from orbitmc.graph.feasibility import conflict, contradicts
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

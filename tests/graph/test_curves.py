@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.classify import FIELD_ERROR
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.fields import local_curve
+from orbitmc.conditionals.prepared import conditionals, prepare, prepare_unrounded
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.graph.conditionals.curves import local_curve
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.paths import FIELD_ERROR
-from orbitmc.graph.prepared import prepare, prepare_unrounded
 from tests.oracle import brute_force
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.model import Model, model
-from orbitmc.graph.rewrite import condition, merged
+from orbitmc.graph.transforms import condition, merged
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

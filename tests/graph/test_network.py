@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
+from orbitmc.graph.ancestral import _drawn, network_of
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.network import _drawn, network_of
 from tests.oracle.directed import drawn_by
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc._numba.jit import compiled
-from orbitmc.graph.weights.potentials import factors_around, log_weight, log_weight_change
+from orbitmc.graph.log_weights import factors_around, log_weight, log_weight_change
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

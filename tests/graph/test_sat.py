@@ -7,9 +7,9 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.possible.sat import encoded, solved
-from orbitmc.graph.possible.support import possible_values
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.feasibility import encoded, solved
+from orbitmc.graph.log_weights import log_weight
+from orbitmc.graph.support import possible_values
 
 pytest.importorskip("pysat", reason="needs the extra `sat`")
 

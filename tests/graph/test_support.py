@@ -5,10 +5,10 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.components import components
-from orbitmc.graph.possible.state_search import MOST_BACKTRACKS, _searched, possible_states, walked
-from orbitmc.graph.possible.support import possible_values
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.feasibility import MOST_BACKTRACKS, _searched, possible_states, walked
+from orbitmc.graph.log_weights import log_weight
+from orbitmc.graph.relevance import components
+from orbitmc.graph.support import possible_values
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

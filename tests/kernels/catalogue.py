@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc._util.arrays import indices, sealed, starts
-from orbitmc.graph.conditionals.factor_groups import LONG, factor_groups
-from orbitmc.graph.conditionals.paths import FACTORS, FIELD
-from orbitmc.graph.network import network_of
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.conditionals.classify import FACTORS, FIELD
+from orbitmc.conditionals.layout import LONG, factor_groups
+from orbitmc.conditionals.prepared import prepare_unrounded
+from orbitmc.graph.ancestral import network_of
 from orbitmc.groups._exchange_blocks import ConstantSwaps, exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import from_images

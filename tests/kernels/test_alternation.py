@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.matrices import restoring, transition_matrix

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps import clusters as module
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.testing.matrices import one_step

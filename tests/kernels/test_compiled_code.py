@@ -6,7 +6,7 @@ from scipy.stats import chi2
 
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.random import generator
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
 from orbitmc.run.starts.start import start_values

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import generator
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.kernels.jumps.clusters import clusters

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.gibbs import RandomScan

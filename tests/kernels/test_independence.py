@@ -5,10 +5,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc._util.arrays import indices
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.graph.ancestral import acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.network import acceptance, forward_draws, network_of
-from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.jumps.independence import independence
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
 from orbitmc.run.pack import start_pack, walk

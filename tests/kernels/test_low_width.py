@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import generator
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.copies import at_beta
-from orbitmc.graph.possible.support import all_values, possible_values
-from orbitmc.graph.prepared import prepare, prepare_unrounded
+from orbitmc.graph.support import all_values, possible_values
+from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels.base.low_width import elimination
 from orbitmc.kernels.base.low_width.elimination import eliminate
 from orbitmc.kernels.base.low_width.growth import (

@@ -6,9 +6,9 @@ from scipy.stats import chi2
 
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.random import accept_by_log_ratio, generator
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.kernels.base.mcsat.mc_sat import (
     BY_SAMPLE_SAT,
     COUNTED,

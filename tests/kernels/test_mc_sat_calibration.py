@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.statistics import values_of
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare
-from orbitmc.graph.rewrite import copy_factors
+from orbitmc.graph.transforms import copy_factors
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.within_slice import WithinSlice

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import integer
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.jumps.exchange import shuffle

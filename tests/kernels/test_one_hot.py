@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.jumps.one_hot import one_hot as module
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
 from orbitmc.kernels.testing.choices import outcomes

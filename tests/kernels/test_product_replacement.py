@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.graph.prepared import prepare_unrounded
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.random_elements import ProductReplacement, product_replacement_step
 from orbitmc.kernels.jumps.drawn import _propose_element, replaced_orbital

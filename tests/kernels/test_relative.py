@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
+from orbitmc.conditionals.relative_fields import relative_fields
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.relative_fields import relative_fields
-from orbitmc.graph.prepared import prepare, prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.jumps.exchange import relative_to_blocks, shuffle
 from orbitmc.kernels.testing.matrices import one_step

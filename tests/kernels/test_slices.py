@@ -5,10 +5,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc.ask.marginals import marginals
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import prepare
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
 from orbitmc.kernels.combine.mixture import lifted

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.layout import LONG
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.factor_groups import LONG
-from orbitmc.graph.copies import copies
-from orbitmc.graph.prepared import prepare, prepare_unrounded
+from orbitmc.graph.transforms import copies
 from orbitmc.kernels.combine import tempering as module
 from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.kernel import steps

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.classify import FACTORS
+from orbitmc.conditionals.draws import draw, draw_in_turn, scratch
+from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.draws import draw, draw_in_turn, scratch
-from orbitmc.graph.conditionals.paths import FACTORS
-from orbitmc.graph.prepared import prepare_unrounded
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.testing.choices import outcomes

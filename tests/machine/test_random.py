@@ -15,8 +15,8 @@ from orbitmc._simd.random import (
     integer,
     toss,
 )
+from orbitmc.conditionals.prepared import conditionals
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.conditionals import conditionals
 from tests.oracle.slow_generator import SlowGenerator
 
 

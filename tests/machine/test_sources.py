@@ -30,7 +30,7 @@ def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_comman
     found = source_files({"orbitmc.run.pack", "orbitmc.kernels.base.gibbs"})
     assert {
         "orbitmc.kernels.base.gibbs",
-        "orbitmc.graph.conditionals.conditionals",
+        "orbitmc.conditionals.prepared",
         "orbitmc._simd.random",
     } <= set(found)
     assert not any(

@@ -12,13 +12,13 @@ from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tiered
 from orbitmc._util.arrays import starts
 from orbitmc.ask.marginals import marginals
 from orbitmc.compare.symmetry_report import symmetry_overview
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.orders.search import search_order
+from orbitmc.graph.ancestral import forward_draws, network_of
+from orbitmc.graph.feasibility import contradicts, possible_states, walked
 from orbitmc.graph.model import Model
-from orbitmc.graph.network import forward_draws, network_of
-from orbitmc.graph.possible.state_search import contradicts, possible_states, walked
-from orbitmc.graph.possible.support import possible_values
-from orbitmc.graph.prepared import prepare
+from orbitmc.graph.support import possible_values
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.ascent import ascend, changed_weights

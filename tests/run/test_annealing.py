@@ -5,11 +5,11 @@ import pytest
 
 import orbitmc as om
 from orbitmc._simd.random import COLUMNS
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.components import components
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import prepare
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import start_pack
 from orbitmc.run.starts.annealing import annealed_states, heaviest, search_modes

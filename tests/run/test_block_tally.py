@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import COLUMNS
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, record
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.mixture import mixture

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.base.low_width.low_width import low_width
 from orbitmc.kernels.combine.tempering import tempering

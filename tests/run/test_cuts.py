@@ -7,10 +7,10 @@ import pytest
 
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import integer
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.components import components
-from orbitmc.graph.prepared import prepare
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.kernel import Linked, steps
 from orbitmc.run.kept.checkpoint import arrays_of

@@ -9,9 +9,8 @@ import pytest
 import orbitmc as om
 from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import conditionals, prepare
 from orbitmc.errors import LimitError
-from orbitmc.graph.conditionals.conditionals import conditionals
-from orbitmc.graph.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.tempering import tempering

@@ -9,8 +9,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, LimitError, OrbitError
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC, load, save
 from orbitmc.run.sampler import Run, sample

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.combine.tempering import tempering
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.ladder import choose_ladder, exchange_rates

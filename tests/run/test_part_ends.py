@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.components import components
-from orbitmc.graph.prepared import prepare
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.log_weights import log_weight
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.part_ends import GROUPS, PartEnds, part_ends, unmixed_variables

@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run.kept.snapshots import next_snapshot
 from orbitmc.run.sampler import proceed, sample

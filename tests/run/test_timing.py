@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run import pace, sampler
 from orbitmc.run.kept.checkpoint import arrays_of, load, save

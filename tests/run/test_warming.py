@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.base.low_width.low_width import low_width

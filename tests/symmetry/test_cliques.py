@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.jumps.exchange import relative_to_blocks
 from orbitmc.models.ising_models import ising
 from orbitmc.symmetry.blocks.blocks import blocks, moved

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.jumps.exchange import Shuffle
 from orbitmc.kernels.jumps.orbital import Orbital
 from orbitmc.models.ising_models import ising

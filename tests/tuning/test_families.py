@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare, prepare_unrounded
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import one_step
 from orbitmc.models.ising_models import ising, ising_grid

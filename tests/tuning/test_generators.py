@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.prepared import prepare
 from orbitmc.groups.permutation_groups import orbits
 from orbitmc.models.ising_models import ising
 from orbitmc.tuning.families.families import FAMILIES

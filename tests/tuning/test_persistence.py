@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.tuning.panel import LOST, STUCK, lessened, panel, persistence, statistics_of
 from orbitmc.tuning.race import race
 from orbitmc.tuning.recipe import Recipe

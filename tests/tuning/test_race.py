@@ -11,8 +11,8 @@ from orbitmc.ask.answers import carry_out
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.verdicts import TIED, UNMIXED
-from orbitmc.graph.prepared import prepare
 from orbitmc.run.kept.checkpoint import digest, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families.families import FAMILIES

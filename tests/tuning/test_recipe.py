@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import Alternation
 from orbitmc.kernels.combine.mixture import Mixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.tuning.laps import Laps
 from orbitmc.tuning.panel import panel
 from orbitmc.tuning.recipe import Recipe

@@ -24,7 +24,7 @@ from orbitmc.estimate.statistics import Statistics
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.support import possible_values
+from orbitmc.graph.support import possible_values
 from orbitmc.run.kept.snapshots import Course
 from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import sample
@@ -356,7 +356,7 @@ def carry_out(
     try:
         found = _answered(decision, watchers, ground, after)
     except ContradictionError as error:
-        from orbitmc.graph.possible.conflict import explained
+        from orbitmc.graph.feasibility import explained
 
         raise explained(decision.model, error) from None
     return with_warnings(found, decision.remarks).only(decision.query)

@@ -23,8 +23,8 @@ from orbitmc.ask.query import Program, Query, asked_names
 from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.run.kept.checkpoint import Checkpoint, load
 from orbitmc.run.sampler import proceed
 

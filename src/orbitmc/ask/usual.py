@@ -23,11 +23,11 @@ from orbitmc.ask.settings import Settings
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.orders.search import search_order
 from orbitmc.exact.plan import predict
+from orbitmc.graph.feasibility import walked
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.model import model as model_of
-from orbitmc.graph.possible.state_search import walked
-from orbitmc.graph.possible.support import possible_values
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse

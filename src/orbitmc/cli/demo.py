@@ -9,8 +9,8 @@ from orbitmc.cli.session.options import option
 
 if TYPE_CHECKING:
     from orbitmc._util.arrays import Floats
+    from orbitmc.conditionals.prepared import PreparedGraph
     from orbitmc.graph.model import Model
-    from orbitmc.graph.prepared import PreparedGraph
     from orbitmc.kernels.kernel import Kernel
     from orbitmc.run.run import Run
 
@@ -33,7 +33,7 @@ def demo(
     """Show where Gibbs fails and LMH does not."""
     say("the first run compiles for a while")
     from orbitmc.ask.marginals import marginals
-    from orbitmc.graph.prepared import prepare
+    from orbitmc.conditionals.prepared import prepare
 
     model = demo_model()
     truth = marginals(model, method="exact").columns.probability[1::2]

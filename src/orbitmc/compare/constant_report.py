@@ -9,10 +9,10 @@ from orbitmc._numba.time_limits import require_time, timed
 from orbitmc._util.arrays import Bytes
 from orbitmc.ask.method.lifting import CLUSTERS, RANK
 from orbitmc.ask.method.relational_lifting import CLASSES
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import LimitError
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.groups._exchange_blocks import ConstantSwaps
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.renaming import renaming

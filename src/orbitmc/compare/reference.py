@@ -15,15 +15,15 @@ from orbitmc.ask.method.lifting import by_approximate_symmetries
 from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
 from orbitmc.estimate.divergences import Divergence, expected_divergence
 from orbitmc.estimate.row_summaries import ROUNDING
 from orbitmc.estimate.statistics import values_of
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.exact.plan import predict
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import PACKS, Schedule
 

@@ -12,10 +12,10 @@ from orbitmc._util.text import MEMORY
 from orbitmc.ask.method.decisions import decide
 from orbitmc.ask.method.methods import PlannedKernel, kernel_for
 from orbitmc.ask.settings import METHODS, Settings
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.kernels.kernel import Kernel
 
 

@@ -42,7 +42,7 @@ from orbitmc.estimate.verdicts import (
 )
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.support import Domains
+from orbitmc.graph.support import Domains
 
 LAST_RESORTS = frozenset({"lmh", "mcsat"})
 """Methods after which `auto` helps only if elimination is affordable: it has no other ones."""

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.estimate.statistics import Statistics, values_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.log_weights import log_weights_of_parts
+from orbitmc.graph.log_weights import log_weights_of_parts
 
 MISSED_MODE_FALSE_ALARM = (
     1e-6  # per run: how probable it is that no chain is in a state of that probability

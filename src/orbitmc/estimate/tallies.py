@@ -14,15 +14,11 @@ from orbitmc._numba.jit import generic, implementation, shared
 from orbitmc._simd.neighbour_sums import add_row_by_eight
 from orbitmc._simd.random import COLUMNS, lanes_of
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, counted, starts
-from orbitmc.graph.conditionals.draws import (
-    add_limits,
-    cumulative_probabilities,
-    has_limits,
-)
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.conditionals.local_weights import forget_clauses
+from orbitmc.conditionals.draws import add_limits, cumulative_probabilities, has_limits
+from orbitmc.conditionals.factors import forget_clauses
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 
 PARTS = 4
 NO_VALUES = np.zeros((PARTS, 0, COLUMNS))

@@ -14,7 +14,7 @@ from orbitmc._numba.tiers import of_all, tiered
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import heed
 from orbitmc.exact.problem import Scope
-from orbitmc.graph.weights.sums import sum_of_tables
+from orbitmc.graph.log_weights import sum_of_tables
 
 SLAB = 2**14  # entries: a slab and what is added to it stay in the processor's cache
 

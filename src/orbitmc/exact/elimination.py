@@ -20,7 +20,7 @@ from orbitmc.exact.orders.tree import Tree
 from orbitmc.exact.plan import Plan, predict, require_fit
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.graph.log_weights import exact_sum
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from orbitmc.exact.bucket import Bucket, View, collect
 from orbitmc.exact.elimination import Passes
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.graph.copies import extended
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.transforms import extended
 
 MOST_ENTRIES = 2**20  # of a joint table
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.ranges import require_narrow
-from orbitmc.graph.weights.sums import exact_sum, sum_of_tables
+from orbitmc.graph.log_weights import exact_sum, require_narrow, sum_of_tables
 
 LONGEST_EXPANDED = 6
 """Clauses up to this length become one table; longer ones a chain of small tables."""

@@ -18,7 +18,7 @@ from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.graph.log_weights import exact_sum
 
 MOST_ENTRIES = 2**10
 """Of a table that is made to sum a variable out."""

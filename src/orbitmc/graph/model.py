@@ -14,12 +14,8 @@ from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.evidence import Evidence, Findings, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.rewrite import (
-    ImpossibleFactorError,
-    condition,
-    merged,
-)
-from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.graph.log_weights import exact_sum
+from orbitmc.graph.transforms import ImpossibleFactorError, condition, merged
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class Model(Displayed):
 
         What is impossible stays impossible.
         """
-        from orbitmc.graph.copies import at_beta, require_beta
+        from orbitmc.graph.transforms import at_beta, require_beta
 
         require_beta(beta)
         return replace(self, graph=at_beta(self.graph, float(beta)))
@@ -139,7 +135,7 @@ class Model(Displayed):
     def _with_likelihoods(self, findings: Findings) -> FactorGraph:
         if not findings.soft:
             return self.graph
-        from orbitmc.graph.copies import extended
+        from orbitmc.graph.transforms import extended
 
         factors, constant = [], [self.graph.constant]
         for name, weights in findings.soft.items():

@@ -10,8 +10,8 @@ import numpy as np
 from orbitmc._util.loading import extra
 from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
-from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import require_beta
 from orbitmc.models.couplings import number, paired
 from orbitmc.models.ising_models import VALUES as UP_AND_DOWN
 from orbitmc.models.quadratic import NUMBERS, SPIN, Quadratic, quadratic_model

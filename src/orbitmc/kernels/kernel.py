@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import generic, implementation, shared, unit
 from orbitmc._numba.units import Link, Linked, call_at, link, opened
 from orbitmc._util.arrays import Bytes, Numbers
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 
 Body = TypeVar("Body", bound=Callable[..., None])
 

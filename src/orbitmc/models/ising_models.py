@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import require_beta
 from orbitmc.models.couplings import require_one_order, spins_of
 
 VALUES = ("down", "up")

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.copies import require_beta
 from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import require_beta
 from orbitmc.models.ising_models import add_scaled
 
 SPIN, BINARY = ("-1", "1"), ("0", "1")

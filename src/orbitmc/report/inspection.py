@@ -15,11 +15,11 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict
 from orbitmc.formats.bif.bayes import Rows, row_doubts, wrong_tables
-from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.support import Domains, possible_values
-from orbitmc.graph.weights.hardening import hardened
+from orbitmc.graph.relevance import components
+from orbitmc.graph.support import Domains, possible_values
 
 ORDER_SECONDS = 2.0
 LONG = 256  # longer factors are not multiplied out to count neighbours

@@ -11,10 +11,10 @@ import numpy as np
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import COLUMNS, lanes_of
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.tallies import ValueTally, record, tally
-from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.low_width.elimination import eliminate, number_of, values_left
 from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
 from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilities

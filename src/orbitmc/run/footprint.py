@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats, lengths
+from orbitmc.conditionals.classify import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
+from orbitmc.conditionals.layout import LONG
 from orbitmc.estimate.missed_modes import lanes_to_look_at
 from orbitmc.estimate.tallies import PARTS, rows_of
-from orbitmc.graph.conditionals.factor_groups import LONG
-from orbitmc.graph.conditionals.paths import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
 from orbitmc.graph.factor_graph import FactorGraph
 
 NAME = 256  # bytes of a variable's name, of its place in tuples, and of what reading leaves

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from orbitmc._util.arrays import Bytes, Floats, Numbers
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, advance
 

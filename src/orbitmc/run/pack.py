@@ -14,6 +14,9 @@ from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_at, link, opened
 from orbitmc._simd.random import LANE_UNIT, Generator, generator
 from orbitmc._util.arrays import Bytes, arrays_in, brief, zeros
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import (
     PARTS,
@@ -25,10 +28,7 @@ from orbitmc.estimate.tallies import (
     record,
     tally,
 )
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, Part, linked
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values

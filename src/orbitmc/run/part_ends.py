@@ -15,7 +15,7 @@ from orbitmc._util.arrays import Bytes, Floats, sealed
 from orbitmc.estimate.row_summaries import persistence
 from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.log_weights import log_weights_of_parts
+from orbitmc.graph.log_weights import log_weights_of_parts
 
 GROUPS = 64  # the largest components have one each, the others share the last
 LOOKED_AT = 2**23  # factors times lanes; of larger models one lane of each column

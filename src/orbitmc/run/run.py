@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, brief
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import CoursePoint, Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack

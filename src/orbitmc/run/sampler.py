@@ -12,10 +12,10 @@ import numpy as np
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.interrupts import interrupted, listening, stopped_by_ctrl_c, tell_others
 from orbitmc._util.text import MOST
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tallies import RaoBlackwellTally
-from orbitmc.graph.components import components
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.kept.snapshots import next_snapshot, snapshot
 from orbitmc.run.pace import (

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from orbitmc._util.arrays import Bytes
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.kernels.combine.alternation import Alternation, alternation
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.tuning.families.families import FAMILIES

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.run.ladder import SWEEPS, choose_ladder
 
 LADDER_SHARE, ROUNDS = 0.4, 3  # of the time that is left, and how often a ladder is mended

@@ -13,7 +13,7 @@ from scipy import fft
 
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import partial_log_weight
+from orbitmc.graph.log_weights import partial_log_weight
 
 STATES = 64  # that a trial looks at, if there is time
 SINGLE, COMBINED = 32, 8  # statistics of single variables, and random combinations of many

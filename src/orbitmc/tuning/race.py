@@ -11,8 +11,8 @@ from typing import Any
 
 from orbitmc._numba.jit import Stopwatch, WorkClock
 from orbitmc._util.text import few_digits
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
 from orbitmc.tuning.choice import Choice, TrialResult, drawn_anew
 from orbitmc.tuning.families.families import FAMILIES

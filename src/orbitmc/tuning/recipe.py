@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from orbitmc._util.text import suggestion
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.alternation import alternation
 from orbitmc.kernels.combine.mixture import mixture

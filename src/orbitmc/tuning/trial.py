@@ -8,8 +8,8 @@ import numpy as np
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import heed
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, empty_pack, walker
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import stdtrit
 
 import orbitmc as om
-from orbitmc.graph.prepared import prepare
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.run import sampler
 from orbitmc.run.control import settling, trying

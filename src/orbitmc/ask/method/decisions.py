@@ -15,11 +15,11 @@ from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import in_words
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.hardening import hardened
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
@@ -114,7 +114,7 @@ def decide(
                 _require_few_values(model, "the exact method has no such limit")
                 decision = _as_asked(firm.model, settings)
     except ContradictionError as error:
-        from orbitmc.graph.possible.conflict import explained
+        from orbitmc.graph.feasibility import explained
 
         raise explained(model, error) from None
     chosen = with_block_work(decision.settings)

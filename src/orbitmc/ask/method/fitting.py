@@ -13,8 +13,8 @@ from orbitmc._simd.random import LANE_UNIT
 from orbitmc._util.arrays import lengths
 from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.run.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 LARGE = 50_000  # variables; smaller models have the usual packs

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from orbitmc.ask.method.methods import PlannedKernel
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.tallies import rows_of_orbits
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.permutation_groups import PermutationGroup, orbit_labels

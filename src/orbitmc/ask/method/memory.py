@@ -3,9 +3,9 @@
 from orbitmc._simd.random import LANE_UNIT
 from orbitmc._util.text import in_words
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 

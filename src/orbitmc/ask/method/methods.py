@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import brief
 from orbitmc.ask.settings import Settings
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
 

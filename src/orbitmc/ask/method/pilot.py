@@ -3,8 +3,8 @@
 from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.lifting import GIBBS, by_shuffles
 from orbitmc.ask.method.methods import PlannedKernel
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import values_of
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.combine.mixture import PAPER_WEIGHT

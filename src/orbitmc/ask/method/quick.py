@@ -24,9 +24,8 @@ from orbitmc.exact.rows.kept import Kept
 from orbitmc.exact.rows.passes import Elimination, Upward
 from orbitmc.exact.rows.template import Template, template
 from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
+from orbitmc.graph.log_weights import exact_sum, large_factors
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.ranges import large_factors
-from orbitmc.graph.weights.sums import exact_sum
 
 MOST_VARIABLES = 2_000
 MOST_COST = 2.0**25

@@ -21,10 +21,9 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.hardening import hardened
-from orbitmc.graph.weights.ranges import extremes
-from orbitmc.graph.weights.sums import exact_log_weight
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
@@ -138,7 +137,7 @@ def _found(model: Model, settings: Settings, k: int, progress: Progress | None) 
                 else _proven(firm.model, plan, k, reason)
             )
     except ContradictionError as error:
-        from orbitmc.graph.possible.conflict import explained
+        from orbitmc.graph.feasibility import explained
 
         raise explained(model, error) from None
     warnings = (*firm.remarks, *found.about.warnings)

@@ -23,8 +23,8 @@ from orbitmc.estimate.answers.draws import Draws
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.log_weights import log_weights_of_parts
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

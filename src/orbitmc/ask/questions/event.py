@@ -37,9 +37,9 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.answers.estimate import Estimate, certain
 from orbitmc.estimate.marginals import About
-from orbitmc.graph.copies import extended
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import extended
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

@@ -21,8 +21,8 @@ from orbitmc.estimate.answers.estimate import Estimate, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.hardening import hardened
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from orbitmc.estimate.answers.sweep import Rung, Sweep
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.hardening import hardened
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program

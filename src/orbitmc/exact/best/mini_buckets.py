@@ -15,7 +15,7 @@ from orbitmc._util.interrupts import heed
 from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
 from orbitmc.exact.problem import Problem
 from orbitmc.exact.shrinking import Table, added_up
-from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.graph.log_weights import exact_sum
 
 MOST_ENTRIES = 2**16
 """Of one table."""

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import integer
 from orbitmc._util.arrays import Bytes, Indices, Numbers
-from orbitmc.graph.conditionals.draws import draw_in_turn, scratch
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.conditionals.local_weights import forget_clauses
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.draws import draw_in_turn, scratch
+from orbitmc.conditionals.factors import forget_clauses
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels.kernel import steps
 
 

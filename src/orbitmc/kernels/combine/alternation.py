@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation
 from orbitmc._util.arrays import Bytes, Numbers, brief
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, Part, steps
 
 

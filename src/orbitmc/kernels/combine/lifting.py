@@ -1,6 +1,6 @@
 """From a group to the orbital kernels that suit it."""
 
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.groups.decomposition import (
     Exchangeable,
     Generated,

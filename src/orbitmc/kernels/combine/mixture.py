@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import bernoulli
 from orbitmc._util.arrays import Bytes, Numbers, brief
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel, Part, steps
 

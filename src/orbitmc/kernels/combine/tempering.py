@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import accept_by_log_ratio, lanes_of
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, brief, floats, zeros
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.fields import local_field
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.conditionals.local_fields import local_field
-from orbitmc.graph.copies import copies
-from orbitmc.graph.prepared import PreparedGraph, prepare_alike
+from orbitmc.graph.transforms import copies
 from orbitmc.kernels.base.gibbs import GibbsMemory, SystematicScan
 from orbitmc.kernels.kernel import Part, steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials

@@ -25,8 +25,8 @@ from orbitmc._util.arrays import (
     lengths,
     sealed,
 )
+from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.groups.permutation_groups import root_of
 from orbitmc.kernels.kernel import steps
 

@@ -12,8 +12,8 @@ import numpy as np
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import lanes_of, toss
 from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, sealed
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import Pairs, PermutationGroup, pairs_of, rows_of, value_of
 from orbitmc.groups.random_elements import (
     ProductReplacement,

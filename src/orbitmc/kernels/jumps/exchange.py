@@ -15,11 +15,11 @@ from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of, toss, two_integers
 from orbitmc._simd.row_operations import choose_by_coins
 from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, counted, lengths
+from orbitmc.conditionals.layout import Conditionals
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.conditionals.relative_fields import relative_fields
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.layout import Conditionals
-from orbitmc.graph.conditionals.relative_fields import relative_fields
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (

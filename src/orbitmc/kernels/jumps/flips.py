@@ -24,8 +24,8 @@ from orbitmc._util.arrays import (
     indices,
     starts,
 )
+from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import PreparedGraph, fields_in_double
 from orbitmc.kernels.jumps.relabelling import checked_set, relabelling
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS

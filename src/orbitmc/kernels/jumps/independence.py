@@ -12,11 +12,11 @@ import numpy as np
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import accept_by_log_ratio, lanes_of
 from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers
+from orbitmc.conditionals.draws import draw, scratch
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import draw, scratch
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.network import Network, network_of
-from orbitmc.graph.prepared import PreparedGraph, prepare_alike
+from orbitmc.graph.ancestral import Network, network_of
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, OUTCOMES, PROPOSALS

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of, toss
 from orbitmc._util.arrays import Bytes, Index, Numbers, brief, lengths, sealed
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import PermutationGroup
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (

@@ -23,12 +23,12 @@ from orbitmc._util.arrays import (
     sealed,
     starts,
 )
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.potentials import factors_around
+from orbitmc.graph.log_weights import factors_around
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.potential_sums import add_potentials
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, OUTCOMES, PROPOSALS

@@ -11,9 +11,9 @@ import numpy as np
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of
 from orbitmc._util.arrays import Bytes, Index, Numbers, brief
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups._exchange_blocks import NOBODY, ConstantSwaps, swapped
 from orbitmc.kernels.kernel import steps
 from orbitmc.kernels.metropolis.proposal import (

@@ -22,13 +22,12 @@ from orbitmc._simd.row_operations import (
     rows_differ,
 )
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
-from orbitmc.graph.conditionals.curves import local_curve
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Conditionals, Scratch
-from orbitmc.graph.conditionals.local_fields import counted_field, local_field
-from orbitmc.graph.conditionals.paths import COUNT
+from orbitmc.conditionals.classify import COUNT
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.fields import counted_field, local_curve, local_field
+from orbitmc.conditionals.layout import Conditionals, Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.metropolis.potential_sums import add_affected
 
 PROPOSALS, NULL, ACCEPTED, MOVED = range(4)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from orbitmc._util.arrays import Floats
+from orbitmc.conditionals.prepared import PreparedGraph, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare_unrounded
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.testing.choices import LaneByLane, outcomes_beside
 from orbitmc.kernels.testing.matrices import distribution, one_step, states, transition_matrix

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Floats, arrays_in
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
-from orbitmc.graph.weights.potentials import log_weight
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.testing.choices import outcomes
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, arrays_in
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel, steps
 from orbitmc.kernels.testing.choices import outcomes
 from orbitmc.kernels.testing.matrices import distribution, states

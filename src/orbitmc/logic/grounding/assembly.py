@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats, distinct_rows
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.log_weights import WIDEST, exact_sum, large_rows
 from orbitmc.graph.model import Model
-from orbitmc.graph.weights.ranges import WIDEST, large_rows
-from orbitmc.graph.weights.sums import exact_sum
 from orbitmc.logic.databases.names import value_names, variable_names
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.features import ClauseFeatures, TableFeatures

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.graph.possible.state_search import possible_states
+from orbitmc.graph.feasibility import possible_states
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.syntax import Rule

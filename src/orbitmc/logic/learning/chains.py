@@ -4,10 +4,10 @@ import numpy as np
 
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats, indices
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.rewrite import condition
+from orbitmc.graph.transforms import condition
 from orbitmc.kernels.base.gibbs import PartialScan, SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.counts import States, TrueCounts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.elimination import marginals
-from orbitmc.graph.copies import Factor, extended
+from orbitmc.graph.transforms import Factor, extended
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.databases.universe import universe
 from orbitmc.logic.grounding.assembly import graph_of

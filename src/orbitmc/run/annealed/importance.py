@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from orbitmc._numba.time_limits import require_time, timed
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats
+from orbitmc.conditionals.prepared import PreparedGraph, prepare_briefly
 from orbitmc.errors import LimitError
-from orbitmc.graph.copies import at_beta
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare_briefly
-from orbitmc.graph.weights.potentials import partial_log_weight
+from orbitmc.graph.log_weights import partial_log_weight
+from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk

@@ -16,8 +16,8 @@ from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
 from orbitmc.estimate.verdicts import FEW, GOOD, MISSED, UNMIXED
-from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.relevance import components
 from orbitmc.run.annealed.importance import (
     SIZE,
     Cooled,

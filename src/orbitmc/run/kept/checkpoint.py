@@ -25,12 +25,12 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes
 from orbitmc._util.files import write_atomically
 from orbitmc._util.text import MEMORY, quoted, require_memory, unreadable
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.estimate.control.secants import STATES
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, all_sums
-from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.control.choice import ControlChoice, with_controls
 from orbitmc.run.kept.choices import SECANT_STATES, choice_record

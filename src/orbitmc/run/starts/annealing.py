@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Bytes
-from orbitmc.graph.copies import at_beta
+from orbitmc.conditionals.prepared import prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import prepare_briefly
-from orbitmc.graph.weights.log_weights import log_weights_of_parts
+from orbitmc.graph.log_weights import log_weights_of_parts
+from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors

@@ -8,7 +8,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import elements, tiered
 from orbitmc._util.arrays import Bytes, Floats, Index
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.graph.log_weights import log_potential
 
 GAIN = 1e-12  # less is rounding
 

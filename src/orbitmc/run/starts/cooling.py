@@ -11,11 +11,11 @@ import numpy as np
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Numbers, starts
 from orbitmc._util.interrupts import heed
-from orbitmc.graph.components import components
-from orbitmc.graph.copies import at_beta
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.sums import exact_log_weight
+from orbitmc.graph.log_weights import exact_log_weight
+from orbitmc.graph.relevance import components
+from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.annealing import annealed_states, heaviest

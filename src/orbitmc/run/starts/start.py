@@ -21,7 +21,7 @@ def start_values(
     the way.
     """
     if graph.has_zeros():
-        from orbitmc.graph.possible.state_search import possible_states
+        from orbitmc.graph.feasibility import possible_states
 
         return possible_states(graph, lanes, seed, wanted)
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels.base.gibbs import GibbsMemory, RandomScan, SystematicScan
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import Pack, compile_recording, walker

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes
 from orbitmc._util.digests import digest_of
+from orbitmc.conditionals.prepared import PreparedGraph, is_unrounded, prepare, prepare_unrounded
 from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, is_unrounded, prepare, prepare_unrounded
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.control.choice import ControlChoice, plainly, with_controls
 from orbitmc.run.kept.contents import arrays_of, digest

@@ -9,7 +9,7 @@ from orbitmc._util.arrays import GAP, row_classes, snapped
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.rewrite import copy_factors
+from orbitmc.graph.transforms import copy_factors
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
 MOST_SPLIT = 4

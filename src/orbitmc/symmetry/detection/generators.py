@@ -9,7 +9,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tiered
 from orbitmc._util.arrays import Bytes, Index, Numbers, indices, sealed, starts
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.graph.log_weights import log_potential
 from orbitmc.groups.permutation_groups import PermutationGroup, group_from_arrays
 from orbitmc.symmetry.detection.encoding.encoding import first_literals
 

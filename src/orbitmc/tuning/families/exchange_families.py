@@ -3,8 +3,8 @@
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.one_hot.one_hot import one_hot

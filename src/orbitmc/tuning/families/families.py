@@ -5,8 +5,8 @@ A family is rebuilt from its name, so a recorded choice can be used again withou
 
 from collections.abc import Mapping
 
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.clusters import clusters
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.tuning.families.exchange_families import (

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 
 from orbitmc._util.arrays import Bytes
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.kernel import Kernel
 
 T = TypeVar("T")

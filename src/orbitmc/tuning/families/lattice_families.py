@@ -3,8 +3,8 @@
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images
 from orbitmc.kernels.jumps.orbital import orbital

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.graph.ancestral import Network, acceptance, network_of
 from orbitmc.graph.model import Model
-from orbitmc.graph.network import Network, acceptance, network_of
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.jumps.independence import independence
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.tuning.families.family import Family, remembered

@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Numbers
-from orbitmc.graph.components import components
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.graph.relevance import components
 from orbitmc.kernels.jumps.flips import flips
 from orbitmc.kernels.jumps.relabelling import relabelling
 from orbitmc.kernels.kernel import Kernel

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, lengths
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
-from orbitmc.graph.prepared import PreparedGraph, prepare
-from orbitmc.graph.weights.potentials import log_weight
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, inverse
 from orbitmc.kernels.base.gibbs import SystematicScan

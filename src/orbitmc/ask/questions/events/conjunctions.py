@@ -31,7 +31,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.columns import Columns, certain_columns, concatenate_columns, no_parts
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
-from orbitmc.graph.copies import extended
+from orbitmc.graph.transforms import extended
 from orbitmc.logic.databases.names import constant_text
 from orbitmc.logic.databases.query import Pattern
 

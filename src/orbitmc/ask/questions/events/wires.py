@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc.ask.questions.events.expressions import Condition, Event, Joined
-from orbitmc.graph.copies import Factor
+from orbitmc.graph.transforms import Factor
 
 TRUE = np.array([False, True])
 

@@ -10,8 +10,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc.estimate.answers.features import by_column, column_means
 from orbitmc.estimate.row_summaries import spread_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import partial_log_weight
-from orbitmc.graph.weights.ranges import extremes
+from orbitmc.graph.log_weights import extremes, partial_log_weight
 
 POWERS = 4
 ROUNDING = 1e-12  # of the sum of all log-potentials: energies that differ by less are the same

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from orbitmc.estimate.marginals import Marginals, completed
-from orbitmc.graph.copies import side_by_side
 from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import side_by_side
 
 
 def together(models: Sequence[Model], labels: Sequence[str]) -> Model:

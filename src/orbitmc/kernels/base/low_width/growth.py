@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.support import Domains
+from orbitmc.graph.support import Domains
 from orbitmc.kernels.base.low_width.neighbours import LONGEST, Neighbours
 from orbitmc.kernels.base.low_width.orders import elimination_order
 

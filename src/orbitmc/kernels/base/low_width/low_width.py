@@ -12,10 +12,10 @@ import numpy as np
 
 from orbitmc._numba.jit import implementation
 from orbitmc._util.arrays import Bytes, Numbers, brief, lengths, sealed
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.support import all_values, possible_values
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.graph.support import all_values, possible_values
 from orbitmc.kernels.base.low_width.elimination import draw_backwards, eliminate
 from orbitmc.kernels.base.low_width.growth import MOST_ENTRIES, TABLES, grow_blocks
 from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks, block_memory

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.support import Domains, hard_factors
+from orbitmc.graph.support import Domains, hard_factors
 
 LONGEST = 32  # variables of a factor whose others are looked at as neighbours
 

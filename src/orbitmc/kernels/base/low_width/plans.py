@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, floats, indices, lengths, sealed, starts
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.support import Domains
+from orbitmc.graph.support import Domains
 from orbitmc.kernels.base.low_width.growth import Block
 from orbitmc.kernels.base.low_width.layout import CLAUSE, MESSAGE, TABLE, Blocks
 

@@ -14,9 +14,9 @@ import numpy as np
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import lane_integer, lanes_of
 from orbitmc._util.arrays import Bytes, Index, Numbers, brief
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 from orbitmc.kernels.base.mcsat.pruning import draw_slice
 from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
 from orbitmc.kernels.base.mcsat.slice_components import (

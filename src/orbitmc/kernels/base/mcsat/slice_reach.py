@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.possible.support import hard_factors
+from orbitmc.graph.support import hard_factors
 from orbitmc.kernels.base.mcsat.mc_sat import MCSat
 from orbitmc.kernels.base.mcsat.pruning import prune
 from orbitmc.kernels.base.mcsat.slice_components import gather, is_free, list_constraints, search

@@ -24,13 +24,13 @@ from orbitmc._util.arrays import (
     sealed,
     starts,
 )
+from orbitmc.conditionals.draws import scratch
+from orbitmc.conditionals.fields import local_field
+from orbitmc.conditionals.layout import Scratch
+from orbitmc.conditionals.prepared import PreparedGraph, limits_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.conditionals.draws import scratch
-from orbitmc.graph.conditionals.layout import Scratch
-from orbitmc.graph.conditionals.local_fields import local_field
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph, limits_alike
-from orbitmc.graph.weights.potentials import factors_around
+from orbitmc.graph.log_weights import factors_around
 from orbitmc.kernels.jumps.one_hot.one_hot_factors import weigh_by_factors
 from orbitmc.kernels.jumps.one_hot.one_hot_tables import (
     cumulative_probabilities,

@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc._numba.jit import shared
 from orbitmc._simd.random import lanes_of
 from orbitmc._util.arrays import Bytes, Index
-from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.conditionals.layout import Scratch
 from orbitmc.graph.factor_graph import FactorGraph
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orbitmc._util.arrays import Floats
+from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.graph.prepared import prepare
 from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.changes import changes, joined

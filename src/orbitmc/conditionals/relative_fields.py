@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, lengths, sealed, starts
-from orbitmc.graph.conditionals.layout import Conditionals
-from orbitmc.graph.conditionals.pair_couplings import TRIPLET, fill_sextets
-from orbitmc.graph.conditionals.paths import FIELD
-from orbitmc.graph.prepared import PreparedGraph, fields_in_double
+from orbitmc.conditionals.classify import FIELD, TRIPLET, fill_sextets
+from orbitmc.conditionals.layout import Conditionals
+from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 
 Numbers = NDArray[np.int64]
 

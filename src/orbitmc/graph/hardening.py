@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, floats, indices, starts
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.graph.components import components
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.log_weights import WIDEST, exact_sum, extremes, large_factors, widths
 from orbitmc.graph.model import Model
-from orbitmc.graph.possible.support import Domains, all_values, hard_factors, possible_values
-from orbitmc.graph.weights.ranges import WIDEST, extremes, large_factors, widths
-from orbitmc.graph.weights.sums import exact_sum
+from orbitmc.graph.relevance import components
+from orbitmc.graph.support import Domains, all_values, hard_factors, possible_values
 
 CERTAIN = 1000.0
 """A probability below exp(-1000) is 0 as a double, many times over."""
@@ -151,12 +150,12 @@ def _require_together(model: Model, firm: FactorGraph, gap: Floats) -> None:
             f"{_named(model, np.flatnonzero(np.isfinite(gap)))}: log-weights that range over more "
             f"than {WIDEST:g} need variables of at most {MOST_VALUES} values; write smaller ones"
         )
-    from orbitmc.graph.possible.state_search import possible_states
+    from orbitmc.graph.feasibility import possible_states
 
     try:
         possible_states(firm, 1, np.random.SeedSequence(0))
     except ContradictionError:
-        from orbitmc.graph.possible.conflict import conflict
+        from orbitmc.graph.feasibility import conflict
 
         core = conflict(firm)
         heavy = np.flatnonzero(np.isfinite(gap)) if core is None else core

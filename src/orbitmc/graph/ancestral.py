@@ -26,9 +26,9 @@ from orbitmc._util.arrays import (
     starts,
 )
 from orbitmc.graph.builder import MOST_VALUES
-from orbitmc.graph.copies import Factor
 from orbitmc.graph.factor_graph import FactorGraph, strides
-from orbitmc.graph.weights.potentials import partial_log_weight
+from orbitmc.graph.log_weights import partial_log_weight
+from orbitmc.graph.transforms import Factor
 
 MOST_FACTORS = 2  # for each variable, beside a few: graphs with more are no networks
 FEW_FACTORS = 64

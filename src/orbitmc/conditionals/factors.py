@@ -6,10 +6,9 @@ from orbitmc._numba.jit import shared
 from orbitmc._simd.neighbour_sums import fetch_row
 from orbitmc._simd.random import lanes_of
 from orbitmc._util.arrays import Bytes, Index
-from orbitmc.graph.conditionals.factor_groups import FactorGroups
-from orbitmc.graph.conditionals.layout import Scratch
+from orbitmc.conditionals.layout import FactorGroups, Scratch
+from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.prepared import PreparedGraph
 
 MOST_COUNTED = 255  # members at a time: a count is a byte
 NEAR = 2**19  # bytes of values that stay close to the processor; of more, rows are fetched early

@@ -7,9 +7,9 @@ import numpy as np
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_all, tiered
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices
-from orbitmc.graph.conditionals.paths import BITS, COUNT, MOST_COUNTED, TABLE
+from orbitmc.conditionals.classify import BITS, COUNT, MOST_COUNTED, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.weights.potentials import log_potential
+from orbitmc.graph.log_weights import log_potential
 
 LARGEST_EXPONENT = 709.78
 

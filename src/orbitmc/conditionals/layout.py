@@ -1,12 +1,4 @@
-"""Factors around a binary variable that earn the same: their sum is a count.
-
-Ground formulas share weights, so a variable with many factors has few different ones. A member of
-a group earns its `gain` for value 1 where no other literal of its clause holds, or where its
-neighbour is 1; so bytes are counted, and one number per group is multiplied. A table of three
-variables that others share is several members: what each neighbour earns that is 1, and what both
-do. Of long clauses, the literals that hold are counted once, and the counts are kept while
-variables change in turn.
-"""
+"""What is stored of all conditionals, and what drawing from one of them overwrites."""
 
 from typing import Any, NamedTuple
 
@@ -14,8 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, indices, lengths, sealed, starts
-from orbitmc.graph.conditionals.paths import FACTORS
+from orbitmc.conditionals.classify import FACTORS
 from orbitmc.graph.factor_graph import FactorGraph
+
+# Factors around a binary variable that earn the same: their sum is a count.
+#
+# Ground formulas share weights, so a variable with many factors has few different ones. A member
+# of
+# a group earns its `gain` for value 1 where no other literal of its clause holds, or where its
+# neighbour is 1; so bytes are counted, and one number per group is multiplied. A table of three
+# variables that others share is several members: what each neighbour earns that is 1, and what
+# both
+# do. Of long clauses, the literals that hold are counted once, and the counts are kept while
+# variables change in turn.
 
 LONG = 16  # literals: counts of shorter clauses would take more room than the clauses
 LONGEST = 2**16 - 1  # literals: a count has 16 bits
@@ -254,3 +257,54 @@ def _sum(one: Floats, other: Floats) -> Floats:
     total = one + other
     total[np.abs(total) <= NEGLIGIBLE * np.abs(one)] = 0.0
     return total
+
+
+class Conditionals(NamedTuple):
+    """How to draw each variable: its way, its neighbours, and their limits or couplings.
+
+    `affine` variables have finite log-odds that are `bias` plus the `coupling` of each neighbour
+    that is 1. `pairwise` ones, all affine ones among them, have finite factors with at most one
+    other variable, and few values. `ladder` has the log-odds of a COUNT variable when no neighbour
+    agrees, and what each that agrees adds. `role` belongs to `neighbour`: whether a COUNT
+    neighbour counts when it is 0, or the stride of a TABLE neighbour. `start` is where a
+    variable's limits begin. `sextet` sums the couplings of six neighbours at a time, by the
+    patterns of the first and the last three. `curve` has the numbers of `curves` for pairwise
+    variables that are not affine. `groups` belong to FACTORS variables.
+    """
+
+    path: Bytes
+    affine: Bytes
+    pairwise: Bytes
+    neighbour_start: Indices
+    neighbour: Indices
+    role: Indices
+    coupling: NDArray[Any]
+    bias: NDArray[Any]
+    ladder: NDArray[Any]
+    start: Indices
+    limit: NDArray[Any]
+    sextet_start: Indices
+    sextet: NDArray[np.float32]
+    curve_start: Indices
+    curve: NDArray[Any]
+    groups: FactorGroups
+
+
+class Scratch(NamedTuple):
+    """Arrays that one conditional overwrites, one entry per lane.
+
+    `counts` has the literals of each long clause that hold, if `counted` says that it was in this
+    `turn`: while nothing else than `draw_in_turn` changes values.
+    """
+
+    pattern: Bytes
+    place: NDArray[np.uint32]
+    field: NDArray[Any]
+    bend: NDArray[Any]
+    log_weights: Floats
+    others: Bytes
+    kept: Bytes
+    counts: NDArray[np.uint16]
+    counted: NDArray[np.int64]
+    turn: NDArray[np.int64]
+    width: tuple[int, ...]

@@ -17,22 +17,16 @@ from orbitmc._simd.random import (
     width_of,
 )
 from orbitmc._util.arrays import Bytes, Floats, zeros
-from orbitmc.graph.conditionals.conditionals import LARGEST_LIMIT
-from orbitmc.graph.conditionals.layout import Conditionals, Scratch
-from orbitmc.graph.conditionals.local_fields import (
+from orbitmc.conditionals.classify import BITS, COUNT, FEW_BITS, FIELD, TABLE
+from orbitmc.conditionals.factors import forget_clauses, keep_values, local_log_weights, recount
+from orbitmc.conditionals.fields import (
     bits_of_neighbours,
     count_agreeing,
     local_field,
     places_of_limits,
 )
-from orbitmc.graph.conditionals.local_weights import (
-    forget_clauses,
-    keep_values,
-    local_log_weights,
-    recount,
-)
-from orbitmc.graph.conditionals.paths import BITS, COUNT, FEW_BITS, FIELD, TABLE
-from orbitmc.graph.prepared import PreparedGraph
+from orbitmc.conditionals.layout import Conditionals, Scratch
+from orbitmc.conditionals.prepared import LARGEST_LIMIT, PreparedGraph
 
 CERTAINTY = 1.0 / LARGEST_LIMIT  # what a limit is multiplied with; the largest one becomes 1.0
 

@@ -1,0 +1,477 @@
+"""How to find a possible state, or to prove that there is none.
+
+States are found by a randomised search that prunes after every decision; where it loses its way,
+by WalkSAT, and then by a SAT solver if one is installed.
+"""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.jit import compiled, shared
+from orbitmc._numba.tiers import elements, of_first, tiered
+from orbitmc._simd.random import LANE_UNIT, bernoulli, generator, integer
+from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
+from orbitmc.errors import ContradictionError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import components
+from orbitmc.graph.support import (
+    TRAIL,
+    Domains,
+    Search,
+    all_values,
+    enqueue,
+    hard_factors,
+    possible_values,
+    propagate,
+    propagate_once,
+    remaining,
+    remove,
+    search_memory,
+)
+
+FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
+MOST_BACKTRACKS = 20_000
+ATTEMPTS = 8
+FOUND, NONE, GAVE_UP = range(3)
+CHOSEN, TRIED, MARK = range(3)
+
+
+def possible_states(
+    graph: FactorGraph,
+    lanes: int,
+    seed: np.random.SeedSequence,
+    wanted: NDArray[np.int16] | None = None,
+) -> Bytes:
+    """Find one possible state per lane, dispersed by random orders of variables and values.
+
+    Variables for which `wanted[variable, lane]` is not negative get that value where they can.
+    """
+    pruned = possible_values(graph)
+    rng = np.random.default_rng(seed)
+    values = np.zeros((graph.variables, lanes), dtype=np.uint8)
+    nothing = np.full(graph.variables, -1, dtype=np.int16)
+    easy = True
+    clauses: list[list[int]] | None = None
+    for lane in range(lanes):
+        hopes = nothing if wanted is None else wanted[:, lane]
+        found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
+        easy = found is not None
+        if found is None and clauses is None:
+            found = walked(graph, pruned, rng)
+            clauses = encoded(graph, pruned) if found is None else None
+        if found is None and clauses is not None:
+            found = solved(clauses, pruned, rng)
+        if found is None:
+            found = _searched_long(graph, pruned, rng)
+        values[:, lane] = found
+    return values
+
+
+def _searched(
+    graph: FactorGraph,
+    pruned: Domains,
+    rng: np.random.Generator,
+    backtracks: int,
+    smallest_first: bool,
+    wanted: NDArray[np.int16] | None = None,
+) -> Bytes | None:
+    """Search for a possible state; None if that takes more backtracks."""
+    domains = Domains(pruned.value_start, pruned.allowed.copy())
+    order, preference = rng.permutation(graph.variables), rng.random(len(domains.allowed))
+    if wanted is not None:
+        hopeful = np.flatnonzero(wanted >= 0)
+        preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
+        order = order[np.argsort(wanted[order] < 0, kind="stable")]
+    found = np.zeros(graph.variables, dtype=np.uint8)
+    search = search_memory(graph, domains)
+    decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
+    given = (search, decisions, order, preference, smallest_first, backtracks, found)
+    outcome = _find(graph, domains, *given)
+    if outcome == NONE:
+        raise ContradictionError("no state satisfies the hard constraints of the model")
+    return found if outcome == FOUND else None
+
+
+def walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes | None:
+    """Mend a random state; None if that takes too long."""
+    found = np.zeros(graph.variables, dtype=np.uint8)
+    everything, preference = np.arange(graph.variables), rng.random(len(pruned.allowed))
+    _set_preferred_once(pruned, preference, everything, found)
+    hard = hard_factors(graph)
+    return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+
+
+def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
+    for attempt in range(ATTEMPTS):
+        found = _searched(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
+        if found is not None:
+            return found
+    raise ContradictionError(
+        "no possible starting state was found, neither by WalkSAT nor in "
+        f"{ATTEMPTS} searches of {MOST_BACKTRACKS} backtracks each; the hard constraints may "
+        "contradict each other (this is no proof; the extra `sat` brings a solver that decides it)"
+    )
+
+
+def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
+    """Whether pruning or short searches prove that the zeros of some factors leave no state.
+
+    Parts that share no factor are searched one by one.
+    """
+    domains = all_values(graph)
+    chosen = np.zeros(graph.factors, dtype=np.bool_)
+    chosen[factors] = True
+    search = search_memory(graph, domains)._replace(hard=chosen)
+    for factor in factors:
+        enqueue(search, factor)
+    if not propagate_once(graph, domains, search):
+        return True
+    search.ends[TRAIL] = 0  # what was pruned so far stays pruned
+    pruned = domains.allowed.copy()
+    preference = np.arange(len(pruned), dtype=float)
+    found = np.zeros(graph.variables, dtype=np.uint8)
+    for part in _parts(graph, chosen):
+        decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
+        given = (search, decisions, part, preference, True, FEW_BACKTRACKS, found)
+        outcome = _find(graph, domains, *given)
+        if outcome == NONE:
+            return True
+        if outcome == GAVE_UP:  # with work half done
+            domains.allowed[:] = pruned
+            search = search_memory(graph, domains)._replace(hard=chosen)
+    return False
+
+
+def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Variables that the chosen factors connect."""
+    part_of = components(graph, chosen)
+    order = np.argsort(part_of, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(part_of[order])) + 1)
+    return [part for part in parts if len(part) > 1]
+
+
+def _work(graph: FactorGraph, *rest: Any) -> float:
+    """As long as nothing is undone, every factor is looked at a few times."""
+    backtracks = rest[-2]
+    return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
+
+
+@tiered(_work)
+def _find(
+    graph: FactorGraph,
+    domains: Domains,
+    search: Search,
+    decisions: Numbers,
+    order: Numbers,
+    preference: Floats,
+    smallest_first: bool,
+    limit: int,
+    found: Bytes,
+) -> Index:
+    """Depth-first search for a possible state, undoing through the trail.
+
+    A decision is a variable, its value, and how long the trail was before.
+    """
+    depth, backtracks = 0, 0
+    while True:
+        variable = _next_variable(order, domains, smallest_first)
+        if variable < 0:
+            _set_preferred(domains, preference, order, found)
+            return FOUND
+        value = _preferred(domains, variable, preference)
+        decisions[CHOSEN, depth] = variable
+        decisions[TRIED, depth] = value
+        decisions[MARK, depth] = search.ends[TRAIL]
+        depth += 1
+        for other in range(np.int64(graph.cardinality[variable])):
+            if other != value and domains.allowed[np.int64(domains.value_start[variable]) + other]:
+                remove(graph, variable, other, domains, search)
+        while not propagate(graph, domains, search):
+            possible = False
+            while depth > 0 and not possible:
+                depth -= 1
+                backtracks += 1
+                while search.ends[TRAIL] > decisions[MARK, depth]:
+                    search.ends[TRAIL] -= 1
+                    domains.allowed[search.trail[search.ends[TRAIL]]] = True
+                last = decisions[CHOSEN, depth]
+                remove(graph, last, decisions[TRIED, depth], domains, search)
+                possible = bool(remaining(domains, last) > 0)
+            if not possible:
+                return NONE
+            if backtracks > limit:
+                return GAVE_UP
+
+
+@shared
+def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> Index:
+    best, size = np.int64(-1), np.int64(2**62)
+    for place in range(len(order)):
+        variable = order[place]
+        count = np.int64(remaining(domains, variable))
+        if count > 1 and count < size:
+            best, size = np.int64(variable), count
+            if not smallest_first:
+                return best
+    return best
+
+
+@tiered(of_first)
+def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
+    _set_preferred(domains, preference, order, found)
+
+
+@shared
+def _set_preferred(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
+    for place in range(len(order)):
+        variable = order[place]
+        found[variable] = _preferred(domains, variable, preference)
+
+
+@shared
+def _preferred(domains: Domains, variable: Index, preference: Floats) -> Index:
+    best, liking = np.int64(0), -1.0
+    first = np.int64(domains.value_start[variable])
+    for place in range(first, np.int64(domains.value_start[variable + 1])):
+        if domains.allowed[place] and preference[place] > liking:
+            best, liking = place - first, preference[place]
+    return best
+
+
+# WalkSAT: mend a random state constraint by constraint until no zero is left.
+#
+# It finds possible states where a search loses its way, but can never say that there are none.
+
+NOISE = 0.5  # near the best for random clauses of three variables (Selman et al. 1994)
+FLIPS_PER_VARIABLE = 200
+LEAST_FLIPS = 20_000
+NOT_BROKEN = -1
+
+
+class Mending(NamedTuple):
+    """A state, and which hard factors it breaks: a list, and each one's place in it."""
+
+    state: Bytes
+    hard: NDArray[np.bool_]
+    broken: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+
+def mend(
+    graph: FactorGraph, domains: Any, hard: NDArray[np.bool_], state: Bytes, seed: int
+) -> bool:
+    """Change a state within the domains until it is possible; false if that takes too long."""
+    mending = Mending(
+        state,
+        hard,
+        np.zeros(graph.factors, dtype=np.int64),
+        np.full(graph.factors, NOT_BROKEN, dtype=np.int64),
+    )
+    flips = LEAST_FLIPS + FLIPS_PER_VARIABLE * graph.variables
+    return bool(_mend(graph, domains, mending, generator(seed, 0, LANE_UNIT), flips))
+
+
+@compiled
+def _mend(graph: FactorGraph, domains: Domains, mending: Mending, rng: Any, flips: Index) -> bool:
+    broken: Index = 0
+    for factor in range(len(graph.table_of)):
+        broken = _relist(graph, mending, factor, broken)
+    for _ in range(flips):
+        if broken == 0:
+            return True
+        factor = mending.broken[integer(rng, broken)]
+        variable, value = _choose(graph, domains, mending, factor, rng)
+        mending.state[variable] = value
+        for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+            broken = _relist(graph, mending, np.int64(graph.incident[edge]), broken)
+    return broken == 0
+
+
+@shared
+def _relist(graph: FactorGraph, mending: Mending, factor: Index, broken: Index) -> Index:
+    """List a factor if the state breaks it, otherwise take it from the list."""
+    place = mending.place[factor]
+    if not _is_broken(graph, mending, factor):
+        if place != NOT_BROKEN:
+            broken -= 1
+            last = mending.broken[broken]
+            mending.broken[place], mending.place[last] = last, place
+            mending.place[factor] = NOT_BROKEN
+    elif place == NOT_BROKEN:
+        mending.broken[broken], mending.place[factor] = factor, broken
+        broken += 1
+    return broken
+
+
+@shared
+def _is_broken(graph: FactorGraph, mending: Mending, factor: Index) -> bool:
+    if not mending.hard[factor]:
+        return False
+    entry = np.int64(graph.table_start[graph.table_of[factor]])
+    satisfied = False
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        value = np.int64(mending.state[graph.scope[edge]])
+        if factor < graph.first_clause:
+            entry += np.int64(graph.stride[edge]) * value
+        elif value == graph.satisfying[edge]:
+            satisfied = True
+    return bool(graph.table[entry + np.int64(satisfied)] == -np.inf)
+
+
+@shared
+def _choose(
+    graph: FactorGraph, domains: Domains, mending: Mending, factor: Index, rng: Any
+) -> tuple[Index, Index]:
+    """Which variable of a broken factor to change, and to which value.
+
+    The change that breaks fewest others, or any if every change breaks some and the coin says so.
+    """
+    best, best_value, fewest = np.int64(-1), np.int64(0), np.int64(2**62)
+    some, some_value, seen = np.int64(-1), np.int64(0), 0
+    for edge in range(graph.scope_start[factor], graph.scope_start[factor + 1]):
+        variable = np.int64(graph.scope[edge])
+        for value in range(np.int64(graph.cardinality[variable])):
+            place = np.int64(domains.value_start[variable]) + value
+            if domains.allowed[place] and value != mending.state[variable]:
+                breaks = _breaks(graph, mending, variable, value)
+                seen += 1
+                if integer(rng, seen) == 0:
+                    some, some_value = variable, np.int64(value)
+                if breaks < fewest:
+                    best, best_value, fewest = variable, np.int64(value), breaks
+    if fewest > 0 and bernoulli(rng, NOISE):
+        return some, some_value
+    return best, best_value
+
+
+@shared
+def _breaks(graph: FactorGraph, mending: Mending, variable: Index, value: Index) -> np.int64:
+    """How many factors that hold would be broken by a change."""
+    before, count = mending.state[variable], np.int64(0)
+    mending.state[variable] = value
+    for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
+        factor = np.int64(graph.incident[edge])
+        if mending.place[factor] == NOT_BROKEN and _is_broken(graph, mending, factor):
+            count += 1
+    mending.state[variable] = before
+    return count
+
+
+# Let a SAT solver find a possible state, or prove that there is none, where one is installed.
+
+SOLVER = "cadical153"
+MOST_CLAUSES = 5_000_000
+
+
+def solver_is_installed() -> bool:
+    """Whether the extra `sat` is there."""
+    return find_spec("pysat") is not None
+
+
+def encoded(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
+    """The zeros of a graph as clauses; None if there is no solver or they are too many."""
+    if not solver_is_installed() or _size(graph) > MOST_CLAUSES:
+        return None
+    return list(_clauses(graph, pruned))
+
+
+def solved(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
+    """A possible state, dispersed by random first guesses.
+
+    A contradiction is proved, not guessed.
+    """
+    from pysat.solvers import Solver
+
+    with Solver(name=SOLVER, bootstrap_with=clauses) as solver:
+        signs = rng.choice([-1, 1], len(pruned.allowed))
+        solver.set_phases([int(sign) * (place + 1) for place, sign in enumerate(signs)])
+        if not solver.solve():
+            raise ContradictionError("no state satisfies the hard constraints of the model")
+        true = np.array(solver.get_model()[: len(pruned.allowed)]) > 0
+    first = pruned.value_start[:-1].astype(np.int64)
+    return (np.flatnonzero(true) - first).astype(np.uint8)  # each variable has one value
+
+
+def _size(graph: FactorGraph) -> int:
+    tables = [
+        factor for factor in np.flatnonzero(hard_factors(graph)) if factor < graph.first_clause
+    ]
+    pairs = int((graph.cardinality.astype(np.int64) ** 2).sum())
+    return graph.factors + pairs + sum(graph.table_values(int(one)).size for one in tables)
+
+
+def _clauses(graph: FactorGraph, pruned: Domains) -> Iterator[list[int]]:
+    """Literal `k + 1` says that place `k` of the flat values holds; each variable has one value."""
+    first = pruned.value_start.astype(np.int64)
+    for variable in range(graph.variables):
+        places = range(first[variable] + 1, first[variable + 1] + 1)
+        yield [place for place in places if pruned.allowed[place - 1]]
+        yield from ([-place] for place in places if not pruned.allowed[place - 1])
+        yield from ([-one, -other] for one in places for other in places if one < other)
+    for factor in np.flatnonzero(hard_factors(graph)).tolist():
+        yield from _of_factor(graph, first, factor)
+
+
+def _of_factor(graph: FactorGraph, first: np.ndarray, factor: int) -> Iterator[list[int]]:
+    scope, table = graph.scope_of(factor).astype(np.int64), graph.table_values(factor)
+    if factor < graph.first_clause:
+        for values in np.argwhere(np.isneginf(table)):
+            yield [-int(first[v] + value + 1) for v, value in zip(scope, values, strict=True)]
+        return
+    wanted = graph.satisfying_of(factor)
+    literals = [int(first[v] + value + 1) for v, value in zip(scope, wanted, strict=True)]
+    if np.isneginf(table[0]):
+        yield literals
+    if np.isneginf(table[1]):
+        yield from ([-literal] for literal in literals)
+
+
+# Which hard constraints contradict each other: a few, none of which can be left out.
+
+MOST_NAMED = 5  # constraints in a message; more would not be read
+
+
+def conflict(graph: FactorGraph) -> NDArray[np.int64] | None:
+    """Factors whose zeros leave no state, though any smaller choice of them leaves some.
+
+    None if there is no contradiction, or none that a short search can prove.
+    """
+    core = np.flatnonzero(hard_factors(graph))
+    if not contradicts(graph, core):
+        return None
+    size = max(1, len(core) // 2)
+    while True:
+        core = _thinned(graph, core, size)
+        if size == 1:
+            return core
+        size //= 2
+
+
+def _thinned(graph: FactorGraph, core: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Leave out pieces of the given size that the contradiction does not need."""
+    first = 0
+    while first < len(core):
+        rest = np.delete(core, slice(first, first + size))
+        if contradicts(graph, rest):
+            core = rest
+        else:
+            first += size
+    return core
+
+
+def explained(model: Model, error: ContradictionError) -> ContradictionError:
+    """Add to an error which constraints contradict each other, where that can be proven."""
+    core = conflict(model.graph)
+    if core is None:
+        return error
+    scopes = [", ".join(model.names[v] for v in model.graph.scope_of(int(f))) for f in core]
+    named = "; ".join(f"({scope})" for scope in scopes[:MOST_NAMED])
+    more = f" and {len(core) - MOST_NAMED} more" if len(core) > MOST_NAMED else ""
+    if len(core) == 1:
+        return ContradictionError(f"{error}: the constraint on {named} allows nothing")
+    return ContradictionError(f"{error}: the constraints on {named}{more} contradict each other")

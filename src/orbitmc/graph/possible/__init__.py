@@ -1,1 +1,0 @@
-"""Which states are possible: pruning, search, WalkSAT, a SAT solver."""

@@ -1,1 +1,0 @@
-"""Log-weights of states, and sums that keep their digits."""
