@@ -4,11 +4,7 @@ import igraph
 import numpy as np
 
 from orbitmc._util.arrays import Numbers
-from orbitmc.symmetry.detection.encoding.colored_graph import (
-    ColoredGraph,
-    is_symmetric_label,
-    tails,
-)
+from orbitmc.symmetry.encoding import ColoredGraph, is_symmetric_label, tails
 
 
 def bliss_generators(graph: ColoredGraph, cells: Numbers) -> tuple[int, list[list[int]]]:

@@ -200,7 +200,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.report.tables import plain_pieces
     from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule
-    from orbitmc.symmetry.detection.automorphisms import automorphisms
+    from orbitmc.symmetry._automorphisms import automorphisms
 
     graph, held = model.graph, {}
     small = len(graph.table) <= MOST_ENTRIES

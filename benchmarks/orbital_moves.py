@@ -23,7 +23,7 @@ from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
 from orbitmc.run.pack import Pack, start_pack, walk
-from orbitmc.symmetry.blocks.blocks import blocks
+from orbitmc.symmetry.blocks import blocks
 
 LANES = 64
 MEMBERS = 20

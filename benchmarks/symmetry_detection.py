@@ -75,7 +75,7 @@ def regular_edges(count, degree, seed):
 
 def run_ours(case):
     from orbitmc.models.ising_models import ising_grid
-    from orbitmc.symmetry.detection.automorphisms import automorphisms
+    from orbitmc.symmetry._automorphisms import automorphisms
 
     graph = build(case)
     first = time.perf_counter()
@@ -100,8 +100,8 @@ def run_ours(case):
 def run_igraph(case):
     from bliss import bliss_generators
 
-    from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-    from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+    from orbitmc.symmetry.encoding import variable_graph
+    from orbitmc.symmetry.terms import energy_form
 
     drawn = variable_graph(energy_form(build(case)))
     wall, cpu = time.perf_counter(), time.process_time()

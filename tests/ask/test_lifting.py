@@ -21,9 +21,9 @@ from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
-from orbitmc.symmetry.approximation import low_rank as low_rank_links
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
-from orbitmc.symmetry.detection.automorphisms import automorphisms
+from orbitmc.symmetry import approximations as low_rank_links
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.approximations import cluster_weights
 from tests.oracle.random_models import random_graph, random_ising
 
 FEW = Schedule(samples=300)

@@ -10,7 +10,7 @@ import orbitmc as om
 from orbitmc.compare import symmetry_report
 from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.logic.constants import boolean_relations
-from orbitmc.symmetry.approximation import low_rank as low_rank_links
+from orbitmc.symmetry import approximations as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run
 

@@ -13,7 +13,7 @@ from orbitmc.kernels.jumps.drawn import replaced_orbital
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.testing.matrices import one_step, transition_matrix
-from orbitmc.symmetry.detection.automorphisms import automorphisms
+from orbitmc.symmetry._automorphisms import automorphisms
 from tests.groups.builders import from_row
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals

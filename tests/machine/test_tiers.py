@@ -22,11 +22,10 @@ from orbitmc.graph.support import possible_values
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.ascent import ascend, changed_weights
-from orbitmc.symmetry.detection.automorphisms import automorphisms
-from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.search.refinement import equitable_cells
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.encoding import variable_graph
+from orbitmc.symmetry.refinement import ball_cells, equitable_cells
+from orbitmc.symmetry.terms import energy_form
 from tests.graph.test_network import random_network
 from tests.oracle.random_models import random_graph, random_ising
 from tests.symmetry.models import patterned, regular_edges

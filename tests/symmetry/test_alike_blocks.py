@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc._util.arrays import indices
 from orbitmc.errors import InputError
-from orbitmc.symmetry.blocks.alike_blocks import alike_blocks
+from orbitmc.symmetry.blocks import alike_blocks
 from tests.oracle.moved_factors import members_of
 
 

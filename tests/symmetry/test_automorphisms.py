@@ -10,8 +10,12 @@ from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.models.chimera_models import chimera
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.detection.automorphisms import automorphisms, given_generators, orbit_cells
-from orbitmc.symmetry.detection.generators import changes_energy
+from orbitmc.symmetry._automorphisms import (
+    automorphisms,
+    changes_energy,
+    given_generators,
+    orbit_cells,
+)
 from tests.groups.builders import group_from_rows, permutation
 from tests.oracle.symmetries import (
     as_image_and_maps,

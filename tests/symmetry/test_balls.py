@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
-from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.search.refinement import equitable_cells
+from orbitmc.symmetry._automorphisms import automorphisms, orbit_cells
+from orbitmc.symmetry.encoding import variable_graph
+from orbitmc.symmetry.refinement import ball_cells, equitable_cells
+from orbitmc.symmetry.terms import energy_form
 from tests.oracle.symmetries import same_partition
 from tests.symmetry.models import patterned, regular_edges, renamed
 

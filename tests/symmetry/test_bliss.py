@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from orbitmc.models.chimera_models import chimera
-from orbitmc.symmetry.detection.automorphisms import automorphisms
-from orbitmc.symmetry.detection.encoding.encoding import value_graph, variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.generators import PointMoves, value_group, variable_group
-from orbitmc.symmetry.detection.search.refinement import equitable_cells
+from orbitmc.symmetry._automorphisms import PointMoves, automorphisms, value_group, variable_group
+from orbitmc.symmetry.encoding import value_graph, variable_graph
+from orbitmc.symmetry.refinement import equitable_cells
+from orbitmc.symmetry.terms import energy_form
 from tests.groups.group_questions import same_group
 from tests.oracle.schreier_sims import StabilizerChain
 from tests.symmetry.models import patterned

@@ -10,8 +10,8 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.blocks.blocks import blocks, budget_for, fields, moved
-from orbitmc.symmetry.detection.encoding.exchangeable import links
+from orbitmc.symmetry.blocks import blocks, budget_for, fields, moved
+from orbitmc.symmetry.exchangeability import links
 from tests.oracle.brute_force import states
 from tests.oracle.moved_factors import members_of, moved_by_definition
 from tests.oracle.random_models import random_graph

@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.detection.encoding.colored_graph import Drawing
-from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.search.partition import memory
-from orbitmc.symmetry.detection.search.refinement import equitable_cells, refine_colors
+from orbitmc.symmetry.encoding import Drawing, variable_graph
+from orbitmc.symmetry.refinement import equitable_cells, memory, refine_colors
+from orbitmc.symmetry.terms import energy_form
 from tests.oracle.symmetries import naive_cells, same_partition
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from orbitmc._util.arrays import float_classes
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.detection.automorphisms import automorphisms
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.terms import anova_term, terms_of
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.terms import anova_term, energy_form, terms_of
 from tests.oracle.random_models import random_graph
 
 

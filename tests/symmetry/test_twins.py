@@ -5,11 +5,11 @@ import pytest
 
 from orbitmc._util.arrays import ranks
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
-from orbitmc.symmetry.detection.search.preservation import checker, preserves
-from orbitmc.symmetry.detection.search.refinement import equitable_cells
-from orbitmc.symmetry.detection.twins import neighboring_swaps, twin_classes
+from orbitmc.symmetry.encoding import variable_graph
+from orbitmc.symmetry.matching import checker, preserves
+from orbitmc.symmetry.refinement import equitable_cells
+from orbitmc.symmetry.terms import energy_form
+from orbitmc.symmetry.twins import neighboring_swaps, twin_classes
 from tests.oracle.symmetries import is_symmetry, log_weights
 from tests.symmetry.models import complete_edges, patterned
 

@@ -35,11 +35,11 @@ from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.schedule import LANES
 from orbitmc.run.starts.start import start_values
-from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
-from orbitmc.symmetry.detection.automorphisms import automorphisms
-from orbitmc.symmetry.detection.balls import ball_cells
-from orbitmc.symmetry.detection.encoding.encoding import variable_graph
-from orbitmc.symmetry.detection.encoding.energy_form import energy_form
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.encoding import variable_graph
+from orbitmc.symmetry.refinement import ball_cells
+from orbitmc.symmetry.terms import energy_form
 
 SIDE = 4
 ALIKE = ("(s0_0 s0_1)(s1_0 s1_1)", "(s0_1 s0_2)(s1_1 s1_2)")

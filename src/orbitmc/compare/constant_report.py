@@ -24,8 +24,8 @@ from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.run.pack import start_pack, walk
-from orbitmc.symmetry.detection.automorphisms import automorphisms, orbit_cells
-from orbitmc.symmetry.detection.encoding.exchangeable import Links, links
+from orbitmc.symmetry._automorphisms import automorphisms, orbit_cells
+from orbitmc.symmetry.exchangeability import Links, links
 
 SWEEPS, JUMPS, LANES = 50, 400, 64
 SECONDS_PER_READ = 1e-5  # of a variable by a factor, to prepare a graph

@@ -32,15 +32,10 @@ from orbitmc.groups.permutation_groups import (
 )
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.symmetry.approximation.cluster_weights import (
-    cluster_weights,
-    one_coupling,
-    without_fields,
-)
-from orbitmc.symmetry.approximation.colours import cells
-from orbitmc.symmetry.approximation.low_rank import low_rank
-from orbitmc.symmetry.blocks.blocks import blocks, moved
-from orbitmc.symmetry.detection.automorphisms import SymmetryReport, automorphisms, orbit_cells
+from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms, orbit_cells
+from orbitmc.symmetry.approximations import cluster_weights, low_rank, one_coupling, without_fields
+from orbitmc.symmetry.blocks import blocks, moved
+from orbitmc.symmetry.color_passing import cells
 
 ROUNDS = 1  # of colour passing, before it is stopped
 SEARCH_SHARE = 0.7  # of the time for exact symmetries, if approximations are tried too

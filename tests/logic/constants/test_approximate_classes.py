@@ -15,8 +15,8 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.friends_models import friends
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
-from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers
+from orbitmc.symmetry.approximations import cluster_weights
+from orbitmc.symmetry.clustering import clusters_of_numbers
 
 LINKS = """
 page = {A, B, C, D, E, F}

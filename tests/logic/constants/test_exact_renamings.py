@@ -17,8 +17,7 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.friends_models import friends
-from orbitmc.symmetry.detection.automorphisms import automorphisms
-from orbitmc.symmetry.detection.generators import changes_energy
+from orbitmc.symmetry._automorphisms import automorphisms, changes_energy
 from tests.oracle import brute_force
 from tests.oracle.symmetries import as_image_and_maps
 

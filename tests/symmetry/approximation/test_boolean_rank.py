@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc._simd.bits import packed, unpacked
 from orbitmc.errors import InputError
-from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.boolean_rank import factorised, factorised_links
 
 
 def planted(seed, rows=30, columns=70, rank=3):

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
+from orbitmc.symmetry.approximations import cluster_weights
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     log_weights,

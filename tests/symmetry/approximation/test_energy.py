@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._util.arrays import row_classes, snapped
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.approximation.energy import energy_of, rebuilt
+from orbitmc.symmetry.approximations import energy_of, rebuilt
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     log_weights,

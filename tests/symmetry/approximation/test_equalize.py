@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.symmetry.approximation.cluster_weights import one_coupling, without_fields
+from orbitmc.symmetry.approximations import one_coupling, without_fields
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     factors_of,

@@ -5,11 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc.symmetry.approximation.kmeans import (
-    cluster_means,
-    clusters_of_numbers,
-    clusters_of_vectors,
-)
+from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
 
 
 def cost(numbers, labels):

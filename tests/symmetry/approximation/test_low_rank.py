@@ -6,8 +6,8 @@ import pytest
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising
-from orbitmc.symmetry.approximation import low_rank as low_rank_links
-from orbitmc.symmetry.approximation.low_rank import low_rank
+from orbitmc.symmetry import approximations as low_rank_links
+from orbitmc.symmetry.approximations import low_rank
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     factors_of,

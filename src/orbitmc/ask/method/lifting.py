@@ -17,15 +17,14 @@ from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
 from orbitmc.kernels.jumps.exchange import shuffle
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
-from orbitmc.symmetry.approximation.low_rank import low_rank
-from orbitmc.symmetry.blocks.blocks import blocks, budget_for
-from orbitmc.symmetry.detection.automorphisms import (
+from orbitmc.symmetry._automorphisms import (
     SymmetryReport,
     automorphisms,
     given_generators,
     orbit_cells,
 )
+from orbitmc.symmetry.approximations import cluster_weights, low_rank
+from orbitmc.symmetry.blocks import blocks, budget_for
 
 GIBBS = RandomScan()  # the base chain unless another is given
 SECONDS = 10.0  # for finding symmetries

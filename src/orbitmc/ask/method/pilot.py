@@ -11,7 +11,7 @@ from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES
-from orbitmc.symmetry.blocks.alike_blocks import MEMBERS, alike_blocks
+from orbitmc.symmetry.blocks import MEMBERS, alike_blocks
 
 SETTLING, SWEEPS = 8, 32  # that are thrown away, and that are looked at
 SEED = 0  # always: the same model gives the same blocks, so a run can be resumed

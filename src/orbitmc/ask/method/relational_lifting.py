@@ -40,8 +40,8 @@ from orbitmc.logic.constants.exact_renamings import Renamings, renamings
 from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.grounding.assembly import GroundModel, graph_of
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.symmetry.approximation.cluster_weights import cluster_weights
-from orbitmc.symmetry.detection.generators import changes_energy
+from orbitmc.symmetry._automorphisms import changes_energy
+from orbitmc.symmetry.approximations import cluster_weights
 
 
 def by_renaming(

@@ -17,13 +17,9 @@ from orbitmc.logic.constants.relations import Relation, relations, rows_of
 from orbitmc.logic.grounding.folding import shape_of
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.logic.language.syntax import Formula
-from orbitmc.symmetry.approximation.cluster_weights import require_clusters
-from orbitmc.symmetry.approximation.colours import cells
-from orbitmc.symmetry.approximation.kmeans import (
-    cluster_means,
-    clusters_of_numbers,
-    clusters_of_vectors,
-)
+from orbitmc.symmetry.approximations import require_clusters
+from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
+from orbitmc.symmetry.color_passing import cells
 
 
 def by_evidence(ground: Ground, clusters: int = 6) -> Classes:

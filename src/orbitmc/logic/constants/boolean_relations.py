@@ -17,9 +17,9 @@ from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.relations import Relation, relations
 from orbitmc.logic.databases.universe import Ints
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.symmetry.approximation.boolean_rank import factorised, factorised_links
-from orbitmc.symmetry.approximation.cluster_weights import require_clusters
-from orbitmc.symmetry.approximation.kmeans import clusters_of_numbers
+from orbitmc.symmetry.approximations import require_clusters
+from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.clustering import clusters_of_numbers
 
 MOST_ENTRIES = 2**28
 """Of a relation as a matrix of bytes."""

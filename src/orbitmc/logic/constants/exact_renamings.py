@@ -17,9 +17,8 @@ from orbitmc.logic.constants.constant_classes import Classes
 from orbitmc.logic.constants.fixed_constants import fixed_constants
 from orbitmc.logic.constants.relations import relations
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.symmetry.detection.automorphisms import graph_automorphisms
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, Drawing
-from orbitmc.symmetry.detection.generators import PointMoves
+from orbitmc.symmetry._automorphisms import PointMoves, graph_automorphisms
+from orbitmc.symmetry.encoding import ColoredGraph, Drawing
 
 Images = Mapping[str, Numbers]
 """For each type, where each constant goes."""

@@ -12,7 +12,7 @@ from orbitmc.report.display.words import counted, paragraph, safe, table
 
 if TYPE_CHECKING:
     from orbitmc.compare.symmetry_report import Approximation, SymmetryOverview
-    from orbitmc.symmetry.detection.automorphisms import SymmetryReport
+    from orbitmc.symmetry._automorphisms import SymmetryReport
 
 MOST_LINES = 12
 MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit

@@ -12,7 +12,7 @@ from orbitmc.errors import OrbitError
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
-    from orbitmc.symmetry.detection.automorphisms import SymmetryReport
+    from orbitmc.symmetry._automorphisms import SymmetryReport
 
 EXACT_SECONDS = 5.0  # that an exact answer may take beside a sampled one
 SYMMETRY_SECONDS = 2.0
@@ -39,7 +39,7 @@ def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
     graph = answer.asked.seen.graph
     if graph.variables > MOST_VARIABLES:
         return None, f"Not looked for: the model has more than {MOST_VARIABLES:,} variables."
-    from orbitmc.symmetry.detection.automorphisms import automorphisms
+    from orbitmc.symmetry._automorphisms import automorphisms
 
     try:
         return automorphisms(graph, seconds=SYMMETRY_SECONDS), ""

@@ -21,10 +21,9 @@ from orbitmc.kernels.base.gibbs import SystematicScan
 from orbitmc.kernels.jumps.orbital import orbital
 from orbitmc.kernels.kernel import Kernel
 from orbitmc.run.pack import start_pack, walk
-from orbitmc.symmetry.approximation.cluster_weights import one_coupling, without_fields
-from orbitmc.symmetry.approximation.colours import cells
-from orbitmc.symmetry.approximation.energy import energy_of
-from orbitmc.symmetry.detection.automorphisms import automorphisms
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.approximations import energy_of, one_coupling, without_fields
+from orbitmc.symmetry.color_passing import cells
 from orbitmc.tuning.families.family import Family, Propose, remembered
 from orbitmc.tuning.structure.lattice import lattice
 from orbitmc.tuning.structure.twins import twins

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from orbitmc._util.arrays import Floats, Numbers, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.symmetry.blocks.blocks import budget_for
+from orbitmc.symmetry.blocks import budget_for
 
 MOST_SETS = 1000  # of variables that are flipped together
 MOST_WALKS = 10**6  # of three steps: more take too long to count

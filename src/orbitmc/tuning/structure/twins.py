@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Floats, Numbers, Words, lengths
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.symmetry.detection.encoding.exchangeable import table_kinds
+from orbitmc.symmetry.exchangeability import table_kinds
 
 
 def twins(graph: FactorGraph) -> list[Numbers]:

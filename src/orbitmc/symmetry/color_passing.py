@@ -15,7 +15,7 @@ from orbitmc._util.arrays import Numbers, number_classes, snapped
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.symmetry.approximation.energy import Energy, energy_of
+from orbitmc.symmetry.approximations import Energy, energy_of
 from orbitmc.symmetry.terms import Terms
 
 Hashes = NDArray[np.uint64]

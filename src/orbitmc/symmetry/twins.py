@@ -12,8 +12,8 @@ from orbitmc._numba.tiers import of_first, tiered
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.groups.permutation_groups import connected
-from orbitmc.symmetry.detection.encoding.colored_graph import ColoredGraph, tails
-from orbitmc.symmetry.detection.search.preservation import Checker, arc_print, checker, preserves
+from orbitmc.symmetry.encoding import ColoredGraph, tails
+from orbitmc.symmetry.matching import Checker, arc_print, checker, preserves
 
 SELF, OTHER = 1 << 41, 1 << 42
 """Stand for the two points of a pair, in place of their numbers."""

@@ -1,0 +1,275 @@
+"""A model as terms with a table each, which approximations change, and a model of them again."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.time_limits import timed
+from orbitmc._util.arrays import GAP, Floats, row_classes, snapped
+from orbitmc.errors import InputError, LimitError
+from orbitmc.graph.builder import Builder
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import copy_factors
+from orbitmc.symmetry.boolean_rank import factorised_links
+from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
+from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
+
+MOST_SPLIT = 4
+"""Tables over more variables are not split: they would become too many terms."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """All that a log-weight depends on: terms, long clauses, and hard clauses by their number.
+
+    Each term has a table of its own.
+    """
+
+    terms: tuple[Terms, ...]
+    clauses: tuple[Clauses, ...]
+    hard_clauses: Rows
+
+
+def energy_of(graph: FactorGraph) -> Energy:
+    """Split a graph into terms; those that come to nothing are left out."""
+    terms = map(_each, terms_of(graph, most_split=MOST_SPLIT))
+    soft, hard = _long_clauses(graph)
+    return Energy(tuple(term for term in terms if len(term.scopes)), tuple(soft), hard)
+
+
+def _each(terms: Terms) -> Terms:
+    """Give every term that is something a table, turned so that equal ones agree."""
+    tables = snapped(terms.tables)
+    sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    noise = GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
+    active = (sizes > noise)[terms.table_of]
+    found = replace(terms, scopes=terms.scopes[active])
+    return _oriented(found.with_tables(tables[terms.table_of[active]]))
+
+
+def _oriented(terms: Terms) -> Terms:
+    """Turn each table, and its scope, so that tables equal but for the order of axes agree."""
+    arity = len(terms.shape)
+    if arity > MOST_SPLIT or not len(terms.scopes):
+        return terms
+    turns = [
+        turn
+        for turn in itertools.permutations(range(arity))
+        if tuple(terms.shape[axis] for axis in turn) == terms.shape
+    ]
+    if len(turns) == 1:
+        return terms
+    # Any fixed weights without symmetry of their own will do; noise rarely changes the winner.
+    weights = np.cos(np.arange(1.0, 1.0 + np.prod(terms.shape)) ** 2).reshape(terms.shape)
+    finite = np.where(np.isneginf(terms.tables), -1.0, terms.tables)
+    turned = [finite.transpose(0, *(axis + 1 for axis in turn)) for turn in turns]
+    scores = np.stack([(table * weights).reshape(len(table), -1).sum(axis=1) for table in turned])
+    # of equal scores the first turn, so that symmetric tables stay as they are
+    best = (scores > scores.max(axis=0) - 1e-9 * (1 + np.abs(scores).max(axis=0))).argmax(axis=0)
+    scopes, tables = terms.scopes.copy(), terms.tables.copy()
+    for number, turn in enumerate(turns):
+        chosen = best == number
+        scopes[chosen] = terms.scopes[chosen][:, turn]
+        tables[chosen] = terms.tables[chosen].transpose(0, *(axis + 1 for axis in turn))
+    return replace(terms.with_tables(tables), scopes=scopes)
+
+
+def _long_clauses(graph: FactorGraph) -> tuple[list[Clauses], Rows]:
+    found, hard = [], [np.zeros(0, dtype=np.int64)]
+    for factors, scopes, satisfying in long_clauses(graph):
+        first = graph.table_start[graph.table_of[factors]].astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            weights = graph.table[first + 1] - graph.table[first]
+        soft = np.isfinite(weights)
+        hard.append(factors[~soft])
+        if soft.any():
+            found.append(Clauses(scopes[soft], satisfying[soft], weights[soft]))
+    return found, np.sort(np.concatenate(hard))
+
+
+def rebuilt(model: Model, energy: Energy) -> Model:
+    """The model of these terms over the variables of another; equal tables are shared."""
+    builder = Builder(model.graph.cardinality)
+    builder.constant = model.graph.constant
+    for terms in energy.terms:
+        if len(terms.scopes):
+            rows = snapped(terms.tables.reshape(len(terms.tables), -1))
+            first, which = row_classes(rows)
+            active = (rows[first] != 0).any(axis=1)[which]
+            numbers = builder.add_tables(rows[first])[which]
+            if active.any():
+                builder.add_factors(terms.scopes[active], numbers[active])
+    for clauses in energy.clauses:
+        weights, which = np.unique(clauses.weights, return_inverse=True)
+        numbers = builder.add_tables(np.stack([np.zeros(len(weights)), weights], axis=1))
+        builder.add_clauses(clauses.scopes, clauses.satisfying, numbers[which])
+    copy_factors(model.graph, energy.hard_clauses, builder, np.arange(model.graph.variables))
+    return replace(model, graph=builder.build())
+
+
+# Make weights equal: those that are nearly so, all couplings, or no fields at all.
+
+
+def cluster_weights(model: Model, clusters: int = 6) -> Model:
+    """Replace each weight by the mean of its cluster, so that few different ones are left.
+
+    Fields, couplings and larger interactions are clustered apart, and so are variables with
+    different numbers of values. Variables without a field have the field zero. Clusters of
+    numbers are optimal; those of vectors (interactions of many values) are the best of ten tries.
+
+    >>> import orbitmc as om
+    >>> model = om.ising([0.1, 0.2, 0.9], [(0, 1), (1, 2)], 0.3)
+    >>> om.symmetry.automorphisms(cluster_weights(model, clusters=1).graph).order
+    2
+    """
+    require_clusters(clusters)
+    energy = energy_of(model.graph)
+    everybody = with_all_fields(model.graph, energy)
+    terms = tuple(clustered(term, clusters) for term in everybody.terms)
+    clauses = tuple(_clustered_clauses(some, clusters) for some in energy.clauses)
+    return rebuilt(model, replace(energy, terms=terms, clauses=clauses))
+
+
+def require_clusters(clusters: int) -> None:
+    if clusters < 1:
+        raise InputError(f"weights need at least one cluster, got {clusters}")
+
+
+def clustered(terms: Terms, clusters: int) -> Terms:
+    """Give terms of one shape at most so many different tables."""
+    if terms.impossible or not len(terms.tables):
+        return terms
+    vectors = terms.tables.reshape(len(terms.tables), -1)
+    labels = clusters_of_vectors(vectors, clusters)
+    return terms.with_tables(_means(vectors, labels).reshape(terms.tables.shape))
+
+
+def _clustered_clauses(clauses: Clauses, clusters: int) -> Clauses:
+    labels = clusters_of_numbers(clauses.weights, clusters)
+    return replace(clauses, weights=_means(clauses.weights[:, None], labels)[:, 0])
+
+
+def _means(vectors: Floats, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Floats:
+    means: Floats = cluster_means(vectors, labels, int(labels.max()) + 1)[labels]
+    return means
+
+
+def with_all_fields(graph: FactorGraph, energy: Energy) -> Energy:
+    """Give every variable a field, zero if it has none."""
+    others = tuple(term for term in energy.terms if not term.is_field)
+    given = {term.shape[0]: term for term in energy.terms if term.is_field}
+    fields = []
+    for size in np.unique(graph.cardinality[graph.cardinality > 1]):
+        variables = np.flatnonzero(graph.cardinality == size)
+        tables = np.zeros((graph.variables, size))
+        if int(size) in given:
+            tables[given[int(size)].scopes[:, 0]] = given[int(size)].tables
+        own = np.arange(len(variables))
+        fields.append(Terms((int(size),), False, variables[:, None], own, tables[variables]))
+    return replace(energy, terms=(*fields, *others))
+
+
+def without_fields(model: Model) -> Model:
+    """Drop what values earn by themselves, and keep all interactions: the bare structure.
+
+    >>> import orbitmc as om
+    >>> grid = om.ising([0.1, 0.2, 0.3], [(0, 1), (1, 2)], 0.4)
+    >>> grid.graph.factors, without_fields(grid).graph.factors
+    (5, 2)
+    """
+    energy = energy_of(model.graph)
+    kept = tuple(term for term in energy.terms if not term.is_field)
+    return rebuilt(model, replace(energy, terms=kept))
+
+
+def one_coupling(model: Model) -> Model:
+    """Replace all pairwise interactions by their mean; fields and all else stay.
+
+    Pairs of variables with other numbers of values have a mean of their own.
+
+    >>> import orbitmc as om
+    >>> path = om.ising([0.0] * 3, [(0, 1), (1, 2)], [0.2, 0.4])
+    >>> om.symmetry.automorphisms(path.graph).order
+    1
+    >>> om.symmetry.automorphisms(one_coupling(path).graph).order
+    2
+    """
+    energy = energy_of(model.graph)
+    terms = tuple(map(_averaged, energy.terms))
+    return rebuilt(model, replace(energy, terms=terms))
+
+
+def _averaged(terms: Terms) -> Terms:
+    means = np.broadcast_to(terms.tables.mean(axis=0), terms.tables.shape)
+    return terms.with_tables(means) if terms.is_coupling else terms
+
+
+# Replace who interacts with whom by a few rectangles, so that many variables become twins.
+
+MOST_MEMBERS = 10_000
+"""Beyond this many variables, matrices with an entry for each pair are too large."""
+
+
+def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
+    """Replace the links of each kind of coupling by at most `rank` rectangles of links.
+
+    Couplings between variables with equally many values are first put into so many `clusters`,
+    each one kind with one table. Variables in the same rectangles become interchangeable as far
+    as couplings go; fields and larger interactions stay, so cluster or drop those too.
+
+    >>> import orbitmc as om
+    >>> ring = om.ising([0.0] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 0.3)
+    >>> low_rank(ring, rank=1).graph.factors < ring.graph.factors
+    True
+    """
+    require_clusters(clusters)
+    if rank < 0:
+        raise InputError(f"a Boolean rank is 0 or more, got {rank}")
+    energy = energy_of(model.graph)
+    terms: list[Terms] = []
+    for term in energy.terms:
+        if term.is_coupling and term.shape[0] == term.shape[1]:
+            terms.extend(_of_rank(kind, rank) for kind in _kinds(clustered(term, clusters)))
+        else:
+            terms.append(term)
+    return rebuilt(model, replace(energy, terms=tuple(terms)))
+
+
+def _kinds(couplings: Terms) -> Iterator[Terms]:
+    """Couplings with the same table, one kind at a time."""
+    rows = couplings.tables.reshape(len(couplings.tables), -1)
+    first, which = row_classes(rows)
+    for number in timed(range(len(first))):
+        chosen = which == number
+        own = couplings.with_tables(couplings.tables[chosen])
+        yield replace(own, scopes=couplings.scopes[chosen])
+
+
+def _of_rank(kind: Terms, rank: int) -> Terms:
+    members, places = np.unique(kind.scopes, return_inverse=True)
+    if len(members) > MOST_MEMBERS:
+        raise LimitError(
+            f"low-rank links of {len(members)} variables need matrices of {len(members) ** 2} "
+            f"entries; the limit is {MOST_MEMBERS} variables (rank 0 leaves links as they are)"
+        )
+    table = kind.tables[0]
+    both_ways = np.allclose(table, table.T, rtol=1e-9, atol=1e-12)
+    pairs = _pairs_of_rank(places.reshape(-1, 2), len(members), rank, both_ways=both_ways)
+    same = np.broadcast_to(table, (len(pairs), *table.shape))
+    return replace(kind.with_tables(same), scopes=members[pairs])
+
+
+def _pairs_of_rank(
+    pairs: NDArray[np.int64], members: int, rank: int, *, both_ways: bool
+) -> NDArray[np.int64]:
+    links = np.zeros((members, members), dtype=np.bool_)
+    links[pairs[:, 0], pairs[:, 1]] = True
+    if both_ways:
+        links |= links.T
+    cover = factorised_links(links, rank).cover()
+    np.fill_diagonal(cover, val=False)
+    return np.argwhere(np.triu(cover) if both_ways else cover)

@@ -1,1 +1,0 @@
-"""Sets of variables that are cheap to exchange."""

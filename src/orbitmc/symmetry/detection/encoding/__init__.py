@@ -1,1 +1,0 @@
-"""Models as coloured graphs."""

@@ -1,1 +1,0 @@
-"""Individualisation and refinement."""
