@@ -25,7 +25,7 @@ from workloads import Workload, speed_workloads
 from yardstick import Yardstick, compiled_yardstick
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE
 

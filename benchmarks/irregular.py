@@ -194,7 +194,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.graph.ancestral import network_of
     from orbitmc.graph.hardening import hardened
     from orbitmc.graph.support import possible_values
-    from orbitmc.kernels.base.gibbs import SystematicScan
+    from orbitmc.kernels._gibbs import SystematicScan
     from orbitmc.report.inspection import overview
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.report.tables import plain_pieces

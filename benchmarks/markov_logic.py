@@ -19,9 +19,9 @@ import peers
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels.mcsat.kernel import mc_sat
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.logic.databases.database import TRUE, Database, Facts
 from orbitmc.logic.databases.evidence import read_database
 from orbitmc.logic.grounding.assembly import graph_of

@@ -57,7 +57,7 @@ def _stages(side: int) -> Iterator[str]:
 
     yield "start"
     from orbitmc.conditionals.prepared import prepare
-    from orbitmc.kernels.base.gibbs import SystematicScan
+    from orbitmc.kernels._gibbs import SystematicScan
     from orbitmc.models.ising_models import ising_grid
     from orbitmc.run.sampler import sample
     from orbitmc.run.schedule import Schedule

@@ -18,10 +18,10 @@ import workloads
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, MOVED, NULL, PROPOSALS
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.metropolis import ACCEPTED, MOVED, NULL, PROPOSALS
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import Pack, start_pack, walk
 from orbitmc.symmetry.blocks import blocks
 

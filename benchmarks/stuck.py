@@ -20,7 +20,7 @@ from orbitmc.ask.method.methods import kernel_for
 from orbitmc.cli.demo import demo_model
 from orbitmc.estimate.divergences import divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 
 SEEDS, WARM_UP = (1, 2, 3), 8
 SECONDS = (2.0, 5.0)

@@ -20,7 +20,7 @@ import orbitmc
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import Statistics, values_of
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.run import Run
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

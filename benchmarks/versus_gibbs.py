@@ -23,8 +23,8 @@ from orbitmc.estimate.tallies import rows_of
 from orbitmc.exact.elimination import marginals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import Pack, advance, start_pack
 from orbitmc.run.starts.warming import warm_up
 from orbitmc.tuning.choice import Choice

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.language.syntax import Program, atoms_of
 from orbitmc.logic.learning.learning import Settings, learn

@@ -35,11 +35,11 @@ from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.combine.mixture import lifted
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.metropolis.proposal import OUTCOMES
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._mixture import lifted
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.metropolis import OUTCOMES
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.models.ising_models import add_scaled
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.sampler import sample

@@ -17,7 +17,7 @@ import matplotlib as mpl
 
 import orbitmc as om
 from orbitmc.cli.demo import demo_model
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.report.plots.canvas import BLUE, ORANGE, label_logarithms
 
 mpl.use("svg")

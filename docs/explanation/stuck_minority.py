@@ -8,7 +8,7 @@ import numpy as np
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.statistics import part_lengths, statistics
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 
 mpl.use("svg")

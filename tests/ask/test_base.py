@@ -11,10 +11,10 @@ from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.kernels import integer
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.base.mcsat.mc_sat import MCSat
-from orbitmc.kernels.combine.mixture import Mixture
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels._mixture import Mixture
+from orbitmc.kernels.mcsat.kernel import MCSat
+from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from tests.cli.commands import answer_of, orbitmc
 from tests.oracle import brute_force
 

@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.estimate.verdicts import BELIEVED, FAIR, FEW, GOOD, RARE
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.kernels.combine.alternation import alternation
+from orbitmc.kernels._alternation import alternation
 from orbitmc.report.words import verdict
 
 VARIABLES = 500

@@ -14,10 +14,9 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import LimitError
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.groups._exchange_blocks import exchange_blocks
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.combine.lifting import orbital_kernels
-from orbitmc.kernels.combine.mixture import lifted
-from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels._mixture import lifted, orbital_kernels
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

@@ -13,9 +13,9 @@ from orbitmc.ask.resuming import kept_settings
 from orbitmc.ask.settings import APPROXIMATIONS, Settings
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels.renaming import renaming
+from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse

@@ -6,14 +6,14 @@ from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.ask.usual import MOVES, QUESTIONS, at_most_one, labels, network, spins
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.combine.alternation import Alternation
-from orbitmc.kernels.combine.tempering import Tempering
-from orbitmc.kernels.jumps.clusters import Clusters
-from orbitmc.kernels.jumps.exchange import Shuffle
-from orbitmc.kernels.jumps.flips import Flips
-from orbitmc.kernels.jumps.one_hot.one_hot import OneHot
-from orbitmc.kernels.jumps.orbital import Orbital
-from orbitmc.kernels.jumps.relabelling import Relabelling
+from orbitmc.kernels._alternation import Alternation
+from orbitmc.kernels._clusters import Clusters
+from orbitmc.kernels._flips import Flips
+from orbitmc.kernels._one_hot import OneHot
+from orbitmc.kernels._orbital import Orbital
+from orbitmc.kernels._relabelling import Relabelling
+from orbitmc.kernels._tempering import Tempering
+from orbitmc.kernels.exchange import Shuffle
 
 JUMPS = {
     "flip": (spins, Flips),

@@ -18,7 +18,7 @@ from orbitmc.estimate.statistics import (
     values_of,
 )
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle import brute_force

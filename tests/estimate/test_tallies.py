@@ -18,7 +18,7 @@ from orbitmc.estimate.tallies import (
     rows_of_orbits,
     tally,
 )
-from orbitmc.kernels.base.gibbs import RandomScan
+from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.run.pack import advance, start_pack
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

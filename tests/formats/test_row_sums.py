@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.kernels.base.gibbs import gibbs
+from orbitmc.kernels._gibbs import gibbs
 from tests.cli.commands import orbitmc
 
 BIF = """network test {{ }}

@@ -1,6 +1,6 @@
 """All that production code can draw, by the interpreter and a generator that forks."""
 
-from orbitmc.kernels.testing.choices import Choices
+from orbitmc.kernels.testing.exact import Choices
 
 
 def every_outcome(draw):

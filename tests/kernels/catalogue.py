@@ -11,25 +11,24 @@ from orbitmc.graph.ancestral import network_of
 from orbitmc.groups._exchange_blocks import ConstantSwaps, exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import from_images
-from orbitmc.kernels.base.gibbs import PartialScan, RandomScan, SystematicScan
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
-from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.combine.mixture import lifted, mixture
-from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.jumps.drawn import replaced_orbital
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.flips import flips
-from orbitmc.kernels.jumps.independence import independence
-from orbitmc.kernels.jumps.one_hot import one_hot as one_hot_module
-from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
-from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.jumps.relabelling import relabelling
-from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels import _one_hot as one_hot_module
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._clusters import clusters
+from orbitmc.kernels._flips import flips
+from orbitmc.kernels._gibbs import PartialScan, RandomScan, SystematicScan
+from orbitmc.kernels._independence import independence
+from orbitmc.kernels._mixture import lifted, mixture
+from orbitmc.kernels._one_hot import one_hot
+from orbitmc.kernels._orbital import orbital, replaced_orbital
+from orbitmc.kernels._relabelling import relabelling
+from orbitmc.kernels._tempering import tempering
+from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.mcsat.kernel import mc_sat
+from orbitmc.kernels.mcsat.walks import WithinSlice
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.renaming import renaming
+from orbitmc.kernels.testing.exact import one_step
 
 LARGEST_CLUSTER = 3  # bonds branch too much beyond
 

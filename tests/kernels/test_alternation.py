@@ -5,9 +5,9 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.matrices import restoring, transition_matrix
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import restoring, transition_matrix
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals
 from tests.oracle import brute_force

@@ -6,9 +6,9 @@ import pytest
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.jumps import clusters as module
-from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels import _clusters as module
+from orbitmc.kernels._clusters import clusters
+from orbitmc.kernels.testing.exact import one_step
 from orbitmc.models.ising_models import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_ising

@@ -7,8 +7,8 @@ from scipy.stats import chi2
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.random import generator
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import steps
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.protocol import steps
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import on_path, prepared_on
 from tests.oracle import brute_force

@@ -6,13 +6,13 @@ import pytest
 from orbitmc._simd.random import generator
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
-from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.flips import Flips, flips
-from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
-from orbitmc.kernels.jumps.relabelling import Relabelling, relabelling
-from orbitmc.kernels.kernel import steps
+from orbitmc.kernels._clusters import clusters
+from orbitmc.kernels._flips import Flips, flips
+from orbitmc.kernels._one_hot import one_hot
+from orbitmc.kernels._relabelling import Relabelling, relabelling
+from orbitmc.kernels._tempering import tempering
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.protocol import steps
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import without_tables

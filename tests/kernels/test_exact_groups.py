@@ -6,13 +6,11 @@ import pytest
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.combine.lifting import orbital_kernels
-from orbitmc.kernels.combine.mixture import lifted
-from orbitmc.kernels.jumps.drawn import replaced_orbital
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels._mixture import lifted, orbital_kernels
+from orbitmc.kernels._orbital import orbital, replaced_orbital
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.symmetry._automorphisms import automorphisms
 from tests.groups.builders import from_row
 from tests.kernels.test_mistakes import WRONG

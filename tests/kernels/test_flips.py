@@ -6,11 +6,10 @@ import pytest
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.jumps.flips import Flips, flips
-from orbitmc.kernels.jumps.relabelling import relabelling
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels._flips import Flips, flips
+from orbitmc.kernels._relabelling import relabelling
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import one_step, outcomes
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

@@ -9,8 +9,8 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.elimination import marginals as eliminate
 from orbitmc.graph.ancestral import acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.jumps.independence import independence
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels._independence import independence
+from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.run.pack import start_pack, walk
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

@@ -11,22 +11,20 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.support import all_values, possible_values
 from orbitmc.graph.transforms import at_beta
-from orbitmc.kernels.base.low_width import elimination
-from orbitmc.kernels.base.low_width.elimination import eliminate
-from orbitmc.kernels.base.low_width.growth import (
+from orbitmc.kernels.block_gibbs import elimination
+from orbitmc.kernels.block_gibbs.elimination import eliminate, sum_values, to_probabilities
+from orbitmc.kernels.block_gibbs.growth import (
     MOST_BLOCKS,
     MOST_ENTRIES,
     TABLES,
+    Neighbours,
     Work,
+    elimination_order,
     grow_blocks,
 )
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilities
-from orbitmc.kernels.base.low_width.neighbours import Neighbours
-from orbitmc.kernels.base.low_width.orders import elimination_order
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import block_kernels_on, one_block
 from tests.kernels.test_compiled_code import compiled_steps

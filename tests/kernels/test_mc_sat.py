@@ -9,7 +9,7 @@ from orbitmc._simd.random import accept_by_log_ratio, generator
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.base.mcsat.mc_sat import (
+from orbitmc.kernels.mcsat.kernel import (
     BY_SAMPLE_SAT,
     COUNTED,
     FORCED,
@@ -18,14 +18,13 @@ from orbitmc.kernels.base.mcsat.mc_sat import (
     UPDATES,
     mc_sat,
     slices_in_words,
+    surely_reached,
 )
-from orbitmc.kernels.base.mcsat.pruning import prune
-from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
-from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
-from orbitmc.kernels.base.mcsat.slices import draw_level, holds
-from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels.mcsat.propagation import prune
+from orbitmc.kernels.mcsat.slices import draw_level, holds
+from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import one_step
 from orbitmc.run.starts.start import start_values
 from tests.kernels.catalogue import slice_kernels_on
 from tests.kernels.test_mistakes import WRONG

@@ -9,9 +9,8 @@ from orbitmc.estimate.statistics import values_of
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import copy_factors
-from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
-from orbitmc.kernels.base.mcsat.sample_sat import SampleSAT
-from orbitmc.kernels.base.mcsat.within_slice import WithinSlice
+from orbitmc.kernels.mcsat.kernel import mc_sat
+from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule
 from tests.oracle import brute_force

@@ -7,11 +7,11 @@ from orbitmc._simd.random import integer
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.orbital import _propose, orbital
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, proposal_memory, settle
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels._orbital import _propose, orbital
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.metropolis import ACCEPTED, NULL, proposal_memory, settle
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import one_step
 from tests.groups.builders import from_row
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_graph, random_ising

@@ -6,10 +6,9 @@ import pytest
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.jumps.one_hot import one_hot as module
-from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels import _one_hot as module
+from orbitmc.kernels._one_hot import one_hot
+from orbitmc.kernels.testing.exact import one_step, outcomes
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_transition_matrices import EXACT, residuals
 

@@ -5,10 +5,10 @@ import numpy as np
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.random_elements import ProductReplacement, product_replacement_step
-from orbitmc.kernels.jumps.drawn import _propose_element, replaced_orbital
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.metropolis.proposal import settle
-from orbitmc.kernels.testing.choices import outcomes
+from orbitmc.kernels._orbital import _propose_element, replaced_orbital
+from orbitmc.kernels.metropolis import settle
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import outcomes
 from tests.groups.builders import from_row
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_ising

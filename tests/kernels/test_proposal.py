@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._numba.jit import compiled
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.metropolis.proposal import apply_proposal, proposal_memory
+from orbitmc.kernels.metropolis import apply_proposal, proposal_memory
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

@@ -7,8 +7,8 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.conditionals.relative_fields import relative_fields
 from orbitmc.graph.builder import Builder
 from orbitmc.groups._exchange_blocks import exchange_blocks
-from orbitmc.kernels.jumps.exchange import relative_to_blocks, shuffle
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels.exchange import relative_to_blocks, shuffle
+from orbitmc.kernels.testing.exact import one_step
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force
 

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.groups._exchange_blocks import NOBODY, swapped
-from orbitmc.kernels.jumps.renaming import renaming
+from orbitmc.kernels.renaming import renaming
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.constants.renaming import induced
 from orbitmc.logic.databases.evidence import parse_database

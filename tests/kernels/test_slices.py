@@ -10,9 +10,9 @@ from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.kernels.base.mcsat.mc_sat import mc_sat
-from orbitmc.kernels.combine.mixture import lifted
-from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels._mixture import lifted
+from orbitmc.kernels._orbital import orbital
+from orbitmc.kernels.mcsat.kernel import mc_sat
 from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule

@@ -8,10 +8,10 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import copies
-from orbitmc.kernels.combine import tempering as module
-from orbitmc.kernels.combine.tempering import PARITY, STARTED, TURN, tempering
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.matrices import restoring
+from orbitmc.kernels import _tempering as module
+from orbitmc.kernels._tempering import PARITY, STARTED, TURN, tempering
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import restoring
 from orbitmc.run.pack import start_pack, walk
 from tests.kernels.catalogue import prepared_on
 from tests.kernels.test_transition_matrices import EXACT, residuals

@@ -7,10 +7,9 @@ from orbitmc.conditionals.classify import FACTORS
 from orbitmc.conditionals.draws import draw, draw_in_turn, scratch
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import steps
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.kernels.testing.matrices import one_step, transition_matrix
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.protocol import steps
+from orbitmc.kernels.testing.exact import one_step, outcomes, transition_matrix
 from tests.kernels.catalogue import (
     kernels_on,
     moves_on,

@@ -27,9 +27,9 @@ def written(tmp_path, monkeypatch):
 
 
 def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_command_line():
-    found = source_files({"orbitmc.run.pack", "orbitmc.kernels.base.gibbs"})
+    found = source_files({"orbitmc.run.pack", "orbitmc.kernels._gibbs"})
     assert {
-        "orbitmc.kernels.base.gibbs",
+        "orbitmc.kernels._gibbs",
         "orbitmc.conditionals.prepared",
         "orbitmc._simd.random",
     } <= set(found)

@@ -14,7 +14,7 @@ from orbitmc._util import digests as sources
 KERNEL = """
 from typing import NamedTuple
 from orbitmc._numba.jit import implementation
-from orbitmc.kernels.kernel import steps
+from orbitmc.kernels.protocol import steps
 
 class Stamp(NamedTuple):
     number: int

@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import call_at, link, opened
 from orbitmc.errors import InputError
-from orbitmc.kernels.kernel import _take_steps
+from orbitmc.kernels.protocol import _take_steps
 from orbitmc.run import pack as packs
 from orbitmc.run.pack import advance, start_pack, walk
 

@@ -10,7 +10,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import start_pack
 from orbitmc.run.starts.annealing import annealed_states, heaviest, search_modes
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors

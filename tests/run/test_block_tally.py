@@ -8,10 +8,10 @@ from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, record
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.combine.mixture import mixture
-from orbitmc.kernels.jumps.relabelling import relabelling
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels._mixture import mixture
+from orbitmc.kernels._relabelling import relabelling
+from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.run.kept.checkpoint import load, save
 from orbitmc.run.pack import blocks_in, empty_pack
 from orbitmc.run.sampler import proceed, sample

@@ -6,9 +6,9 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.tallies import ValueTally
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._tempering import tempering
+from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.kept.checkpoint import MAGIC, arrays_of, digest, load, save
 from orbitmc.run.sampler import proceed, sample

@@ -6,9 +6,9 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.estimate.tallies import ValueTally
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.kernel import linked
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.protocol import linked
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run import pack
 from orbitmc.run.control.settling import looks_of

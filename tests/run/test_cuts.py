@@ -11,8 +11,8 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.tallies import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.kernel import Linked, steps
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels.protocol import Linked, steps
 from orbitmc.run.kept.checkpoint import arrays_of
 from orbitmc.run.pace import Pace
 from orbitmc.run.pack import advance, start_pack

@@ -12,9 +12,9 @@ from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import conditionals, prepare
 from orbitmc.errors import LimitError
 from orbitmc.groups._exchange_blocks import exchange_blocks
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._tempering import tempering
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.run.footprint import (

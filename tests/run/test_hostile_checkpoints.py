@@ -11,7 +11,7 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, LimitError, OrbitError
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC, load, save
 from orbitmc.run.sampler import Run, sample
 from orbitmc.run.schedule import Schedule

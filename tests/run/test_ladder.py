@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.kernels.combine.tempering import tempering
+from orbitmc.kernels._tempering import tempering
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.run.ladder import choose_ladder, exchange_rates
 from orbitmc.run.sampler import sample

@@ -8,7 +8,7 @@ from orbitmc.estimate.tallies import PARTS, capacity
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.part_ends import GROUPS, PartEnds, part_ends, unmixed_variables
 from tests.oracle.random_models import random_graph

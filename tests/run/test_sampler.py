@@ -8,7 +8,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run.kept.snapshots import next_snapshot
 from orbitmc.run.sampler import proceed, sample
 from orbitmc.run.schedule import Schedule

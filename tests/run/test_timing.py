@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run import pace, sampler
 from orbitmc.run.kept.checkpoint import arrays_of, load, save
 from orbitmc.run.pace import ENOUGH_SAMPLES, Costs, Pace, affordable_packs

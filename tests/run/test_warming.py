@@ -8,12 +8,12 @@ import pytest
 from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.groups._exchange_blocks import exchange_blocks
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.base.low_width.low_width import low_width
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.combine.mixture import lifted
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.flips import flips
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._flips import flips
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._mixture import lifted
+from orbitmc.kernels.block_gibbs.kernel import low_width
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.pace import Clock
 from orbitmc.run.pack import start_pack, walk

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from orbitmc.kernels.combine.alternation import Alternation
-from orbitmc.kernels.combine.tempering import Tempering
+from orbitmc.kernels._alternation import Alternation
+from orbitmc.kernels._tempering import Tempering
 from orbitmc.run import ladder as ladder_module
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning import trial as trial_module

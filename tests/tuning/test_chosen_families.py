@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.jumps.exchange import Shuffle
-from orbitmc.kernels.jumps.orbital import Orbital
+from orbitmc.kernels._orbital import Orbital
+from orbitmc.kernels.exchange import Shuffle
 from orbitmc.models.ising_models import ising
 from orbitmc.tuning.race import race
 from tests.tuning import conftest

@@ -6,8 +6,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
-from orbitmc.kernels.testing.choices import outcomes
-from orbitmc.kernels.testing.matrices import one_step
+from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.families.families import FAMILIES

@@ -8,11 +8,11 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.combine.alternation import Alternation
-from orbitmc.kernels.combine.mixture import Mixture
-from orbitmc.kernels.combine.tempering import Tempering
-from orbitmc.kernels.jumps.flips import Flips
+from orbitmc.kernels._alternation import Alternation
+from orbitmc.kernels._flips import Flips
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._mixture import Mixture
+from orbitmc.kernels._tempering import Tempering
 from orbitmc.run.kept.checkpoint import digest
 from orbitmc.tuning.recipe import Recipe, recipe_from
 from tests.mutated import mutated

@@ -315,7 +315,7 @@ def integer(rng: Any, bound: Index) -> int:
 
     `outcomes` runs a step once for every outcome of its draws, and gives exact probabilities:
 
-    >>> from orbitmc.kernels.testing.choices import outcomes
+    >>> from orbitmc.kernels.testing.exact import outcomes
     >>> def throw(values, rng):
     ...     values[0, 0] = integer(rng, 4)
     >>> sorted(outcomes(throw, (0,)).items())
@@ -336,7 +336,7 @@ def two_integers(rng: Any, bound: Index, other: Index) -> tuple[int, int]:
 def bernoulli(rng: Any, chance: float) -> bool:
     """Draw true with the given chance, the same for all lanes.
 
-    >>> from orbitmc.kernels.testing.choices import outcomes
+    >>> from orbitmc.kernels.testing.exact import outcomes
     >>> def toss(values, rng):
     ...     values[0, 0] = bernoulli(rng, 0.75)
     >>> sorted(outcomes(toss, (0,)).items())

@@ -30,7 +30,7 @@ from orbitmc.run.run import Run, Watcher
 from orbitmc.run.sampler import sample
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
+    from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.notes import Notes
 
@@ -211,8 +211,8 @@ def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
     named = (decision.settings.method, decision.settings.base)
     if "mcsat" not in named and decision.kernel is None:
         return None
-    from orbitmc.kernels.base.mcsat.mc_sat import MCSat
-    from orbitmc.kernels.combine.mixture import Mixture
+    from orbitmc.kernels._mixture import Mixture
+    from orbitmc.kernels.mcsat.kernel import MCSat
 
     base = run.kernel.first if isinstance(run.kernel, Mixture) else run.kernel
     return base if isinstance(base, MCSat) else None
@@ -222,7 +222,7 @@ def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
     """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
     if kernel is None:
         return "", ()
-    from orbitmc.kernels.base.mcsat.mc_sat import BY_SAMPLE_SAT, slices_in_words
+    from orbitmc.kernels.mcsat.kernel import BY_SAMPLE_SAT, slices_in_words
 
     words = slices_in_words(run.outcomes)
     inexact = run.outcomes[BY_SAMPLE_SAT] > 0
@@ -269,7 +269,7 @@ def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statis
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
     if kernel is None:
         return known
-    from orbitmc.kernels.base.mcsat.slice_reach import surely_reached
+    from orbitmc.kernels.mcsat.kernel import surely_reached
 
     reached = surely_reached(run.graph, kernel)
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))

@@ -17,7 +17,7 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.run.run import Watcher
 
 

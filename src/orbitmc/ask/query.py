@@ -12,7 +12,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
 
 Query = Sequence[str] | str
 """One name, or several."""

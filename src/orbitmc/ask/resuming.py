@@ -29,7 +29,7 @@ from orbitmc.run.kept.checkpoint import Checkpoint, load
 from orbitmc.run.sampler import proceed
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.logic.grounding.grounding import Ground
     from orbitmc.run.run import Watcher
 

@@ -11,7 +11,7 @@ from orbitmc._util.text import MEMORY
 from orbitmc.run.schedule import LANES, PACKS, Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
 else:
     Kernel = tuple  # kernels are NamedTuples; what they are made of is loaded when one is used
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from orbitmc._util.arrays import Floats
     from orbitmc.conditionals.prepared import PreparedGraph
     from orbitmc.graph.model import Model
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.run.run import Run
 
 SAMPLES_HELP = "Samples in every chain."
@@ -60,9 +60,9 @@ def demo_model() -> "Model":
 
 def _kernel(prepared: "PreparedGraph", period: int) -> "Kernel":
     """Gibbs, and a proposal to turn all spins over after every `period` of its steps."""
-    from orbitmc.kernels.base.gibbs import SystematicScan
-    from orbitmc.kernels.combine.alternation import alternation
-    from orbitmc.kernels.jumps.flips import flips
+    from orbitmc.kernels._alternation import alternation
+    from orbitmc.kernels._flips import flips
+    from orbitmc.kernels._gibbs import SystematicScan
 
     return alternation(SystematicScan(), flips(prepared), period=period)
 

@@ -14,10 +14,10 @@ from orbitmc.errors import LimitError
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ConstantSwaps
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.kernel import Kernel
-from orbitmc.kernels.metropolis.proposal import ACCEPTED, NULL, PROPOSALS
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels.metropolis import ACCEPTED, NULL, PROPOSALS
+from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.renaming import renaming
 from orbitmc.logic.constants.approximate_classes import clustered_weights
 from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.universe import Ints, Universe

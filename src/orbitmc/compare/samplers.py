@@ -16,7 +16,7 @@ from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 
 
 @dataclass(frozen=True)

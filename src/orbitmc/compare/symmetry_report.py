@@ -30,7 +30,7 @@ from orbitmc.groups.permutation_groups import (
     order_in_words,
     permutation_group,
 )
-from orbitmc.kernels.jumps.exchange import shuffle
+from orbitmc.kernels.exchange import shuffle
 from orbitmc.logic.grounding.grounding import Ground
 from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms, orbit_cells
 from orbitmc.symmetry.approximations import cluster_weights, low_rank, one_coupling, without_fields

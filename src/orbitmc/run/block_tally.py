@@ -15,9 +15,14 @@ from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.tallies import ValueTally, record, tally
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.base.low_width.elimination import eliminate, number_of, values_left
-from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
-from orbitmc.kernels.base.low_width.marginals import sum_values, to_probabilities
+from orbitmc.kernels.block_gibbs.elimination import (
+    eliminate,
+    number_of,
+    sum_values,
+    to_probabilities,
+    values_left,
+)
+from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
 
 
 class BlockTally(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.kernels.combine.tempering import Tempering, tempering
+from orbitmc.kernels._tempering import Tempering, tempering
 from orbitmc.run.pack import start_pack, walker
 from orbitmc.run.schedule import LANES
 

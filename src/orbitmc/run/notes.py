@@ -5,7 +5,7 @@ from typing import Protocol
 
 from orbitmc._util.arrays import Bytes, Floats, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import Pack, advance
 
 Needed = Numbers | slice

@@ -29,12 +29,12 @@ from orbitmc.estimate.tallies import (
     tally,
 )
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
-from orbitmc.kernels.kernel import Kernel, Part, linked
+from orbitmc.kernels.protocol import Kernel, Part, linked
 from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
 from orbitmc.run.starts.start import start_values
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.base.low_width.layout import BlockMemory, Blocks
+    from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
     from orbitmc.run.block_tally import BlockTally, BlockValueTally
 
 

@@ -16,7 +16,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import CoursePoint, Statistics, statistics
 from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.kept.snapshots import Snapshot
 from orbitmc.run.pack import Pack
 from orbitmc.run.part_ends import unmixed_variables

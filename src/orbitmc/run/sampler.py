@@ -16,7 +16,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tallies import RaoBlackwellTally
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.kept.snapshots import next_snapshot, snapshot
 from orbitmc.run.pace import (
     MEASURED_SECONDS,

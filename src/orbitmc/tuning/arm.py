@@ -8,8 +8,8 @@ from orbitmc._util.arrays import Bytes
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
-from orbitmc.kernels.combine.alternation import Alternation, alternation
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._alternation import Alternation, alternation
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.families import FAMILIES
 from orbitmc.tuning.families.family import Propose
 from orbitmc.tuning.panel import Panel

@@ -9,11 +9,11 @@ from orbitmc._util.text import suggestion
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.combine.mixture import mixture
-from orbitmc.kernels.combine.tempering import tempering
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._mixture import mixture
+from orbitmc.kernels._tempering import tempering
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.ladder import MOST_RUNGS
 from orbitmc.tuning.families.families import FAMILIES
 

@@ -10,7 +10,7 @@ from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import heed
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import Pack, empty_pack, walker
 from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.run.starts.start import start_values

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run import sampler
 from orbitmc.run.control import settling, trying
 from orbitmc.run.control.trial import Best

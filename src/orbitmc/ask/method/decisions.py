@@ -24,7 +24,7 @@ from orbitmc.graph.model import Model
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.rows.template import Template
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.tuning.choice import Choice
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take

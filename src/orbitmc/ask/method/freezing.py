@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.support import hard_factors, possible_values
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import advance, empty_pack
 from orbitmc.run.starts.start import start_values
 

@@ -11,12 +11,11 @@ from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.permutation_groups import PermutationGroup, orbit_labels
-from orbitmc.kernels.base.gibbs import RandomScan
-from orbitmc.kernels.combine.lifting import orbital_kernels
-from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import RandomScan
+from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
+from orbitmc.kernels._orbital import orbital
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.symmetry._automorphisms import (
     SymmetryReport,
     automorphisms,

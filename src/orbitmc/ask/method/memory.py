@@ -6,7 +6,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.footprint import Shape, held_bytes, run_bytes
 
 
@@ -26,11 +26,11 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
     """How much memory a run takes, its model and its answer included, before there is a kernel."""
     shape = _shape(settings)
     if "mcsat" in (settings.method, settings.base):
-        from orbitmc.kernels.base.mcsat.slices import slice_bytes
+        from orbitmc.kernels.mcsat.slices import slice_bytes
 
         shape = shape._replace(extra=slice_bytes(graph))
     if settings.base == "low-width":
-        from orbitmc.kernels.base.low_width.low_width import block_bytes
+        from orbitmc.kernels.block_gibbs.kernel import block_bytes
 
         shape = shape._replace(extra=block_bytes(graph, settings.lane_count))
     return run_bytes(graph, shape)

@@ -16,8 +16,8 @@ from orbitmc._util.arrays import brief
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.kernels.base.gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.protocol import Kernel
 
 if TYPE_CHECKING:
     from orbitmc.logic.grounding.grounding import Ground
@@ -56,7 +56,7 @@ def kernel_for(
 
 def _in_blocks(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
-    from orbitmc.kernels.base.low_width.low_width import low_width
+    from orbitmc.kernels.block_gibbs.kernel import low_width
 
     kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
     return PlannedKernel(kernel, kernel.about)
@@ -120,12 +120,12 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 
 
 def _mcsat(model: Model, settings: Settings) -> Kernel:
-    from orbitmc.kernels.base.mcsat.mc_sat import WAYS, mc_sat
+    from orbitmc.kernels.mcsat.kernel import WAYS, mc_sat
 
     return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
 
 
 def _alpha(settings: Settings) -> float:
-    from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
+    from orbitmc.kernels._mixture import PAPER_WEIGHT
 
     return PAPER_WEIGHT if settings.alpha is None else settings.alpha

@@ -6,9 +6,9 @@ from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import values_of
 from orbitmc.groups._exchange_blocks import ExchangeBlocks
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.combine.mixture import PAPER_WEIGHT
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._mixture import PAPER_WEIGHT
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import advance, start_pack
 from orbitmc.run.schedule import LANES
 from orbitmc.symmetry.blocks import MEMBERS, alike_blocks

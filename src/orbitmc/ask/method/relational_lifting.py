@@ -28,10 +28,9 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
     subgroup,
 )
-from orbitmc.kernels.combine.lifting import orbital_kernels
-from orbitmc.kernels.combine.mixture import PAPER_WEIGHT, lifted
-from orbitmc.kernels.jumps.renaming import renaming
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
+from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.renaming import renaming
 from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages, clustered_weights
 from orbitmc.logic.constants.atom_cells import variable_cells
 from orbitmc.logic.constants.boolean_relations import by_rank

@@ -5,8 +5,8 @@ from orbitmc._util.loading import lazily
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "KernelReport": "kernels.testing.check",
-        "check_kernel": "kernels.testing.check",
-        "transition_matrix": "kernels.testing.matrices",
+        "KernelReport": "kernels.testing.exact",
+        "check_kernel": "kernels.testing.exact",
+        "transition_matrix": "kernels.testing.exact",
     },
 )

@@ -8,7 +8,7 @@ from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import condition
-from orbitmc.kernels.base.gibbs import PartialScan, SystematicScan
+from orbitmc.kernels._gibbs import PartialScan, SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.step import Arrays, require_like

@@ -25,7 +25,7 @@ from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import partial_log_weight
 from orbitmc.graph.transforms import at_beta
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.annealed.softening import softened
 from orbitmc.run.pack import empty_pack, walk
 from orbitmc.run.workers.seals import SharedGraph

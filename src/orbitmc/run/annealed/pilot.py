@@ -5,7 +5,7 @@ import numpy as np
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.run.schedule import LANES
 

@@ -31,7 +31,7 @@ from orbitmc.estimate.control.secants import STATES
 from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.control.choice import ControlChoice, with_controls
 from orbitmc.run.kept.choices import SECANT_STATES, choice_record
 from orbitmc.run.kept.contents import arrays_of, bytes_of, digest

@@ -17,7 +17,7 @@ from orbitmc.conditionals.prepared import prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.graph.transforms import at_beta
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
 from orbitmc.run.starts.start import start_values

@@ -16,7 +16,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_log_weight
 from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.run.pack import Pack, empty_pack, walk
 from orbitmc.run.starts.annealing import annealed_states, heaviest
 from orbitmc.run.starts.ascent import ascend, changed_weights

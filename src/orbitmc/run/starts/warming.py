@@ -9,8 +9,8 @@ import numpy as np
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.kernels.base.gibbs import GibbsMemory, RandomScan, SystematicScan
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import GibbsMemory, RandomScan, SystematicScan
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import Pack, compile_recording, walker
 from orbitmc.run.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 

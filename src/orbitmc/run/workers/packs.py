@@ -18,7 +18,7 @@ from orbitmc._util.digests import digest_of
 from orbitmc.conditionals.prepared import PreparedGraph, is_unrounded, prepare, prepare_unrounded
 from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.control.choice import ControlChoice, plainly, with_controls
 from orbitmc.run.kept.contents import arrays_of, digest
 from orbitmc.run.notes import Needed, noted_states

@@ -6,9 +6,9 @@ from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
-from orbitmc.kernels.jumps.exchange import shuffle
-from orbitmc.kernels.jumps.one_hot.one_hot import one_hot
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._one_hot import one_hot
+from orbitmc.kernels.exchange import shuffle
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.family import Propose, remembered
 from orbitmc.tuning.structure.groups import exclusive_groups
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.kernels.jumps.clusters import clusters
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._clusters import clusters
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.exchange_families import (
     group_exchange,
     guessed_group_exchange,

@@ -11,7 +11,7 @@ import numpy as np
 from orbitmc._util.arrays import Bytes
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels.protocol import Kernel
 
 T = TypeVar("T")
 

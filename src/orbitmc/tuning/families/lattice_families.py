@@ -7,8 +7,8 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, act, from_images
-from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._orbital import orbital
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.family import Family, Propose, remembered
 from orbitmc.tuning.structure.lattice import lattice
 

@@ -7,8 +7,8 @@ import numpy as np
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.ancestral import Network, acceptance, network_of
 from orbitmc.graph.model import Model
-from orbitmc.kernels.jumps.independence import independence
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._independence import independence
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.family import Family, remembered
 
 SELDOM = 0.01  # accepted less often, draws of all variables gain nothing

@@ -9,9 +9,9 @@ from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
-from orbitmc.kernels.jumps.flips import flips
-from orbitmc.kernels.jumps.relabelling import relabelling
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._flips import flips
+from orbitmc.kernels._relabelling import relabelling
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.tuning.families.family import Propose, remembered
 from orbitmc.tuning.structure.parts import MOST_SETS, strong_parts
 

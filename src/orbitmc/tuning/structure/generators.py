@@ -17,9 +17,9 @@ from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.groups.permutations import Permutation, act, inverse
-from orbitmc.kernels.base.gibbs import SystematicScan
-from orbitmc.kernels.jumps.orbital import orbital
-from orbitmc.kernels.kernel import Kernel
+from orbitmc.kernels._gibbs import SystematicScan
+from orbitmc.kernels._orbital import orbital
+from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.approximations import energy_of, one_coupling, without_fields

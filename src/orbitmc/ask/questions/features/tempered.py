@@ -36,15 +36,15 @@ from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
-from orbitmc.kernels.base.gibbs import gibbs
-from orbitmc.kernels.combine.alternation import alternation
-from orbitmc.kernels.jumps.orbital import orbital
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._gibbs import gibbs
+from orbitmc.kernels._orbital import orbital
 from orbitmc.run.annealed.pilot import mean_log_weight
 
 if TYPE_CHECKING:
     from orbitmc._util.arrays import Bytes, Floats
     from orbitmc.ask.questions.subject import Subject
-    from orbitmc.kernels.kernel import Kernel
+    from orbitmc.kernels.protocol import Kernel
     from orbitmc.run.run import Watcher
 
 EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while
@@ -113,7 +113,7 @@ def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
     if graph.has_zeros() and graph.variables <= MOST_IN_BLOCKS:
-        from orbitmc.kernels.base.low_width.low_width import low_width
+        from orbitmc.kernels.block_gibbs.kernel import low_width
 
         if frozen_alone(prepare(graph), settings):
             work = with_block_work(replace(settings, base="low-width")).block_work

@@ -8,7 +8,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.kernels.base.gibbs import SystematicScan
+from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood

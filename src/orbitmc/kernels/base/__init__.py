@@ -1,1 +1,0 @@
-"""Ordinary chains: Gibbs and MC-SAT."""

@@ -1,1 +1,0 @@
-"""Kernels made of kernels: mixtures, alternation, tempering."""

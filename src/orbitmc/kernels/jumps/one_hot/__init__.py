@@ -1,1 +1,0 @@
-"""Block Gibbs on one-hot groups."""

@@ -1,1 +1,0 @@
-"""What jumps share: proposals, and the Metropolis rule."""

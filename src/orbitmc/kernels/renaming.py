@@ -1,0 +1,120 @@
+"""Swap two constants of one class in all that is said of them, and accept by the true model.
+
+The two are drawn without looking at the state, the same for all lanes. A swap undoes itself, so
+the proposal is symmetric without a coin.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orbitmc._numba.jit import implementation, shared
+from orbitmc._simd.random import integer, lanes_of
+from orbitmc._util.arrays import Bytes, Index, Numbers, brief
+from orbitmc.conditionals.prepared import PreparedGraph
+from orbitmc.errors import InputError
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.groups._exchange_blocks import NOBODY, ConstantSwaps, swapped
+from orbitmc.kernels.metropolis import (
+    OUTCOMES,
+    ProposalMemory,
+    proposal_memory,
+    settle,
+    settle_surely,
+)
+from orbitmc.kernels.protocol import steps
+
+
+class Renaming(NamedTuple):
+    """Swap a random constant with another one of its class.
+
+    `symmetric` promises that every swap leaves the model unchanged: then nothing is rejected and
+    no potential is looked at (lifted MCMC).
+    """
+
+    swaps: ConstantSwaps
+    symmetric: bool
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return OUTCOMES
+
+    def memory(self, prepared: PreparedGraph, lanes: int) -> ProposalMemory:
+        return proposal_memory(prepared, lanes, self.swaps.most_moved)
+
+
+@implementation(steps, Renaming)
+def renaming_steps(
+    prepared: PreparedGraph,
+    kernel: Renaming,
+    memory: ProposalMemory,
+    values: Bytes,
+    outcomes: Numbers,
+    rng: Any,
+    count: int,
+) -> None:
+    swaps = kernel.swaps
+    for _ in range(count):
+        place = np.int64(integer(rng, len(swaps.member)))
+        number = swaps.class_of[place]
+        first = np.int64(swaps.start[number])
+        size = np.int64(swaps.start[number + 1]) - first
+        partner = first + np.int64(integer(rng, size - 1))
+        partner += partner >= place
+        moved = _propose(memory, swaps, swaps.member[place], swaps.member[partner], values)
+        if kernel.symmetric:
+            settle_surely(memory, values, outcomes, moved)
+        else:
+            settle(prepared, memory, values, outcomes, rng, moved)
+
+
+@shared
+def _propose(
+    memory: ProposalMemory, swaps: ConstantSwaps, one: Index, other: Index, values: Bytes
+) -> Index:
+    """Offer the values of one constant's variables to the other's and back; gives how many.
+
+    A variable that speaks of both constants meets its image on the list of the first as well.
+    """
+    for lane in range(lanes_of(memory.scratch)):
+        memory.change[lane] = 0.0
+    moved = 0
+    for edge in range(swaps.mention_start[one], swaps.mention_start[one + 1]):
+        variable = np.int64(swaps.mention[edge])
+        image, both = swapped(swaps, variable, one, other)
+        if image != NOBODY and image != variable:
+            _offer(memory, values, moved, variable, image)
+            moved += 1
+            if not both:
+                _offer(memory, values, moved, image, variable)
+                moved += 1
+    return moved
+
+
+@shared
+def _offer(
+    memory: ProposalMemory, values: Bytes, slot: Index, source: Index, target: Index
+) -> None:
+    memory.target[slot] = target
+    for lane in range(lanes_of(memory.scratch)):
+        memory.proposed[slot, lane] = values[source, lane]
+
+
+def renaming(
+    graph: FactorGraph,
+    swaps: ConstantSwaps,
+    *,
+    symmetric: bool = False,
+) -> Renaming:
+    """Swap constants within classes; any classes are safe.
+
+    Say `symmetric` only of swaps that have been verified against the graph.
+    """
+    if not swaps.classes:
+        raise InputError("there are no two constants to swap")
+    if len(swaps.code) != graph.variables:
+        raise InputError(f"swaps of {len(swaps.code)} variables are for another graph")
+    return Renaming(swaps, symmetric)

@@ -1,1 +1,0 @@
-"""Which permutations leave a distribution as it is."""
