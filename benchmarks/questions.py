@@ -30,7 +30,7 @@ import peers
 import questions_uai
 
 import orbitmc as om
-from orbitmc.exact.orders import order
+from orbitmc.exact import order
 
 FOLDER = Path(__file__).parent
 LIMIT = 60.0  # wall seconds that a peer gets for a network

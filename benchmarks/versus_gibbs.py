@@ -19,8 +19,8 @@ from orbitmc._util.arrays import Floats
 from orbitmc.ask.method.decisions import RACE_SHARE
 from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
-from orbitmc.estimate.tallies import rows_of
-from orbitmc.exact.elimination import marginals
+from orbitmc.estimate.tally import rows_of
+from orbitmc.exact.contraction import marginals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.kernels._gibbs import SystematicScan

@@ -15,7 +15,7 @@ import peers
 from questions import ask_peer, networks
 
 import orbitmc as om
-from orbitmc.exact.orders import order
+from orbitmc.exact import order
 
 NETWORKS, QUICK = ("munin1", "link"), ("asia",)
 TURNS = 3

@@ -21,7 +21,7 @@ from orbitmc.compare import (
     start_pack,
     walk,
 )
-from orbitmc.exact.elimination import marginals as exact_marginals
+from orbitmc.exact.contraction import marginals as exact_marginals
 
 Edges = NDArray[np.int64]
 

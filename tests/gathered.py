@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.estimate.columns import OF_VALUES, Columns, no_parts
+from orbitmc.estimate.marginals import OF_VALUES, Columns, no_parts
 from orbitmc.estimate.verdicts import CODE
 
 

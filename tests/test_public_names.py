@@ -56,9 +56,9 @@ def test_rooms_list_their_names_before_anything_is_loaded():
 
 
 def test_a_room_holds_its_files():
-    import orbitmc.exact.elimination
+    import orbitmc.exact.contraction
 
-    assert om.exact.elimination is orbitmc.exact.elimination
+    assert om.exact.elimination is orbitmc.exact.contraction
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from orbitmc.ask.marginals import marginals
     from orbitmc.ask.programs import MarkovLogic, read_logic
     from orbitmc.ask.questions.best import best
-    from orbitmc.ask.questions.best_states import BestState, BestStates
     from orbitmc.ask.questions.drawing import draws
     from orbitmc.ask.questions.event import probability
     from orbitmc.ask.questions.expectation import expect
@@ -41,11 +40,8 @@ if TYPE_CHECKING:
     from orbitmc.ask.resuming import resume
     from orbitmc.ask.settings import Settings
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
-    from orbitmc.estimate.answers.draws import Draws
-    from orbitmc.estimate.answers.estimate import Estimate, Estimates
-    from orbitmc.estimate.answers.joint import Joint
-    from orbitmc.estimate.columns import Marginal
-    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.estimate.answers import BestState, BestStates, Draws, Estimate, Estimates, Joint
+    from orbitmc.estimate.marginals import Marginal, Marginals
     from orbitmc.formats.registry import write
     from orbitmc.graph.model import Model, model
     from orbitmc.interop.dimod_models import from_dimod, to_dimod
@@ -78,16 +74,16 @@ _ROOMS = (
 )
 
 _HOMES = {
-    "BestState": "ask.questions.best_states",
-    "BestStates": "ask.questions.best_states",
+    "BestState": "estimate.answers",
+    "BestStates": "estimate.answers",
     "ContradictionError": "errors",
-    "Draws": "estimate.answers.draws",
-    "Estimate": "estimate.answers.estimate",
-    "Estimates": "estimate.answers.estimate",
+    "Draws": "estimate.answers",
+    "Estimate": "estimate.answers",
+    "Estimates": "estimate.answers",
     "InputError": "errors",
-    "Joint": "estimate.answers.joint",
+    "Joint": "estimate.answers",
     "LimitError": "errors",
-    "Marginal": "estimate.columns",
+    "Marginal": "estimate.marginals",
     "Marginals": "estimate.marginals",
     "MarkovLogic": "ask.programs",
     "Model": "graph.model",

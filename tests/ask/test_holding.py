@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.ask.method import decisions
 from orbitmc.ask.method.decisions import decide, exact_plan
 from orbitmc.ask.settings import Settings
-from orbitmc.exact.orders import order
+from orbitmc.exact import order
 from orbitmc.exact.plan import predict
 
 MODEL = om.ising_grid(12, 12, 0.3, 0.1)

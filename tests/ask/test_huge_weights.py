@@ -148,7 +148,7 @@ def test_no_verdict_is_given_on_what_is_no_number():
 def test_what_works_on_bare_graphs_refuses_weights_it_cannot_add(ask):
     from experiments.coupling_from_the_past import attraction_of
     from orbitmc.conditionals.prepared import prepare
-    from orbitmc.exact.elimination import marginals
+    from orbitmc.exact.contraction import marginals
 
     asks = {
         "prepare": prepare,

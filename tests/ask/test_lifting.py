@@ -12,7 +12,7 @@ from orbitmc.ask.method.lifting import (
 )
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import LimitError
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import lifted, orbital_kernels

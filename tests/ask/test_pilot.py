@@ -8,7 +8,7 @@ from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.method.pilot import by_pilot, pilot_blocks, pilot_marginals
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from tests.oracle import brute_force

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.ask.method.relational_lifting import by_renaming
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.grounding.assembly import model_of

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc, stdtr
 
-from orbitmc.estimate.columns import Marginal
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import FAIR, FEW, FORCED, GOOD, RARE
 from orbitmc.run.kept.checkpoint import digest
 from tests.benchmarks.trusting import (

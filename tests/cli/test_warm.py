@@ -85,10 +85,10 @@ def test_what_is_missing_would_be_seen(needed_by_some):
 def test_exact_answers_need_machine_code_that_warm_exact_asks_for():
     names = {name.split()[0] for name in asked_for("questions", "exact")["asked"]}
     assert names >= {
-        "orbitmc.exact.bucket.add_table",
-        "orbitmc.exact.bucket.collect",
-        "orbitmc.exact.orders.greedy.order_stretch",
-        "orbitmc.exact.orders.greedy.parents_in",
+        "orbitmc.exact.contraction.add_table",
+        "orbitmc.exact.contraction.collect",
+        "orbitmc.exact.order_search.order_stretch",
+        "orbitmc.exact.order_search.parents_in",
     }
 
 

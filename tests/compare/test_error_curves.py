@@ -13,7 +13,7 @@ from orbitmc.compare.plots import shown_floor
 from orbitmc.compare.reference import DEGREES, Estimate, agreed, reference_of
 from orbitmc.compare.samplers import by_method, prepared_sampler
 from orbitmc.errors import InputError, LimitError
-from orbitmc.exact.elimination import marginals
+from orbitmc.exact.contraction import marginals
 
 
 @pytest.fixture(scope="module")

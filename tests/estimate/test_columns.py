@@ -3,8 +3,8 @@
 import numpy as np
 
 import orbitmc as om
-from orbitmc.estimate import columns as module
-from orbitmc.estimate.columns import (
+from orbitmc.estimate import marginals as module
+from orbitmc.estimate.marginals import (
     MARGINAL_COLUMNS,
     OF_VALUES,
     Marginal,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc.estimate.missed_modes import largest_entropies, missed_modes
-from orbitmc.estimate.statistics import statistics
-from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
+from orbitmc.estimate.statistics import largest_entropies, missed_modes, statistics
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight, log_weights_of_parts
 from orbitmc.graph.relevance import components

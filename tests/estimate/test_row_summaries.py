@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc.estimate import row_summaries
-from orbitmc.estimate.row_summaries import part_lengths, persistence
-from orbitmc.estimate.statistics import Statistics, statistics
-from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally
+from orbitmc.estimate import statistics as row_summaries
+from orbitmc.estimate.statistics import Statistics, part_lengths, persistence, statistics
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally
 
 LANES, RECORDED = 64, 16
 ALONE = ("lanes", "recorded", "independent")

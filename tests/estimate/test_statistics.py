@@ -8,16 +8,18 @@ from scipy.special import fdtrc
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.row_summaries import _mean_squares, critical_ratio, persistence
 from orbitmc.estimate.statistics import (
+    _mean_squares,
+    critical_ratio,
     effective_size,
     interval,
     is_rare,
+    persistence,
     states_seen,
     statistics,
     values_of,
 )
-from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, ValueTally, capacity
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, ValueTally, capacity
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run.sampler import sample
 from orbitmc.run.schedule import Schedule

@@ -6,8 +6,8 @@ import pytest
 from orbitmc._numba.jit import compiled
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.row_summaries import pooled
-from orbitmc.estimate.tallies import (
+from orbitmc.estimate.statistics import pooled
+from orbitmc.estimate.tally import (
     COLUMNS,
     PARTS,
     RaoBlackwellTally,

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.best import neighbourhoods
-from orbitmc.exact.best.enumeration import best_states
-from orbitmc.exact.best.max_elimination import MaxElimination
-from orbitmc.exact.best.mini_buckets import upper_bound
-from orbitmc.exact.best.proven import proven_best
-from orbitmc.exact.orders import order
+from orbitmc.exact import map as neighbourhoods
+from orbitmc.exact import order
+from orbitmc.exact.map import MaxElimination, best_states, proven_best, upper_bound
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph import log_weights as sums

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.elimination import marginals
+from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder

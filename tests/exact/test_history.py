@@ -4,7 +4,7 @@ import numpy as np
 
 import orbitmc as om
 from orbitmc.ask.method import quick
-from orbitmc.exact.orders import order
+from orbitmc.exact import order
 from orbitmc.exact.rows.kept import Kept
 from tests.ask.questions.truth import hard_models
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.independent import independent_states, state_bytes
+from orbitmc.exact.draws import independent_states, state_bytes
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder

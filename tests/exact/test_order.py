@@ -6,15 +6,13 @@ import pytest
 
 from orbitmc._numba.compile_log import working_time
 from orbitmc.errors import LimitError
+from orbitmc.exact import order as orders
 from orbitmc.exact import plan
-from orbitmc.exact.orders import cutset
-from orbitmc.exact.orders import order as orders
-from orbitmc.exact.orders.cutset import cut, regions_within
-from orbitmc.exact.orders.neighbours import eliminate, neighbours_of
-from orbitmc.exact.orders.order import Order, _shave, find_order
-from orbitmc.exact.orders.tree import build_tree
+from orbitmc.exact import tree as cutset
+from orbitmc.exact.order import Order, _shave, eliminate, find_order, neighbours_of
 from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
+from orbitmc.exact.tree import build_tree, cut, regions_within
 from orbitmc.graph.builder import Builder
 from orbitmc.models.chimera_models import chimera, chimera_edges
 from orbitmc.models.ising_models import grid_edges, ising, ising_grid

@@ -7,9 +7,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.problem import prepare
-from orbitmc.exact.rows.batches import batches, rows_at_once
-from orbitmc.exact.rows.passes import Elimination
-from orbitmc.exact.rows.template import template
+from orbitmc.exact.templates import Elimination, batches, rows_at_once, template
 from tests.exact.random_graphs import random_graph
 from tests.oracle.brute_force import log_weight, states
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbitmc._util.arrays import floats
-from orbitmc.exact.elimination import marginals
+from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import FLOPS_PER_SECOND, predict
 from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read

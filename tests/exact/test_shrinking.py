@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.exact.elimination import marginals
-from orbitmc.exact.shrinking import shrunk
+from orbitmc.exact.contraction import marginals, shrunk
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising_grid
 from tests.ask.questions.truth import hard_models

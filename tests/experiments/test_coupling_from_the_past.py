@@ -9,7 +9,7 @@ from experiments.coupling_from_the_past import (
     perfect_samples,
 )
 from orbitmc.errors import InputError, LimitError
-from orbitmc.exact.elimination import marginals
+from orbitmc.exact.contraction import marginals
 from orbitmc.graph.builder import Builder
 from orbitmc.models.ising_models import ising, ising_grid
 from tests.oracle.enumeration import log_weights_of_all

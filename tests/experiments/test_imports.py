@@ -18,7 +18,7 @@ COMPARED = {name for name in dir(compare) if not name.startswith("_")}
 PUBLIC = {
     "orbitmc": set(om.__all__),
     "orbitmc.compare": COMPARED,
-    "orbitmc.exact.elimination": {"marginals"},
+    "orbitmc.exact.contraction": {"marginals"},
     "orbitmc.logic.learning.learning": {"Settings"},
 }
 

@@ -6,7 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc._util.arrays import indices
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.ancestral import acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._independence import independence

@@ -6,7 +6,7 @@ from scipy.stats import t
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.statistics import values_of
-from orbitmc.estimate.tallies import ValueTally
+from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import copy_factors
 from orbitmc.kernels.mcsat.kernel import mc_sat

@@ -13,8 +13,8 @@ from orbitmc._util.arrays import starts
 from orbitmc.ask.marginals import marginals
 from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.exact.orders.search import search_order
+from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.order_search import search_order
 from orbitmc.graph.ancestral import forward_draws, network_of
 from orbitmc.graph.feasibility import contradicts, possible_states, walked
 from orbitmc.graph.model import Model

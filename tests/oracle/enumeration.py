@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, floats
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.elimination import ExactAnswer
+from orbitmc.exact.contraction import ExactAnswer
 from orbitmc.graph.factor_graph import FactorGraph
 
 BLOCK = 2**16  # states at a time, so that memory stays small

@@ -7,8 +7,7 @@ import orbitmc as om
 from orbitmc.ask.answers import _ruled_out
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.ask.settings import Settings
-from orbitmc.estimate.columns import Marginal
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FROZEN, MISSED, UNMIXED, VERDICTS
 from orbitmc.report.words import verdict
 from orbitmc.tuning.recipe import Recipe

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from orbitmc.estimate import columns as columns_module
-from orbitmc.estimate.columns import (
+from orbitmc.estimate import marginals as columns_module
+from orbitmc.estimate.formatting import headings, plain_table, rows
+from orbitmc.estimate.marginals import (
     MARGINAL_COLUMNS,
+    About,
     Marginal,
+    Marginals,
     certain_columns,
     concatenate_columns,
 )
-from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.text import headings, plain_table, rows
 from orbitmc.estimate.verdicts import EXACT, FAIR, OBSERVED, RARE, UNMIXED
 from orbitmc.report import tables
 from orbitmc.report.json_answer import json_pieces

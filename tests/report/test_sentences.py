@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.estimate.columns import Marginal
-from orbitmc.estimate.marginals import About, Culprits, Marginals
+from orbitmc.estimate.marginals import About, Culprits, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, SUSPECT, TIED, VERDICTS
 from orbitmc.report.json_answer import json_pieces
 from orbitmc.report.tables import plain_pieces

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 import orbitmc as om
-from orbitmc.estimate.columns import Marginal
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import (
     EXACT,
     FAIR,

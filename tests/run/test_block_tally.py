@@ -6,7 +6,7 @@ import pytest
 from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, record
+from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, record
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import mixture

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, OrbitError
-from orbitmc.estimate.tallies import ValueTally
+from orbitmc.estimate.tally import ValueTally
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width

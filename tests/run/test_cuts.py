@@ -8,7 +8,7 @@ import pytest
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import integer
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.tallies import ValueTally
+from orbitmc.estimate.tally import ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation

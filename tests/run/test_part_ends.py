@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.tallies import PARTS, capacity
+from orbitmc.estimate.tally import PARTS, capacity
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.relevance import components

@@ -6,7 +6,7 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
+from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.run.kept.snapshots import next_snapshot

@@ -293,7 +293,7 @@ def test_rows_have_the_same_bytes(how):
 def test_many_rows_are_spread(monkeypatch):
     from orbitmc.ask.questions.predict import predictions
     from orbitmc.ask.settings import Settings
-    from orbitmc.exact.rows import batches
+    from orbitmc.exact import templates as batches
 
     monkeypatch.setattr(batches, "TOGETHER", 1)
     rng = np.random.default_rng(1)

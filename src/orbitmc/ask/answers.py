@@ -21,7 +21,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError, OutOfRangeError
 from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals, sampled_marginals
 from orbitmc.estimate.statistics import Statistics
-from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally
+from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values

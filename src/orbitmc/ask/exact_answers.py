@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orbitmc.ask.method.decisions import Decision
 from orbitmc.estimate.marginals import About, Marginals, exact_marginals, with_warnings
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import Plan
 from orbitmc.graph.model import Model
 

@@ -18,8 +18,13 @@ from orbitmc.ask.method.quick import quick_answer
 from orbitmc.ask.query import Query
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.estimate.columns import Columns, certain_columns, concatenate_columns
-from orbitmc.estimate.marginals import Asked, Marginals
+from orbitmc.estimate.marginals import (
+    Asked,
+    Columns,
+    Marginals,
+    certain_columns,
+    concatenate_columns,
+)
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
 from orbitmc.logic.databases.database import TRUE, Database

@@ -6,7 +6,7 @@ import html
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orbitmc.estimate.text import r_hat_in_words
+from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.run.kept.snapshots import SECONDS_PER_NUMBER
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from orbitmc.ask.programs import logic
 from orbitmc.ask.questions.best import best
 from orbitmc.ask.questions.log_z import log_z
 from orbitmc.ask.settings import Settings
-from orbitmc.exact.elimination import marginals as eliminate
-from orbitmc.exact.orders.search import search_order
+from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.order_search import search_order
 from orbitmc.exact.plan import predict
 from orbitmc.graph.feasibility import walked
 from orbitmc.graph.log_weights import log_weight

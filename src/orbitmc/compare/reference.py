@@ -18,9 +18,8 @@ from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepar
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
 from orbitmc.estimate.divergences import Divergence, expected_divergence
-from orbitmc.estimate.row_summaries import ROUNDING
-from orbitmc.estimate.statistics import values_of
-from orbitmc.exact.elimination import marginals as eliminate
+from orbitmc.estimate.statistics import ROUNDING, values_of
+from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model

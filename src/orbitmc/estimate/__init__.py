@@ -6,7 +6,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "Divergence": "estimate.divergences",
-        "Marginal": "estimate.columns",
+        "Marginal": "estimate.marginals",
         "Marginals": "estimate.marginals",
         "Statistics": "estimate.statistics",
         "divergence": "estimate.divergences",

@@ -6,7 +6,7 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "Plan": "exact.plan",
-        "marginals": "exact.elimination",
+        "marginals": "exact.contraction",
         "predict": "exact.plan",
     },
 )

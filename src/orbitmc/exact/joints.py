@@ -11,8 +11,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
-from orbitmc.exact.bucket import Bucket, View, collect
-from orbitmc.exact.elimination import Passes
+from orbitmc.exact.contraction import Bucket, Passes, View, collect
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.factor_graph import FactorGraph

@@ -14,11 +14,10 @@ from scipy.sparse.csgraph import breadth_first_order
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.orders.cutset import ENTRY, Region, hold, most_relieving, regions_within
-from orbitmc.exact.orders.greedy import LARGEST_COUNTS
-from orbitmc.exact.orders.order import Order, earlier_order, find_order, keep_order
-from orbitmc.exact.orders.tree import Tree, build_tree
+from orbitmc.exact.order import Order, earlier_order, find_order, keep_order
+from orbitmc.exact.order_search import LARGEST_COUNTS
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
+from orbitmc.exact.tree import ENTRY, Region, Tree, build_tree, hold, most_relieving, regions_within
 from orbitmc.graph.factor_graph import FactorGraph
 
 COMFORT = 2**29

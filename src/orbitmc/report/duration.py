@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns, no_parts
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
 from orbitmc.estimate.verdicts import CODE, GOOD
 from orbitmc.graph.model import Model
 

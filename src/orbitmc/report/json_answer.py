@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
-from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, Columns, Marginals
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.report.words import verdict
 

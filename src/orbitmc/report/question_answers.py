@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc.estimate.answers.estimate import Estimates
-from orbitmc.estimate.answers.joint import JOINT_COLUMNS, Joint
+from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
+from orbitmc.estimate.formatting import plain_table, printable, probability
 from orbitmc.estimate.marginals import About
-from orbitmc.estimate.text import plain_table, printable, probability
 
 
 def head(about: About, *, converged: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from orbitmc._util.files import write_atomically, write_pieces
-from orbitmc.estimate.answers.draws import Draws
+from orbitmc.estimate.answers import Draws
 
 PIECE = 2**20  # bytes that are copied at a time
 

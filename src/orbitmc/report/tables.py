@@ -13,9 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orbitmc._util.arrays import Floats
-from orbitmc.estimate.columns import MARGINAL_COLUMNS, Columns
-from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import (
+from orbitmc.estimate.formatting import (
     CERTAIN,
     LEFT_ALIGNED,
     count,
@@ -26,6 +24,7 @@ from orbitmc.estimate.text import (
     r_hat_in_words,
     rows,
 )
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
 
 BOUNDS = (RARE, "at least")  # what is said of rare values

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from orbitmc._util.text import first_few
+from orbitmc.estimate.formatting import printable, r_hat_in_words
 from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals
-from orbitmc.estimate.text import printable, r_hat_in_words
 from orbitmc.estimate.verdicts import (
     EXACT,
     FAIR,

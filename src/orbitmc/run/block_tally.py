@@ -13,7 +13,7 @@ from orbitmc._simd.random import COLUMNS, lanes_of
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.tallies import ValueTally, record, tally
+from orbitmc.estimate.tally import ValueTally, record, tally
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.block_gibbs.elimination import (
     eliminate,

@@ -13,8 +13,8 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats, lengths
 from orbitmc.conditionals.classify import MOST_BITS, MOST_LIMITS, MOST_NEIGHBOURS
 from orbitmc.conditionals.layout import LONG
-from orbitmc.estimate.missed_modes import lanes_to_look_at
-from orbitmc.estimate.tallies import PARTS, rows_of
+from orbitmc.estimate.statistics import lanes_to_look_at
+from orbitmc.estimate.tally import PARTS, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 
 NAME = 256  # bytes of a variable's name, of its place in tuples, and of what reading leaves
@@ -54,7 +54,7 @@ def run_bytes(graph: FactorGraph, shape: Shape) -> int:
 
 def control_bytes(graph: FactorGraph, packs: int) -> int:
     """What control variates take on top: sums of values, secants, and columns at the end."""
-    from orbitmc.estimate.control.costs import secant_bytes
+    from orbitmc.estimate.control_variates import secant_bytes
 
     rows = int(rows_of(graph.cardinality).sum())
     columns = IN_COLUMNS * 8 * rows * COLUMNS * packs

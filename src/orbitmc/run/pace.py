@@ -4,8 +4,8 @@ import os
 import time
 from dataclasses import dataclass
 
-from orbitmc.estimate.row_summaries import row_summaries
-from orbitmc.estimate.tallies import PARTS
+from orbitmc.estimate.statistics import row_summaries
+from orbitmc.estimate.tally import PARTS
 from orbitmc.run.run import Run
 from orbitmc.run.schedule import WARM_UP_SHARE
 

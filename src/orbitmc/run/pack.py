@@ -18,7 +18,7 @@ from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.tallies import (
+from orbitmc.estimate.tally import (
     PARTS,
     RaoBlackwellTally,
     Tally,

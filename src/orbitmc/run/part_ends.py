@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, sealed
-from orbitmc.estimate.row_summaries import persistence
-from orbitmc.estimate.tallies import PARTS, capacity
+from orbitmc.estimate.statistics import persistence
+from orbitmc.estimate.tally import PARTS, capacity
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
 

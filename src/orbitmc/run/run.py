@@ -14,7 +14,7 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, brief
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import CoursePoint, Statistics, statistics
-from orbitmc.estimate.tallies import PARTS, RaoBlackwellTally, rows_of
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.kept.snapshots import Snapshot
@@ -23,7 +23,7 @@ from orbitmc.run.part_ends import unmixed_variables
 from orbitmc.run.schedule import Schedule
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.control.corrected import Controls
+    from orbitmc.estimate.control_variates import Controls
     from orbitmc.run.control.choice import ControlChoice
     from orbitmc.run.notes import Notes
 
@@ -175,7 +175,7 @@ class Run:
         """Estimates of columns with control variates, if the run uses them."""
         if self.choice is None or not self.choice.terms or not self.recorded:
             return None
-        from orbitmc.estimate.control.corrected import corrected
+        from orbitmc.estimate.control_variates import corrected
 
         if self.controls is None:
             from orbitmc.run.control.trying import controls_of
@@ -191,7 +191,7 @@ class Run:
         """
         if self.skips_modes or self.independent or not self.graph.variables:
             return None
-        from orbitmc.estimate.missed_modes import lanes_to_look_at, missed_modes
+        from orbitmc.estimate.statistics import lanes_to_look_at, missed_modes
         from orbitmc.run.starts.annealing import search_modes
 
         if self.heaviest is None:

@@ -14,7 +14,7 @@ from orbitmc._util.interrupts import interrupted, listening, stopped_by_ctrl_c, 
 from orbitmc._util.text import MOST
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
-from orbitmc.estimate.tallies import RaoBlackwellTally
+from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.run.kept.snapshots import next_snapshot, snapshot

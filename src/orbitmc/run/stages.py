@@ -5,7 +5,7 @@ from functools import partial
 
 from orbitmc._util.arrays import Floats
 from orbitmc.estimate.statistics import APART
-from orbitmc.estimate.tallies import all_sums
+from orbitmc.estimate.tally import all_sums
 from orbitmc.run.pack import advance, copied
 from orbitmc.run.run import Run
 from orbitmc.run.schedule import SAFETY

@@ -3,7 +3,7 @@
 import pytest
 
 from orbitmc.ask.questions.subject import Subject
-from orbitmc.exact import shrinking
+from orbitmc.exact import contraction as shrinking
 
 
 @pytest.fixture(params=["kept", "planned"])

@@ -2,7 +2,7 @@
 
 import orbitmc as om
 from orbitmc.ask.questions.predict import predictions
-from orbitmc.estimate.answers.sweep import Sweep
+from orbitmc.estimate.answers import Sweep
 
 
 def questions(model):

@@ -11,7 +11,7 @@ import orbitmc as om
 from orbitmc._numba.jit import Stopwatch
 from orbitmc.ask.questions import best as asking
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+from orbitmc.exact.map import Neighbourhoods
 from orbitmc.graph.model import Model
 from orbitmc.run.starts.cooling import cooled_states
 from tests.oracle.brute_force import log_weight, states

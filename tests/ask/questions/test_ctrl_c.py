@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+from orbitmc.exact.map import Neighbourhoods
 from orbitmc.run.annealed.importance import _Cooling
 from tests.ask.questions.every import about, questions
 

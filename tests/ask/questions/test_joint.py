@@ -9,7 +9,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.answers.conditional import Conditional
+from orbitmc.estimate.features import Conditional
 from tests.ask.questions.truth import hard_models, over, require_honest, soft_models
 
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbitmc.ask.progress import Watching
-from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+from orbitmc.exact.map import Neighbourhoods
 from orbitmc.run.annealed.importance import _Cooling
 from tests.cli.commands import grid, orbitmc, rain
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from orbitmc._util.arrays import starts
-from orbitmc.estimate.control import corrected
-from orbitmc.estimate.control.corrected import (
+from orbitmc.estimate import control_variates as corrected
+from orbitmc.estimate.control_variates import (
     LARGEST,
     Controls,
     radii_for,
@@ -19,7 +19,7 @@ from orbitmc.estimate.control.corrected import (
     subtracted,
     terms_for,
 )
-from orbitmc.estimate.tallies import rows_of
+from orbitmc.estimate.tally import rows_of
 from orbitmc.graph.builder import Builder
 from tests.oracle import brute_force
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from orbitmc.estimate.control.costs import is_affine, secant_entries
-from orbitmc.estimate.control.secants import secants, secants_of_factors
-from orbitmc.estimate.tallies import rows_of
+from orbitmc.estimate.control_variates import is_affine, secant_entries, secants, secants_of_factors
+from orbitmc.estimate.tally import rows_of
 from orbitmc.graph.builder import Builder
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising
@@ -123,7 +122,7 @@ def test_cutting_the_states_into_pieces_changes_nothing(monkeypatch):
     graph = random_graph(4, variables=(4, 5))
     states = np.array(possible_states(graph, 2, count=32), dtype=np.uint8).T.copy()
     whole = secants_of_factors(graph, states)
-    monkeypatch.setattr("orbitmc.estimate.control.secants.AT_ONCE", 1)
+    monkeypatch.setattr("orbitmc.estimate.control_variates.AT_ONCE", 1)
     np.testing.assert_allclose(
         secants_of_factors(graph, states).toarray(), whole.toarray(), atol=1e-14
     )

@@ -23,7 +23,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
-    from orbitmc.exact.rows.template import Template
+    from orbitmc.exact.templates import Template
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.tuning.choice import Choice
 

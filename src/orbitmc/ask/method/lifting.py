@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.tallies import rows_of_orbits
+from orbitmc.estimate.tally import rows_of_orbits
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ExchangeBlocks

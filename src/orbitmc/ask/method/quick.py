@@ -16,13 +16,11 @@ from orbitmc.ask.method.consistency import unheeded
 from orbitmc.ask.method.decisions import affordable, price
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.estimate.columns import Places, certain_columns
-from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.rows.kept import Kept
-from orbitmc.exact.rows.passes import Elimination, Upward
-from orbitmc.exact.rows.template import Template, template
+from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
 from orbitmc.graph.model import Model

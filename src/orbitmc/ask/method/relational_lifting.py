@@ -19,7 +19,7 @@ from orbitmc.ask.method.methods import PlannedKernel
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.estimate.tallies import rows_of_orbits
+from orbitmc.estimate.tally import rows_of_orbits
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ConstantSwaps
 from orbitmc.groups.permutation_groups import (

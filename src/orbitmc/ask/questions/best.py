@@ -15,9 +15,9 @@ from orbitmc._util.interrupts import listening, stopped_by_ctrl_c
 from orbitmc.ask.keywords import Options, asks, with_options
 from orbitmc.ask.method.decisions import most_seconds, patience, price
 from orbitmc.ask.query import Program, Query, asked_names
-from orbitmc.ask.questions.best_states import BestState, BestStates
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
@@ -150,7 +150,7 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
-    from orbitmc.exact.best.proven import needed_bytes
+    from orbitmc.exact.map import needed_bytes
     from orbitmc.exact.plan import predict
 
     forced = settings.method == "exact"
@@ -177,7 +177,7 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
 
 
 def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
-    from orbitmc.exact.best.proven import proven_best
+    from orbitmc.exact.map import proven_best
 
     states = proven_best(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
@@ -199,7 +199,7 @@ def _searched(
     The best of each round is improved by exact steps, which hold some of its variables, unless it
     takes too long to prepare them.
     """
-    from orbitmc.exact.best.neighbourhoods import Neighbourhoods
+    from orbitmc.exact.map import Neighbourhoods
     from orbitmc.exact.problem import prepare
     from orbitmc.run.starts.cooling import Champions, cooled_states
 
@@ -306,7 +306,7 @@ def _sum_of_maxima(graph: FactorGraph) -> float:
 
 def _bound(problem: Problem, clock: _Clock) -> float:
     """A log-weight that no state exceeds; a looser one if a good one takes too long."""
-    from orbitmc.exact.best.mini_buckets import upper_bound
+    from orbitmc.exact.map import upper_bound
 
     limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
     found = upper_bound(problem, is_over=lambda: clock() > limit)

@@ -19,7 +19,7 @@ from orbitmc.ask.method.decisions import Decision, decide, price
 from orbitmc.ask.questions.subject import Named, Subject, everything, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.estimate.answers.draws import Draws
+from orbitmc.estimate.answers import Draws
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.graph.evidence import Evidence
@@ -125,7 +125,7 @@ def _dtype(names: Sequence[Named]) -> np.dtype[Any]:
 
 
 def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains: int) -> Draws:
-    from orbitmc.exact.independent import independent_states, state_bytes
+    from orbitmc.exact.draws import independent_states, state_bytes
 
     settings, begun = decision.settings, time.perf_counter()
     samples = settings.samples or 0

@@ -35,7 +35,7 @@ from orbitmc.ask.questions.features.answering import (
 from orbitmc.ask.questions.subject import Named, Subject, moved, narrowed, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.estimate.answers.estimate import Estimate, certain
+from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -162,7 +162,7 @@ def _answered(
 
 def _eliminated(decision: Decision, wires: Wires, signal: Signal | None) -> float:
     """How probable a signal is; without one, whether any state is possible."""
-    from orbitmc.exact.elimination import marginals
+    from orbitmc.exact.contraction import marginals
 
     graph = extended(decision.model.graph, wires.factors, wires.sizes)
     wanted = [] if signal is None else [signal.variable]
@@ -183,7 +183,7 @@ class EventFeature:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.answers.features import by_column
+        from orbitmc.estimate.features import by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
@@ -199,7 +199,7 @@ class EventFeature:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.row_summaries import spread_of
+        from orbitmc.estimate.statistics import spread_of
 
         if self.rows == 1:
             return spread_of(means)
@@ -213,7 +213,7 @@ def _sample_event(
     asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[Watcher]
 ) -> Estimate:
     from orbitmc.ask.questions.features.noting import best_averaged
-    from orbitmc.estimate.answers.features import worst_verdict
+    from orbitmc.estimate.features import worst_verdict
 
     names = (*names_in(event), *names_in(given))
     averaged = best_averaged(decision.model.graph, variables_of(names))

@@ -30,7 +30,7 @@ from orbitmc.ask.questions.features.functions import (
 )
 from orbitmc.ask.questions.subject import Named, Subject, subject
 from orbitmc.ask.settings import Settings
-from orbitmc.estimate.answers.estimate import Estimate, Estimates, certain
+from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import FEW
 from orbitmc.exact.joints import joints, tied
@@ -128,7 +128,7 @@ def _tried(
     asked: Subject, functions: Sequence[Asked], decision: Decision
 ) -> list[dict[str, Named]]:
     """The names that functions look at in some possible states."""
-    from orbitmc.exact.independent import independent_states
+    from orbitmc.exact.draws import independent_states
 
     assert decision.plan is not None
     states = independent_states(decision.plan, TRIED, seed=decision.settings.seed)
@@ -182,7 +182,7 @@ def _mean(
 def _sampled(
     asked: Subject, functions: Sequence[Asked], decision: Decision, watchers: Iterable[Watcher]
 ) -> Estimates:
-    from orbitmc.estimate.answers.features import expectations, worst_verdict
+    from orbitmc.estimate.features import expectations, worst_verdict
 
     feature = FunctionFeature(functions, asked)
     noted = sample_feature(asked, decision, feature, watchers, feature.depends)

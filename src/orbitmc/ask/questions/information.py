@@ -26,7 +26,7 @@ from orbitmc.ask.questions.joint import JointFeature, in_names
 from orbitmc.ask.questions.subject import Named, Subject, everything, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.estimate import Estimate, Estimates, certain
+from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.exact.joints import joints, tied
 from orbitmc.graph.evidence import Evidence
@@ -152,7 +152,7 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.row_summaries import spread_of
+        from orbitmc.estimate.statistics import spread_of
 
         return spread_of(means)
 
@@ -180,7 +180,7 @@ def _estimated(noted: Noted, pair: JointFeature, rows: slice, feature: PairsFeat
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
     from scipy.special import stdtrit
 
-    from orbitmc.estimate.answers.features import column_means, worst_verdict
+    from orbitmc.estimate.features import column_means, worst_verdict
     from orbitmc.estimate.statistics import LEVEL
 
     own = [sums[:, rows] for sums in noted.sums]

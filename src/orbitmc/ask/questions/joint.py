@@ -25,7 +25,7 @@ from orbitmc.ask.questions.features.answering import (
 from orbitmc.ask.questions.subject import NOBODY, Named, Subject, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.answers.joint import Joint
+from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.exact.joints import MOST_ENTRIES, joints, tied
@@ -156,7 +156,7 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.row_summaries import spread_of
+        from orbitmc.estimate.statistics import spread_of
 
         return spread_of(means)
 
@@ -165,7 +165,7 @@ def _sampled(
     asked: Subject, named: Sequence[Named], decision: Decision, watchers: Iterable[Watcher]
 ) -> Joint:
     from orbitmc.ask.questions.features.noting import best_averaged
-    from orbitmc.estimate.answers.features import worst_verdict
+    from orbitmc.estimate.features import worst_verdict
 
     graph = decision.model.graph
     averaged = best_averaged(graph, variables_of(named))

@@ -17,7 +17,7 @@ from orbitmc.ask.questions.features.answering import explained, require_no_check
 from orbitmc.ask.questions.subject import Subject, subject
 from orbitmc.ask.settings import DEFAULT_SECONDS, Settings
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.answers.estimate import Estimate, certain
+from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
@@ -88,7 +88,7 @@ def _found(asked: Subject, settings: Settings) -> Estimate:
 
 
 def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
-    from orbitmc.exact.elimination import marginals
+    from orbitmc.exact.contraction import marginals
 
     found = marginals(graph, memory=plan.bytes, plan=plan, wanted=[]).log_z
     if not math.isfinite(found):
@@ -98,7 +98,7 @@ def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
 
 def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.ask.method.memory import require_memory, sampling_bytes
-    from orbitmc.exact.shrinking import shrunk
+    from orbitmc.exact.contraction import shrunk
     from orbitmc.run.annealed.importance import POPULATIONS, SIZE
     from orbitmc.run.annealed.passes import PACKS, sampled_log_z
     from orbitmc.run.pace import available_cores

@@ -17,8 +17,7 @@ from orbitmc.ask.questions.features.answering import (
 from orbitmc.ask.questions.subject import Subject, subject
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.estimate import Estimate, certain
-from orbitmc.estimate.answers.sweep import Rung, Sweep
+from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.graph.evidence import Evidence

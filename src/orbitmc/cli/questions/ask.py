@@ -9,7 +9,7 @@ from orbitmc.cli.session.options import argument, option
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.answers.estimate import Estimates
+    from orbitmc.estimate.answers import Estimates
 
 EVENT_HELP = "As in \"A == 'x' and B != 'y'\", or a formula of ground atoms."
 GIVEN_HELP = "What holds, as an event."
@@ -50,7 +50,7 @@ def _answer(
 ) -> "Estimates":
     if event is not None:
         from orbitmc.ask.questions.event import probability
-        from orbitmc.estimate.answers.estimate import Estimates
+        from orbitmc.estimate.answers import Estimates
 
         found = probability(source, event, given=given, **how)
         return Estimates({ANSWER: found}, found.about)

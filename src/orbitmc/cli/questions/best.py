@@ -10,8 +10,8 @@ from orbitmc.cli.session.help import QUESTION
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.questions.best_states import BestStates
     from orbitmc.ask.settings import Settings
+    from orbitmc.estimate.answers import BestStates
 
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)

@@ -9,7 +9,7 @@ from orbitmc.cli.session.options import option
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.answers.sweep import Sweep
+    from orbitmc.estimate.answers import Sweep
 
 MOST = 10_000
 BETA_HELP = "Inverse temperatures: FIRST:LAST:COUNT, or numbers with commas; may be repeated."

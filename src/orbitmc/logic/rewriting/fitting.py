@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.exact.elimination import marginals
+from orbitmc.exact.contraction import marginals
 from orbitmc.graph.transforms import Factor, extended
 from orbitmc.logic.databases.database import Database
 from orbitmc.logic.databases.universe import universe

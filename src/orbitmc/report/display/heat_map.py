@@ -1,7 +1,7 @@
 """Tables of probabilities as coloured squares."""
 
-from orbitmc.estimate.answers.joint import Joint
-from orbitmc.estimate.text import probability
+from orbitmc.estimate.answers import Joint
+from orbitmc.estimate.formatting import probability
 from orbitmc.report.display.words import safe, table
 
 MOST_SIDE = 24  # rows or columns of a heat map

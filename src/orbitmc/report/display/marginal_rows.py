@@ -6,9 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc.estimate.columns import Columns
-from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import (
+from orbitmc.estimate.formatting import (
     CERTAIN,
     SAMPLED,
     count,
@@ -16,6 +14,7 @@ from orbitmc.estimate.text import (
     probability,
     r_hat_in_words,
 )
+from orbitmc.estimate.marginals import Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
 from orbitmc.report.display.charts import bar
 from orbitmc.report.display.words import safe, tone

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orbitmc.ask.questions.best_states import BestStates
-from orbitmc.estimate.answers.draws import Draws
-from orbitmc.estimate.answers.estimate import Estimate, Estimates
-from orbitmc.estimate.answers.joint import Joint
-from orbitmc.estimate.answers.sweep import HEADINGS, Sweep, row_in_words
+from orbitmc.estimate.answers import (
+    HEADINGS,
+    BestStates,
+    Draws,
+    Estimate,
+    Estimates,
+    Joint,
+    Sweep,
+    row_in_words,
+)
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.graph.model import Model
 from orbitmc.report.display.graph_drawing import MOST_VARIABLES, draw_graph

@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-from orbitmc.estimate.text import printable
+from orbitmc.estimate.formatting import printable
 from orbitmc.estimate.verdicts import (
     BELIEVED,
     EXACT,

@@ -4,9 +4,8 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.text import few_digits
-from orbitmc.estimate.columns import Columns
-from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import r_hat_in_words
+from orbitmc.estimate.formatting import r_hat_in_words
+from orbitmc.estimate.marginals import Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
 from orbitmc.report.display.charts import Line, histogram, line_chart
 from orbitmc.report.display.marginal_rows import by_concern

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from orbitmc.ask.settings import ENDS, Settings
+from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import Marginals
-from orbitmc.estimate.text import r_hat_in_words
 from orbitmc.report.display.words import code, paragraph, safe
 from orbitmc.report.words import worst
 from orbitmc.version import __version__

@@ -6,11 +6,8 @@ from typing import Any
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.estimate import Estimates
-from orbitmc.estimate.answers.joint import Joint
-from orbitmc.estimate.answers.sweep import Sweep
-from orbitmc.estimate.columns import Marginal
-from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.answers import Estimates, Joint, Sweep
+from orbitmc.estimate.marginals import Marginal, Marginals
 from orbitmc.report.display.words import tone
 from orbitmc.report.plots.canvas import BLUE, GREY, ORANGE, TONES, figure, given_or_new
 

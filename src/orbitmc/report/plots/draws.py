@@ -7,7 +7,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.draws import Draws
+from orbitmc.estimate.answers import Draws
 from orbitmc.report.plots.canvas import COLOURS, figure
 
 MOST_NAMES = 4

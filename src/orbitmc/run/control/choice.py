@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from orbitmc._util.arrays import Bytes
-from orbitmc.estimate.tallies import with_values
+from orbitmc.estimate.tally import with_values
 from orbitmc.run.pack import Pack
 
 LOOKS = (1, 2, 4)  # for a sample of four sweeps

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.control.costs import secant_bytes, secant_entries, secant_sweeps
-from orbitmc.estimate.tallies import RaoBlackwellTally
+from orbitmc.estimate.control_variates import secant_bytes, secant_entries, secant_sweeps
+from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.run.control.choice import CONTROLLED, LOOKS, ControlChoice, plainly, with_controls
 from orbitmc.run.footprint import control_bytes
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Floats
-from orbitmc.estimate.control.corrected import MAX_SHARE, Controls, series
-from orbitmc.estimate.tallies import RaoBlackwellTally, tally, with_values
+from orbitmc.estimate.control_variates import MAX_SHARE, Controls, series
+from orbitmc.estimate.tally import RaoBlackwellTally, tally, with_values
 from orbitmc.run.control.choice import CONTROLLED, PLAIN
 from orbitmc.run.control.settling import looks_of
 from orbitmc.run.pack import copied, recorder

@@ -9,8 +9,14 @@ from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import few_digits
-from orbitmc.estimate.control.corrected import Controls, radii_for, scaled, terms_for
-from orbitmc.estimate.control.secants import STATES, secants
+from orbitmc.estimate.control_variates import (
+    STATES,
+    Controls,
+    radii_for,
+    scaled,
+    secants,
+    terms_for,
+)
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.run.control.choice import ControlChoice, plainly
 from orbitmc.run.control.trial import GAIN_OF_SLOW, LEAST_GAIN, Best, best_way, is_slow, trial_of

@@ -27,8 +27,8 @@ from orbitmc._util.files import write_atomically
 from orbitmc._util.text import MEMORY, quoted, require_memory, unreadable
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.estimate.control.secants import STATES
-from orbitmc.estimate.tallies import RaoBlackwellTally, ValueTally, all_sums
+from orbitmc.estimate.control_variates import STATES
+from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orbitmc._util.files import Check, checked, is_count, is_number, is_text
-from orbitmc.estimate.control.corrected import LARGEST, terms_for
+from orbitmc.estimate.control_variates import LARGEST, terms_for
 from orbitmc.run.control.choice import LOOKS, ControlChoice
 
 SECANT_STATES = "secant states"

@@ -28,8 +28,13 @@ from orbitmc.ask.questions.features.answering import (
 )
 from orbitmc.ask.questions.subject import Named, Subject, atoms_named, subject
 from orbitmc.errors import InputError, LimitError
-from orbitmc.estimate.columns import Columns, certain_columns, concatenate_columns, no_parts
-from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.marginals import (
+    Columns,
+    Marginals,
+    certain_columns,
+    concatenate_columns,
+    no_parts,
+)
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.transforms import extended
 from orbitmc.logic.databases.names import constant_text
@@ -60,7 +65,7 @@ def conjunctions(
     if decision.plan is None:
         found, about = _sample_conjunctions(asked, open_ones, decision, watchers)
     else:
-        from orbitmc.exact.elimination import marginals
+        from orbitmc.exact.contraction import marginals
 
         graph = extended(decision.model.graph, wires.factors, wires.sizes)
         wanted = [signal.variable for signal in signals]
@@ -128,7 +133,7 @@ class _EachEvent:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.answers.features import by_column
+        from orbitmc.estimate.features import by_column
 
         values = partial(self._values, states)
         found = np.zeros((self.rows, states.shape[1]))
@@ -140,7 +145,7 @@ class _EachEvent:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.row_summaries import spread_of
+        from orbitmc.estimate.statistics import spread_of
 
         return spread_of(means)
 
@@ -148,7 +153,7 @@ class _EachEvent:
 def _sample_conjunctions(
     asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[Watcher]
 ) -> tuple[Columns, Any]:
-    from orbitmc.estimate.answers.features import worst_verdict
+    from orbitmc.estimate.features import worst_verdict
 
     feature = _EachEvent(list(events.values()))
     noted = sample_feature(asked, decision, feature, watchers)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orbitmc._util.arrays import Floats
     from orbitmc.ask.questions.features.noting import Feature
     from orbitmc.ask.questions.subject import Named, Subject
-    from orbitmc.estimate.answers.features import Features
+    from orbitmc.estimate.features import Features
     from orbitmc.estimate.statistics import Statistics
     from orbitmc.run.run import Watcher
 
@@ -51,7 +51,7 @@ def require_possible(decision: Decision) -> None:
 
         start_values(graph, 1, np.random.SeedSequence(0))
         return
-    from orbitmc.exact.elimination import marginals
+    from orbitmc.exact.contraction import marginals
 
     marginals(graph, memory=decision.settings.memory, plan=decision.plan, wanted=[])
 
@@ -92,12 +92,12 @@ class Noted:
 
     def over(self, sums: list[Floats]) -> Features:
         """What is known of some of the sums."""
-        from orbitmc.estimate.answers.features import features
+        from orbitmc.estimate.features import features
 
         return features(sums, self.recorded, self.lanes, self.known, self.rows)
 
     def ratio(self) -> Features:
-        from orbitmc.estimate.answers.features import ratio
+        from orbitmc.estimate.features import ratio
 
         return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
 
@@ -120,7 +120,7 @@ def sample_feature(
     """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
     from orbitmc.ask.answers import answer, sampled
     from orbitmc.ask.questions.features.noting import FeatureNotes
-    from orbitmc.estimate.tallies import rows_of
+    from orbitmc.estimate.tally import rows_of
     from orbitmc.run.stages import glimpse
 
     model = decision.model

@@ -7,8 +7,8 @@ import threading
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc.estimate.answers.features import by_column, column_means
-from orbitmc.estimate.row_summaries import spread_of
+from orbitmc.estimate.features import by_column, column_means
+from orbitmc.estimate.statistics import spread_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import extremes, partial_log_weight
 
@@ -68,8 +68,8 @@ class EnergyFeature:
 def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
     from orbitmc._simd.random import COLUMNS
-    from orbitmc.estimate.row_summaries import part_lengths
-    from orbitmc.estimate.tallies import PARTS
+    from orbitmc.estimate.statistics import part_lengths
+    from orbitmc.estimate.tally import PARTS
 
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)

@@ -108,7 +108,7 @@ class FunctionFeature:
             return self._sums(states)
 
     def _sums(self, states: Bytes) -> Floats:
-        from orbitmc.estimate.answers.features import by_column
+        from orbitmc.estimate.features import by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
@@ -153,7 +153,7 @@ class FunctionFeature:
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.row_summaries import spread_of
+        from orbitmc.estimate.statistics import spread_of
 
         return spread_of(means[0::2])
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
-from orbitmc.estimate.answers.conditional import Conditional
-from orbitmc.estimate.answers.features import column_means, empty_sums, part_of_time
-from orbitmc.estimate.tallies import PARTS, merge_parts
+from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
+from orbitmc.estimate.tally import PARTS, merge_parts
 
 if TYPE_CHECKING:
     from orbitmc.graph.factor_graph import FactorGraph

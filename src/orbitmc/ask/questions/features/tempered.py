@@ -29,9 +29,8 @@ from orbitmc.ask.questions.features.side_by_side import apart, together
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
-from orbitmc.estimate.answers.estimate import Estimate
-from orbitmc.estimate.answers.features import column_means, expectations, worst_verdict
-from orbitmc.estimate.answers.sweep import Rung, Sweep
+from orbitmc.estimate.answers import Estimate, Rung, Sweep
+from orbitmc.estimate.features import column_means, expectations, worst_verdict
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group

@@ -21,8 +21,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
-from orbitmc.exact.rows.batches import Batch, batches, chunks
-from orbitmc.exact.rows.passes import Elimination
+from orbitmc.exact.templates import Batch, Elimination, batches, chunks
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model
 from orbitmc.run.run import Watcher

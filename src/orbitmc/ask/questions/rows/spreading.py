@@ -13,7 +13,7 @@ from orbitmc.ask.method.quick import prepared_elimination
 from orbitmc.ask.questions.rows.answering import Answered, Answering
 from orbitmc.ask.questions.rows.reading import Rows
 from orbitmc.ask.settings import Settings
-from orbitmc.exact.rows.batches import Batch
+from orbitmc.exact.templates import Batch
 from orbitmc.graph.model import Model
 from orbitmc.run.workers.seals import sealed_graph
 from orbitmc.run.workers.sending import Sender, pack_shared, workers_of

@@ -7,11 +7,12 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from orbitmc.estimate.columns import OF_VALUES, Columns
+from orbitmc.estimate.marginals import OF_VALUES, Columns
 from orbitmc.estimate.verdicts import FAIR, RARE, VERDICTS
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
+
 
 SAMPLED = ("variable", "value", "P", "±", "95 % interval", "ESS", "R-hat", "verdict")
 CERTAIN = ("variable", "value", "P", "verdict")

@@ -8,18 +8,41 @@ import hashlib
 import heapq
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.arrays import Floats
-from orbitmc.exact.orders.greedy import LARGEST_COUNTS
-from orbitmc.exact.orders.neighbours import Neighbours, eliminate, neighbours_of
-from orbitmc.exact.orders.search import search_order
+from orbitmc.exact.order_search import LARGEST_COUNTS, search_order
 from orbitmc.exact.problem import Problem
 from orbitmc.graph.factor_graph import FactorGraph
+
+# Which variables meet in a factor, and how that changes when one is eliminated.
+
+Neighbours = list[set[int]]
+
+
+def neighbours_of(variables: int, scopes: Iterable[Sequence[int]]) -> Neighbours:
+    """Which variables share a factor with each variable."""
+    neighbours: Neighbours = [set() for _ in range(variables)]
+    for scope in scopes:
+        for variable in scope:
+            neighbours[variable].update(scope)
+    for variable, near in enumerate(neighbours):
+        near.discard(variable)
+    return neighbours
+
+
+def eliminate(neighbours: Neighbours, variable: int) -> set[int]:
+    """Join the neighbours of a variable and remove it; gives the neighbours."""
+    near = neighbours[variable]
+    for member in near:
+        neighbours[member] |= near
+        neighbours[member] -= {member, variable}
+    return near
+
 
 TRIVIAL = 2.0**12
 """Table entries that are eliminated while another order is looked for."""

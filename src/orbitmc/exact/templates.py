@@ -7,19 +7,20 @@ variables that the factor reads. A row of evidence chooses one place on it.
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import heed
 from orbitmc.errors import LimitError
-from orbitmc.exact.orders.cutset import ENTRY
-from orbitmc.exact.orders.order import find_order
-from orbitmc.exact.orders.tree import Tree, build_tree
+from orbitmc.exact.order import find_order
 from orbitmc.exact.plan import FLOPS_PER_SECOND, OVERHEAD, SECONDS_PER_BUCKET
 from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.tree import ENTRY, Tree, build_tree
 
 Shape = tuple[int, ...]
 
@@ -253,3 +254,217 @@ def _step(variable: int, tree: Tree, pieces: list[Piece], likelihood: int) -> St
         children.append(Child(child, shape, unknown))
     children.sort(key=lambda child: math.prod(child.shape))
     return Step(variable, tuple(pieces), tuple(children), likelihood, tuple(range(1, len(axes))))
+
+
+# Up and down through a template, all rows at once; logarithms upward, probabilities downward.
+#
+# Upward, each bucket leaves behind how probable its values are given what it shares with the
+# bucket
+# above. Downward these are multiplied: nothing overflows, and what is lost is below the smallest
+# double.
+
+
+@dataclass(frozen=True)
+class Upward:
+    """Per bucket the probabilities of its values given what it shares; and each row's log Z.
+
+    The last axis of everything is rows, or has length 1 where rows make no difference. `parts`
+    add up to log Z; it is minus infinity for rows that are impossible.
+    """
+
+    conditionals: dict[int, Floats]
+    parts: list[Floats]
+
+    def log_z(self) -> Floats:
+        """What the parts add up to."""
+        total = self.parts[0]
+        for part in self.parts[1:]:
+            total = total + part
+        return total
+
+
+class Elimination:
+    """A template, with everything done that no row can change."""
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.messages: dict[int, Floats] = {}
+        self.conditionals: dict[int, Floats] = {}
+        live = []
+        for step in template.steps:
+            if _is_live(step, self.messages):
+                live.append(step)
+            else:
+                self._send(step, self.messages, self.conditionals, np.zeros((0, 1), np.int64), ())
+        self.live = tuple(live)
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept for all rows."""
+        pieces = (piece.table for step in self.template.steps for piece in step.pieces)
+        tables = (*self.messages.values(), *self.conditionals.values(), *pieces)
+        return sum(table.nbytes for table in tables)
+
+    def upward(self, rows: Numbers, likelihoods: Sequence[Floats] = ()) -> Upward:
+        """Eliminate everything, for rows of numbers of possible values, one column each [k, row].
+
+        `likelihoods` are log-weights [value, row] of the possible values of soft variables.
+        """
+        messages, conditionals = dict(self.messages), dict(self.conditionals)
+        for step in self.live:
+            heed()
+            self._send(step, messages, conditionals, rows, likelihoods)
+        template = self.template
+        roots = [v for v, above in enumerate(template.tree.parent) if above < 0]
+        parts = [np.full(1, template.problem.constant), *(messages[root] for root in roots)]
+        parts += [piece.of_rows(rows) for piece in template.decided]
+        parts += [likelihoods[k][0] for k in template.decided_soft]
+        return Upward(conditionals, parts)
+
+    def _send(
+        self,
+        step: Step,
+        messages: dict[int, Floats],
+        conditionals: dict[int, Floats],
+        rows: Numbers,
+        likelihoods: Sequence[Floats],
+    ) -> None:
+        total: Floats | float = 0.0
+        if step.likelihood >= 0:
+            likelihood = likelihoods[step.likelihood]
+            total = likelihood.reshape(len(likelihood), *(1 for _ in step.axes), -1)
+        for child in step.children:
+            total = total + messages[child.variable].reshape(*child.shape, -1)
+        for piece in step.pieces:
+            total = total + piece.of_rows(rows)
+        conditionals[step.variable], messages[step.variable] = _summed(np.asarray(total), step)
+
+    def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
+        """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
+        found: dict[int, Floats] = {}
+        for step, joint in self._downward(upward, frozenset(wanted)):
+            found[step.variable] = joint.sum(axis=step.axes) if step.axes else joint
+        return found
+
+    def joints(self, upward: Upward, scopes: Sequence[Scope]) -> list[Floats]:
+        """Joint probabilities [value, ..., row] of variables that are tied in the tree."""
+        homes: dict[int, list[int]] = {}
+        for number, scope in enumerate(scopes):
+            homes.setdefault(self.template.tree.home_of(scope), []).append(number)
+        found = [np.ones(1)] * len(scopes)
+        for step, joint in self._downward(upward, frozenset(homes) - {-1}):
+            axes = (step.variable, *self.template.tree.shared[step.variable])
+            for number in homes[step.variable]:
+                kept = [axis for axis in axes if axis in scopes[number]]
+                others = tuple(place for place, axis in enumerate(axes) if axis not in kept)
+                order = [kept.index(variable) for variable in scopes[number]]
+                found[number] = joint.sum(axis=others).transpose(*order, len(kept))
+        return found
+
+    def likely_state(self, upward: Upward) -> dict[int, int]:
+        """A possible state of the tree's variables in the first row, each likely given those above.
+
+        Rows that are impossible have none.
+        """
+        state: dict[int, int] = {}
+        for step in reversed(self.template.steps):
+            shared = self.template.tree.shared[step.variable]
+            place: Any = (slice(None), *(state[member] for member in shared), 0)
+            state[step.variable] = int(upward.conditionals[step.variable][place].argmax())
+        return state
+
+    def _downward(self, upward: Upward, asked: Set[int]) -> Iterator[tuple[Step, Floats]]:
+        """Buckets that are asked for, with the joint probabilities of all their axes."""
+        needed = self.template.tree.above(asked)
+        beliefs: dict[int, Floats] = {}
+        for step in reversed(self.template.steps):
+            if step.variable not in needed:
+                continue
+            heed()
+            joint = upward.conditionals[step.variable]
+            if step.variable in beliefs:
+                joint = joint * beliefs.pop(step.variable)
+            if step.variable in asked:
+                yield step, joint
+            for child in step.children:
+                if child.variable in needed:
+                    beliefs[child.variable] = joint.sum(axis=child.unknown)
+
+
+def _is_live(step: Step, done: dict[int, Floats]) -> bool:
+    """Whether rows make a difference to a bucket."""
+    own = step.likelihood >= 0 or any(piece.columns for piece in step.pieces)
+    return own or any(child.variable not in done for child in step.children)
+
+
+def _summed(total: Floats, step: Step) -> tuple[Floats, Floats]:
+    """Sum a bucket's variable out: its conditional probabilities, and the message."""
+    top = total.max(axis=0)
+    possible = bool(np.isfinite(top).all())
+    shift = top if possible else np.where(np.isneginf(top), 0.0, top)
+    conditional = np.exp(total - shift)
+    mass = conditional.sum(axis=0)
+    conditional /= mass if possible else np.where(mass == 0.0, 1.0, mass)
+    with np.errstate(divide="ignore"):
+        return conditional, np.log(mass) + shift
+
+
+# Which rows are eliminated together: those that observe the same variables.
+
+FEW = 32
+"""Rows that are not worth an elimination of their own."""
+
+TOGETHER = 2**22
+"""Bytes of all tables of rows that are eliminated together: they stay in the cache."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows for one elimination: columns that all of them observe, and columns that some do."""
+
+    rows: Numbers
+    hard: tuple[int, ...]
+    soft: tuple[int, ...]
+
+
+def batches(seen: NDArray[np.bool_], soft: NDArray[np.bool_], few: int = FEW) -> list[Batch]:
+    """Sort rows by which columns [column, row] they observe, softly or not.
+
+    Patterns that `few` rows have are put together: what some of these rows do not observe has
+    likelihoods there, the same for all values in rows that say nothing.
+    """
+    if not seen.shape[1]:
+        return []
+    code = seen.astype(np.int8) + soft
+    which = np.unique(code, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(which, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+    rest = [rows for rows in groups if len(rows) < few]
+    kept = [rows for rows in groups if len(rows) >= few or len(rest) == 1]
+    found = [_batch(code, rows) for rows in kept]
+    if len(rest) > 1:
+        found.append(_batch(code, np.sort(np.concatenate(rest))))
+    return found
+
+
+def _batch(code: NDArray[np.int8], rows: NDArray[np.int64]) -> Batch:
+    hard = (code[:, rows] == 1).all(axis=1)
+    some = (code[:, rows] > 0).any(axis=1) & ~hard
+    return Batch(rows, _batch_codes(hard), _batch_codes(some))
+
+
+def _batch_codes(chosen: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(chosen).tolist())
+
+
+def rows_at_once(template: Template, memory: int) -> int:
+    """How many rows are eliminated together, so that their tables fit."""
+    row = 8 * 3 * max(template.entries, 1)
+    return max(1, min(max(TOGETHER // row, 16), memory // (2 * row)))
+
+
+def chunks(elimination: Elimination, rows: int, memory: int) -> Iterator[slice]:
+    """Parts of so many rows that fit into memory."""
+    size = rows_at_once(elimination.template, memory)
+    for first in range(0, rows, size):
+        yield slice(first, min(rows, first + size))

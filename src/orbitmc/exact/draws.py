@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import heed
-from orbitmc.exact.bucket import Bucket, Term, strides_of
-from orbitmc.exact.elimination import Passes
-from orbitmc.exact.orders.cutset import hold
+from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.tree import hold
 
 AT_ONCE = 2**14  # states that are drawn together: what a processor keeps close by
 BYTE = 256  # values that fit into one

@@ -1,0 +1,521 @@
+"""The answer to a question for the best states."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.loading import Displayed, drawing, extra
+from orbitmc._util.text import suggestion
+from orbitmc.errors import InputError
+from orbitmc.estimate.formatting import MOST_ROWS, plain_table, printable
+from orbitmc.estimate.formatting import probability as in_words
+from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.verdicts import BELIEVED, EXACT
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+# One number with its error, and several of them by name.
+
+ESTIMATE_COLUMNS = ("value", "standard_error", "low", "high")
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Displayed):
+    """A number, its standard error, a 95 % interval, and a verdict in words.
+
+    `float()` gives the number alone.
+
+    >>> print(Estimate(0.25, 0.01, 0.23, 0.27, "good"), float(certain(0.5)))
+    0.25 ± 0.01 (0.23…0.27), good 0.5
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    verdict: str
+    about: About = field(default_factory=lambda: About("", ""), repr=False, compare=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the number may be believed within its error."""
+        return self.verdict in BELIEVED
+
+    def __str__(self) -> str:
+        if self.standard_error == 0.0 and self.low == self.high:
+            return f"{self.value:.6g}, {self.verdict}"
+        return (
+            f"{self.value:.6g} ± {self.standard_error:.2g} "
+            f"({self.low:.6g}…{self.high:.6g}), {self.verdict}"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """The numbers and the verdict in terms that JSON has."""
+        return {**{name: getattr(self, name) for name in ESTIMATE_COLUMNS}, "verdict": self.verdict}
+
+
+def certain(value: float, about: About | None = None) -> Estimate:
+    """A number without error."""
+    number = float(value)
+    return Estimate(number, 0.0, number, number, EXACT, about or About("exact", ""))
+
+
+@dataclass(frozen=True, repr=False)
+class Estimates(Displayed, Mapping[str, Estimate]):
+    """Numbers by name, all found together."""
+
+    found: Mapping[str, Estimate]
+    about: About
+
+    def __getitem__(self, name: str) -> Estimate:
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @property
+    def converged(self) -> bool:
+        """Whether all numbers may be believed within their errors."""
+        return all(one.converged for one in self.found.values())
+
+    def __str__(self) -> str:
+        lines = [
+            (name, f"{one.value:.6g}", f"{one.standard_error:.2g}", one.verdict)
+            for name, one in self.found.items()
+        ]
+        table = plain_table(("variable", "value", "±", "verdict"), lines)
+        return f"{table}\n{self.about.method}: {self.about.reason}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the numbers with their intervals; needs the extra `plots`.
+
+        Gives matplotlib's axes, those of `ax` if they are given.
+        """
+        return drawing("plots.answers").plot_estimates(self, ax)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with a row per name; needs the extra `frames`."""
+        rows = [one.record() for one in self.found.values()]
+        return extra("pandas", "frames").DataFrame(rows, index=list(self.found))
+
+    def to_xarray(self) -> Any:
+        """Give an xarray Dataset with an entry per name; needs the extra `xarray`."""
+        every = list(self.found.values())
+        columns = (*ESTIMATE_COLUMNS, "verdict")
+        return extra("xarray", "xarray").Dataset(
+            {column: ("variable", [getattr(one, column) for one in every]) for column in columns},
+            coords={"variable": list(self.found)},
+            attrs={"method": self.about.method, "reason": self.about.reason},
+        )
+
+
+# The answer to a question about several variables together.
+
+JOINT_COLUMNS = ("probability", "standard_error", "low", "high")
+
+
+@dataclass(frozen=True, repr=False)
+class Joint(Displayed):
+    """How probable each joint value is: arrays with an axis for each name.
+
+    `values` has the names of the values along each axis; `rare` marks joint values that were seen
+    too seldom to be known better than their intervals say.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    probability: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    rare: NDArray[np.bool_]
+    verdict: str
+    about: About
+
+    @property
+    def converged(self) -> bool:
+        """Whether every number may be believed within its error."""
+        return self.verdict in BELIEVED
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """A row per joint value: the names of the values, then the numbers."""
+        numbers = [getattr(self, column).reshape(-1).tolist() for column in JOINT_COLUMNS]
+        for place, words in enumerate(itertools.product(*self.values)):
+            yield (*words, *(column[place] for column in numbers))
+
+    def __str__(self) -> str:
+        wide, titles = len(self.names), ("P", "±") if self.standard_error.any() else ("P",)
+        lines = [
+            (*row[:wide], *map(in_words, row[wide : wide + len(titles)]))
+            for row in itertools.islice(self.rows(), MOST_ROWS)
+        ]
+        left_out = self.probability.size - len(lines)
+        more = f"\n… and {left_out:,} more rows" if left_out else ""
+        table = plain_table((*self.names, *titles), lines, self.names)
+        return f"{table}{more}\n{self.about.method}: {self.about.reason}; {self.verdict}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the probabilities, as a heat map if there are two names; needs the extra `plots`.
+
+        Gives matplotlib's axes, those of `ax` if they are given.
+        """
+        return drawing("plots.answers").plot_joint(self, ax)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with a row per joint value; needs the extra `frames`."""
+        frame = extra("pandas", "frames").DataFrame(
+            list(self.rows()), columns=[*self.names, *JOINT_COLUMNS]
+        )
+        return frame.set_index(list(self.names))
+
+    def to_xarray(self) -> Any:
+        """Give an xarray Dataset with an axis for each name; needs the extra `xarray`."""
+        coordinates = {
+            name: list(words) for name, words in zip(self.names, self.values, strict=True)
+        }
+        return extra("xarray", "xarray").Dataset(
+            {column: (self.names, getattr(self, column)) for column in JOINT_COLUMNS},
+            coords=coordinates,
+            attrs={"verdict": self.verdict, "method": self.about.method},
+        )
+
+
+# What is known of a model at several temperatures.
+
+HEADINGS = ("beta", "energy", "±", "heat capacity", "±", "verdict")
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One inverse temperature: the mean energy, the heat capacity, and all marginals.
+
+    The energy of a state is minus its log-weight at beta 1.
+    """
+
+    beta: float
+    energy: Estimate
+    heat_capacity: Estimate
+    marginals: Marginals
+
+    @property
+    def verdict(self) -> str:
+        """That of the energy, which depends on all variables."""
+        return self.energy.verdict
+
+    def record(self) -> dict[str, Any]:
+        """The numbers in terms that JSON has, marginals apart."""
+        return {
+            "beta": self.beta,
+            "energy": self.energy.record(),
+            "heat_capacity": self.heat_capacity.record(),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(Displayed, Sequence[Rung]):
+    """Temperatures in the order in which they were asked for."""
+
+    rungs: tuple[Rung, ...]
+    interrupted: bool = False
+
+    @overload
+    def __getitem__(self, place: int) -> Rung: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Rung]: ...
+    def __getitem__(self, place: int | slice) -> Rung | Sequence[Rung]:
+        return self.rungs[place]
+
+    def __len__(self) -> int:
+        return len(self.rungs)
+
+    def __iter__(self) -> Iterator[Rung]:
+        return iter(self.rungs)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the energies may be believed at all temperatures."""
+        return all(rung.energy.converged for rung in self.rungs)
+
+    def __str__(self) -> str:
+        return plain_table(HEADINGS, [row_in_words(rung) for rung in self.rungs])
+
+    def plot(self) -> Any:
+        """Draw energy and heat capacity against beta, with errors; needs the extra `plots`.
+
+        Gives matplotlib's figure.
+        """
+        return drawing("plots.answers").plot_sweep(self)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with a row for each temperature; needs the extra `frames`."""
+        rows = [
+            {
+                "energy": rung.energy.value,
+                "energy_error": rung.energy.standard_error,
+                "heat_capacity": rung.heat_capacity.value,
+                "heat_capacity_error": rung.heat_capacity.standard_error,
+                "verdict": rung.verdict,
+            }
+            for rung in self.rungs
+        ]
+        pandas = extra("pandas", "frames")
+        betas = pandas.Index([rung.beta for rung in self.rungs], name="beta")
+        return pandas.DataFrame(rows, index=betas)
+
+    def to_xarray(self) -> Any:
+        """Give an xarray Dataset by temperature, marginals included; needs the extra `xarray`."""
+        xarray = extra("xarray", "xarray")
+        betas = xarray.IndexVariable("beta", [rung.beta for rung in self.rungs])
+        every = [rung.marginals.to_xarray().drop_attrs() for rung in self.rungs]
+        curves = xarray.Dataset.from_dataframe(self.to_frame().drop(columns="verdict"))
+        return xarray.concat(every, dim=betas).merge(curves)
+
+
+def row_in_words(rung: Rung) -> tuple[str, ...]:
+    """A line of a table."""
+    energy, heat = rung.energy, rung.heat_capacity
+    return (
+        f"{rung.beta:g}",
+        f"{energy.value:.6g}",
+        f"{energy.standard_error:.2g}",
+        f"{heat.value:.6g}",
+        f"{heat.standard_error:.2g}",
+        rung.verdict,
+    )
+
+
+# States of a model, drawn by chains or independently of each other.
+
+ROWS = 4096  # states that are turned into words at a time
+
+
+@dataclass(frozen=True, repr=False)
+class Draws(Displayed):
+    """States `values[chain, draw, variable]`, as places in the `domains` of the variables.
+
+    `log_weight[chain, draw]` is the natural logarithm of what a state weighs. Draws of one chain
+    depend on each other, unless the verdict is `exact`: then all are independent.
+    """
+
+    names: tuple[str, ...]
+    domains: tuple[tuple[str, ...], ...]
+    values: NDArray[Any]
+    log_weight: Floats
+    verdict: str
+    about: About
+
+    @property
+    def converged(self) -> bool:
+        """Whether the chains had forgotten their starts, as far as anybody can tell."""
+        return self.verdict in BELIEVED
+
+    def __len__(self) -> int:
+        """How many states there are."""
+        return int(self.log_weight.size)
+
+    def __str__(self) -> str:
+        chains, draws, variables = self.values.shape
+        return (
+            f"{chains} chains of {draws} draws of {variables} variables, verdict: {self.verdict}\n"
+            f"{self.about.method}: {self.about.reason}"
+        )
+
+    def words(self) -> Iterator[list[tuple[Any, ...]]]:
+        """States as words, some thousand at a time: chain, draw, value names, log-weight."""
+        chains, draws, variables = self.values.shape
+        flat = self.values.reshape(chains * draws, variables)
+        chain, draw = (place.reshape(-1) for place in np.indices((chains, draws)))
+        for first in range(0, len(flat), ROWS):
+            now = slice(first, first + ROWS)
+            columns = [
+                np.array(domain, dtype=object)[flat[now, place]]
+                for place, domain in enumerate(self.domains)
+            ]
+            weights = self.log_weight.reshape(-1)[now].tolist()
+            yield list(zip(chain[now].tolist(), draw[now].tolist(), *columns, weights, strict=True))
+
+    def plot(self, names: Sequence[str] | None = None) -> Any:
+        """Draw autocorrelations and running means; needs the extra `plots`.
+
+        They are those of the most probable value of each variable that is named, of up to four
+        unless they are. Gives matplotlib's figure.
+        """
+        return drawing("plots.draws").plot_draws(self, names)
+
+    def to_frame(self) -> Any:
+        """Give a pandas DataFrame with a row per state; needs the extra `frames`.
+
+        The index has the chain and the draw; columns hold the names of values.
+        """
+        pd = extra("pandas", "frames")
+        chains, draws, variables = self.values.shape
+        flat = self.values.reshape(chains * draws, variables)
+        columns = {
+            name: pd.Categorical.from_codes(flat[:, place].astype(np.int64), domain)
+            for place, (name, domain) in enumerate(zip(self.names, self.domains, strict=True))
+        }
+        index = pd.MultiIndex.from_product([range(chains), range(draws)], names=["chain", "draw"])
+        return pd.DataFrame(columns, index=index)
+
+    def to_xarray(self) -> Any:
+        """Give an xarray Dataset of `values` and `log_weight`; needs the extra `xarray`."""
+        xarray = extra("xarray", "xarray")
+        return xarray.Dataset(
+            {
+                "values": (("chain", "draw", "variable"), self.values),
+                "log_weight": (("chain", "draw"), self.log_weight),
+            },
+            coords={"variable": list(self.names)},
+            attrs={"verdict": self.verdict, "method": self.about.method},
+        )
+
+    def to_arviz(self) -> Any:
+        """Give what ArviZ looks at, a variable for each name; needs the extra `arviz`.
+
+        That is its InferenceData, or a DataTree from ArviZ 1 on. Values are places in the domains.
+        """
+        arviz = extra("arviz", "arviz")
+        taken = [name for name in self.names if name in ("chain", "draw")]
+        if taken:
+            raise InputError(f"ArviZ has a dimension called {taken[0]!r}: rename that variable")
+        groups = {
+            "posterior": {name: self.values[:, :, k] for k, name in enumerate(self.names)},
+            "sample_stats": {"lp": self.log_weight},
+        }
+        old = int(arviz.__version__.split(".")[0]) < 1
+        return arviz.from_dict(**groups) if old else arviz.from_dict(groups)
+
+
+MOST_VARIABLES = 40  # variables that are printed
+MOST_COLUMNS = 6  # states that are printed
+
+
+@dataclass(frozen=True)
+class BestState(Mapping[str, str]):
+    """A value for each variable, by name, and the logarithm of the state's weight.
+
+    The weight is not normalised: the probability is exp(log_weight - log Z).
+    """
+
+    chosen: Mapping[str, str]
+    log_weight: float
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.chosen:
+            raise KeyError(f"there is no variable {name!r}{suggestion(str(name), self.chosen)}")
+        return self.chosen[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.chosen)
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+
+@dataclass(frozen=True, repr=False)
+class BestStates(Displayed, Sequence[BestState]):
+    """States, heaviest first.
+
+    If `proven`, no other state is heavier than any of them. No state at all has a log-weight above
+    `bound`.
+    """
+
+    states: tuple[BestState, ...]
+    proven: bool
+    bound: float
+    about: About = field(default_factory=lambda: About("", ""))
+
+    @overload
+    def __getitem__(self, place: int) -> BestState: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[BestState, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> BestState | tuple[BestState, ...]:
+        return self.states[place]
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def verdict(self) -> str:
+        """What is known of these states, in words."""
+        if self.proven:
+            return "proven"
+        gap = self.bound - self.states[0].log_weight
+        return f"best found; none is more than exp({gap:.3g}) times as heavy"
+
+    def only(self, names: Sequence[str]) -> BestStates:
+        """The same states, told of some variables only."""
+        told = (
+            BestState({name: state[name] for name in names}, state.log_weight)
+            for state in self.states
+        )
+        return replace(self, states=tuple(told))
+
+    def __str__(self) -> str:
+        """A table with a column for each state; long ones are cut short and say so."""
+        shown = self.states[:MOST_COLUMNS]
+        titles = ("variable", *(str(rank) for rank in range(1, len(shown) + 1)))
+        names = list(self.states[0])
+        rows = [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
+        for name in names[:MOST_VARIABLES]:
+            rows.append((printable(name), *(printable(state[name]) for state in shown)))
+        lines = [plain_table(titles, rows)]
+        if len(names) > MOST_VARIABLES:
+            lines.append(f"and {len(names) - MOST_VARIABLES:,} more variables")
+        if len(self.states) > MOST_COLUMNS:
+            lines.append(f"and {len(self.states) - MOST_COLUMNS:,} more states")
+        return "\n".join([*lines, f"{self.about.method}: {self.about.reason}; {self.verdict()}"])
+
+    def to_frame(self) -> DataFrame:
+        """A pandas DataFrame with a row for each state: its log-weight, and all values."""
+        pd = extra("pandas", "frames")
+        rows = [{"log_weight": state.log_weight, **state} for state in self.states]
+        found: DataFrame = pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="rank"))
+        return found
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        held: dict[str, Any] = {
+            "proven": self.proven,
+            "bound": self.bound if math.isfinite(self.bound) else None,
+            "states": [
+                {"log_weight": state.log_weight, "values": dict(state)} for state in self.states
+            ],
+            "method": self.about.method,
+            "reason": self.about.reason,
+            "seconds": self.about.seconds,
+            "seed": self.about.seed,
+            "interrupted": self.about.interrupted,
+            "warnings": list(self.about.warnings),
+        }
+        return json.dumps(held, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        """A line for each state, after a line of titles."""
+        import csv
+        import io
+
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["rank", "log_weight", *self.states[0]])
+        for rank, state in enumerate(self.states, 1):
+            writer.writerow([rank, repr(state.log_weight), *state.values()])
+        return text.getvalue()

@@ -1,1 +1,0 @@
-"""Answers to other questions than marginals."""

@@ -1,1 +1,0 @@
-"""Control variates: estimates with less noise than averages of conditional probabilities."""

@@ -1,0 +1,370 @@
+"""Improve a state by exact steps: hold some variables, and find the best values of all others.
+
+Where single changes lead nowhere, because constraints tie variables together, many that change
+together may. So few are held: those that large tables read, chosen by chance, until elimination is
+cheap. Each step chooses others.
+"""
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import heed
+from orbitmc.errors import ContradictionError
+from orbitmc.exact.contraction import Bucket, Table, added_up, strides_of, terms_in
+from orbitmc.exact.order import eliminate, find_order, neighbours_of
+from orbitmc.exact.plan import Plan
+from orbitmc.exact.problem import Problem, Scope
+from orbitmc.exact.tree import ENTRY, Tree, build_tree, hold
+from orbitmc.graph.log_weights import exact_sum
+
+# Eliminate by taking maxima instead of sums: the weight of the best state, and that state.
+#
+# A message says how heavy the best values of everything below are, given what is shared. Read from
+# the roots down, the messages tell how good each value of a variable can still become.
+
+State = list[int]
+"""A value for each variable of a problem."""
+
+
+def message_bytes(tree: Tree) -> int:
+    """What all messages take; none of them can be let go."""
+    return ENTRY * sum(map(tree.message_entries, tree.upward))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A flat table that scores the values of a variable, and how far each other one moves in it."""
+
+    table: Floats
+    own: int
+    others: tuple[tuple[int, int], ...]
+
+
+class MaxElimination:
+    """All messages of one elimination by maxima."""
+
+    def __init__(self, problem: Problem, tree: Tree) -> None:
+        self.problem, self.tree = problem, tree
+        self.downward = tuple(reversed(tree.upward))
+        self.messages: dict[int, Floats] = {}
+        for variable in tree.upward:
+            self._send(variable)
+        self.entries = [self._entries(variable) for variable in range(len(tree.sizes))]
+
+    def _send(self, variable: int) -> None:
+        bucket = Bucket(variable, self.tree.shared[variable], self.tree.sizes)
+        message = np.empty(bucket.slabs * bucket.places)
+        for slab, sums in bucket.sums(terms_in(bucket, self.tree, self.problem, self.messages)):
+            message[slab * bucket.places : (slab + 1) * bucket.places] = sums.max(axis=0)
+        if message.max() == -np.inf:
+            raise ContradictionError("no state is possible: every state has weight 0")
+        self.messages[variable] = message
+
+    def _entries(self, variable: int) -> tuple[Entry, ...]:
+        tree, problem = self.tree, self.problem
+        pieces: list[tuple[Scope, Floats]] = []
+        for factors, children in tree.groups[variable]:
+            pieces += [(problem.scopes[one], problem.tables[one]) for one in factors]
+            pieces += [(tree.shared[child], self.messages[child]) for child in children]
+        return tuple(_entry(variable, scope, table, tree.sizes) for scope, table in pieces)
+
+    def scores(self, variable: int, state: Sequence[int]) -> Floats:
+        """How heavy the best states are for each value, given what the bucket shares.
+
+        Counted is what this bucket and those below add.
+        """
+        total = np.zeros(self.tree.sizes[variable])
+        for table, own, others in ((e.table, e.own, e.others) for e in self.entries[variable]):
+            first = sum(state[other] * step for other, step in others)
+            total += table[first : first + own * (len(total) - 1) + 1 : own]
+        return total
+
+    def best(self) -> float:
+        """The weight of the best state, without the constant."""
+        roots = [v for v, above in enumerate(self.tree.parent) if above < 0]
+        return math.fsum(float(self.messages[root][0]) for root in roots)
+
+
+def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> Entry:
+    """How the values of a variable are found in a table; last of its scope fastest."""
+    steps = strides_of(scope, sizes)
+    own = steps.pop(variable)
+    return Entry(np.ascontiguousarray(table).reshape(-1), own, tuple(steps.items()))
+
+
+# The few best states in order, by splitting what is left after each one (Lawler 1972).
+#
+# Read from the roots down, a state is a path. All other states leave it somewhere: they have its
+# first values, then another one. The messages tell how heavy the best of those is, so the next
+# best
+# state is always known before it is made (Nilsson 1998).
+
+
+@dataclass(frozen=True)
+class Path:
+    """The best state of some set of states, and what its values score.
+
+    The set is: the same values before place `turn` of the way down, none of `excluded` there.
+    """
+
+    weight: float
+    state: State
+    scores: list[Floats]
+    turn: int
+    excluded: frozenset[int]
+
+
+def best_states(elimination: MaxElimination) -> Iterator[tuple[float, State]]:
+    """All possible states, heaviest first, with their weights (without the constant)."""
+    count = itertools.count()
+    first = _completed(elimination, None, 0, -1)
+    heap = [(-first.weight, next(count), first, 0, -1)]
+    while heap:
+        heed()
+        negative, _, parent, turn, value = heapq.heappop(heap)
+        path = first if value < 0 else _completed(elimination, parent, turn, value, -negative)
+        yield path.weight, path.state
+        for place in range(path.turn, len(elimination.downward)):
+            found = _next_at(elimination, path, place)
+            if found is not None:
+                weight, other = found
+                heapq.heappush(heap, (-weight, next(count), path, place, other))
+
+
+def _next_at(elimination: MaxElimination, path: Path, place: int) -> tuple[float, int] | None:
+    """The best other value at a place of the way down, and the weight of the best such state."""
+    variable = elimination.downward[place]
+    scores = path.scores[variable].copy()
+    scores[path.state[variable]] = -np.inf
+    if place == path.turn:
+        scores[list(path.excluded)] = -np.inf
+    other = int(scores.argmax())
+    if scores[other] == -np.inf:
+        return None
+    lost = path.scores[variable][path.state[variable]] - scores[other]
+    return path.weight - float(lost), other
+
+
+def _completed(
+    elimination: MaxElimination,
+    parent: Path | None,
+    turn: int,
+    value: int,
+    weight: float = 0.0,
+) -> Path:
+    """The best state that leaves its parent at some turn with some value."""
+    tree, downward = elimination.tree, elimination.downward
+    state = [0] * len(tree.sizes) if parent is None else list(parent.state)
+    scores: list[Floats] = [np.zeros(0)] * len(state) if parent is None else list(parent.scores)
+    changed = set(range(len(state))) if parent is None else {downward[turn]}
+    excluded: frozenset[int] = frozenset()
+    if parent is not None:
+        turned = downward[turn]
+        earlier = parent.excluded if turn == parent.turn else frozenset()
+        excluded = earlier | {parent.state[turned]}
+        state[turned] = value
+    for variable in downward[turn if parent is None else turn + 1 :]:
+        if parent is None or not changed.isdisjoint(tree.shared[variable]):
+            scores[variable] = elimination.scores(variable, state)
+            best = int(scores[variable].argmax())
+            if best != state[variable]:
+                state[variable] = best
+                changed.add(variable)
+    return Path(elimination.best() if parent is None else weight, state, scores, turn, excluded)
+
+
+# A bound on the best weight: maxima of parts of a bucket add up to no less than its maximum.
+#
+# Where a bucket would need too large a table, its factors and messages are shared out to several
+# tables that are small enough, and each of these is maximised on its own (Dechter & Rish 2003).
+
+MOST_ENTRIES = 2**16
+"""Of one table."""
+
+MOST_VARIABLES = 3_000
+"""Beyond, only the maxima of all tables are added up."""
+
+
+def upper_bound(
+    problem: Problem, most: int = MOST_ENTRIES, is_over: Callable[[], bool] = lambda: False
+) -> float:
+    """A log-weight that no state exceeds.
+
+    When time `is_over`, the maxima of the tables that are left are added up.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.exact.problem import prepare
+    >>> round(upper_bound(prepare(om.ising_grid(3, 3, 0.5).graph)), 9)
+    6.0
+    """
+    if len(problem.sizes) > MOST_VARIABLES:
+        return problem.constant  # no table has entries above 0
+    order = _order(problem)
+    position = {variable: place for place, variable in enumerate(order)}
+    buckets: list[list[Table]] = [[] for _ in order]
+    for scope, table in zip(problem.scopes, problem.tables, strict=True):
+        buckets[min(position[variable] for variable in scope)].append((scope, table))
+    known = [problem.constant]
+    for place, variable in enumerate(order):
+        heed()
+        if is_over():
+            left = (one for bucket in buckets for _, one in bucket)
+            return exact_sum([*known, *(float(one.max(initial=-np.inf)) for one in left)])
+        for together in _shared_out(buckets[place], problem.sizes, most):
+            scope, message = _maximised(together, variable, problem.sizes)
+            if scope:
+                buckets[min(position[other] for other in scope)].append((scope, message))
+            else:
+                known.append(float(message))
+        buckets[place] = []
+    return -np.inf if -np.inf in known else exact_sum(known)
+
+
+def _order(problem: Problem) -> list[int]:
+    """Variables with few neighbours first, as they are when their turn comes."""
+    neighbours = neighbours_of(len(problem.sizes), problem.scopes)
+    heap = [(len(near), variable) for variable, near in enumerate(neighbours)]
+    heapq.heapify(heap)
+    order: list[int] = []
+    done = [False] * len(neighbours)
+    while heap:
+        count, variable = heapq.heappop(heap)
+        if done[variable] or count != len(neighbours[variable]):
+            continue
+        done[variable] = True
+        order.append(variable)
+        for member in eliminate(neighbours, variable):
+            heapq.heappush(heap, (len(neighbours[member]), member))
+    return order
+
+
+def _shared_out(tables: list[Table], sizes: Sequence[int], most: int) -> list[list[Table]]:
+    """Put tables together while what they read is small enough, large ones first."""
+    groups: list[tuple[set[int], list[Table]]] = []
+    for scope, table in sorted(tables, key=lambda one: -one[1].size):
+        for read, group in groups:
+            if math.prod(sizes[variable] for variable in read.union(scope)) <= most:
+                read.update(scope)
+                group.append((scope, table))
+                break
+        else:
+            groups.append((set(scope), [(scope, table)]))
+    return [group for _, group in groups]
+
+
+def _maximised(tables: list[Table], variable: int, sizes: Sequence[int]) -> Table:
+    """Add tables up and take the best value of a variable; scopes are ascending."""
+    read, total = added_up(tables, sizes)
+    message: Floats = np.asarray(total.max(axis=read.index(variable)))
+    return tuple(member for member in read if member != variable), message
+
+
+MOST_COST = 2.0**22
+MORE, MOST_SHARE = 0.08, 0.95  # are held beforehand where no order is good enough to begin with
+
+
+class Start(NamedTuple):
+    """A problem of which some variables may be held, and an order for what is left."""
+
+    problem: Problem
+    order: Sequence[int]
+    tree: Tree
+
+
+class Neighbourhoods:
+    """Steps to better states, each of which holds another choice of variables."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self.problem, self.share = problem, 0.0
+        self.rng = np.random.default_rng(seed)
+        self.numbers = [
+            {int(value): number for number, value in enumerate(possible)}
+            for possible in problem.possible
+        ]
+        self.start = _start(problem)
+
+    def improved(self, state: Numbers) -> Numbers:
+        """A state that is no worse: the best one with the values of the variables that are held."""
+        pairs = enumerate(self.problem.place)
+        known = {p: self.numbers[v][int(state[v])] for v, p in pairs if p >= 0}
+        held = {place: known[place] for place in known if self.rng.random() < self.share}
+        start = _start(hold(self.problem, held)) if self.share else self.start
+        if start is None:
+            self.share = min(MOST_SHARE, self.share + MORE)
+            return state
+        more = {place: known[place] for place in self._in_large_tables(start.tree, known)}
+        some, held = hold(start.problem, more), held | more
+        try:
+            elimination = MaxElimination(some, build_tree(some, start.order))
+        except ContradictionError:  # the state was impossible
+            return state
+        _, best = next(best_states(elimination))
+        return self._over_all_variables([held.get(v, value) for v, value in enumerate(best)])
+
+    def _in_large_tables(self, tree: Tree, known: Mapping[int, int]) -> list[int]:
+        """Variables without which all tables together are small; the larger, the likelier."""
+        members = [(variable, *shared) for variable, shared in enumerate(tree.shared)]
+        table = np.repeat(np.arange(len(members)), list(map(len, members)))
+        member = np.fromiter(itertools.chain.from_iterable(members), np.int64, len(table))
+        sizes = np.array(tree.sizes, dtype=np.float64)
+        entries = np.array(
+            [tree.table_entries(variable) for variable in range(len(members))], float
+        )
+        relief = np.zeros(len(sizes))
+        relief[list(known)] = 1.0 - 1.0 / sizes[list(known)]
+        chosen: list[int] = []
+        while entries.sum() > MOST_COST:
+            weights = np.bincount(member, entries[table] * relief[member], len(sizes))
+            chosen.append(int(self.rng.choice(len(sizes), p=weights / weights.sum())))
+            entries[table[member == chosen[-1]]] /= sizes[chosen[-1]]
+            relief[chosen[-1]] = 0.0
+        return chosen
+
+    def _over_all_variables(self, values: Sequence[int]) -> Numbers:
+        pairs = zip(self.problem.possible, self.problem.place, strict=True)
+        return np.array([own[values[place] if place >= 0 else 0] for own, place in pairs])
+
+
+def _start(problem: Problem) -> Start | None:
+    """A greedy order, which is the same every time; None if its tables are beyond any machine."""
+    order = find_order(problem.scopes, problem.sizes, seconds=0.0).variables
+    if len(order) < len(problem.sizes):
+        return None
+    return Start(problem, order, build_tree(problem, order))
+
+
+# The best states of a graph, by elimination: in order, and for sure.
+
+
+def needed_bytes(plan: Plan) -> int:
+    """What an elimination by maxima takes: all its messages, and the tables."""
+    return plan.bytes + message_bytes(plan.tree)
+
+
+def proven_best(plan: Plan, count: int) -> list[Numbers]:
+    """The best states in order, as value numbers; fewer if fewer are possible.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.exact.plan import predict
+    >>> plan = predict(om.ising_grid(2, 2, 0.5, 0.1).graph)
+    >>> [state.tolist() for state in proven_best(plan, 2)]
+    [[1, 1, 1, 1], [0, 0, 0, 0]]
+    """
+
+    def best_of(held: dict[int, int], problem: Problem) -> list[tuple[float, State]]:
+        best = itertools.islice(best_states(MaxElimination(problem, plan.tree)), count)
+        return [
+            (weight + problem.constant, [held.get(v, value) for v, value in enumerate(state)])
+            for weight, state in best
+        ]
+
+    found = [one for some in plan.by_conditioning(best_of) for one in some]
+    found.sort(key=lambda one: -one[0])
+    return [plan.problem.in_values(state) for _, state in found[:count]]

@@ -1,1 +1,0 @@
-"""Elimination orders whose tables are small."""

@@ -1,1 +1,0 @@
-"""Jumps of many variables at once, accepted by the true model."""
