@@ -23,7 +23,7 @@ from workloads import Workload, accuracy_workloads
 from yardstick import Yardstick, compiled_yardstick
 
 import orbitmc
-from orbitmc.run.schedule import PACKS, SWEEPS_PER_SAMPLE, WARM_UP_SHARE
+from orbitmc.sampling.schedule import PACKS, SWEEPS_PER_SAMPLE, WARM_UP_SHARE
 
 PEERS = (
     peers.DWAVE,

@@ -26,8 +26,8 @@ from yardstick import Yardstick, compiled_yardstick
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE
+from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.schedule import LANES, SWEEPS_PER_SAMPLE
 
 PEERS = (
     peers.DWAVE,

@@ -198,8 +198,8 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.report.inspection import overview
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.report.tables import plain_pieces
-    from orbitmc.run.sampler import sample
-    from orbitmc.run.schedule import Schedule
+    from orbitmc.sampling.sampler import sample
+    from orbitmc.sampling.schedule import Schedule
     from orbitmc.symmetry._automorphisms import automorphisms
 
     graph, held = model.graph, {}

@@ -49,7 +49,7 @@ def child(side: int, method: str, seconds: float) -> None:
     from orbitmc.ask.method.memory import sampling_bytes
     from orbitmc.ask.settings import Settings
     from orbitmc.report.json_answer import json_pieces
-    from orbitmc.run.run import Run
+    from orbitmc.sampling.run import Run
 
     om.marginals(_grid(20), method="lmh" if method == "auto" else method, seconds=1)
     before, runs = _resident("VmRSS"), list[Run]()

@@ -28,7 +28,7 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import World, ground
 from orbitmc.logic.language.parser import parse, read_program
 from orbitmc.logic.language.syntax import Program
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 
 PROGRAM = """
 Friends(person, person)

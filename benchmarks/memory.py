@@ -59,8 +59,8 @@ def _stages(side: int) -> Iterator[str]:
     from orbitmc.conditionals.prepared import prepare
     from orbitmc.kernels._gibbs import SystematicScan
     from orbitmc.models.ising_models import ising_grid
-    from orbitmc.run.sampler import sample
-    from orbitmc.run.schedule import Schedule
+    from orbitmc.sampling.sampler import sample
+    from orbitmc.sampling.schedule import Schedule
 
     yield "import"
     fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))

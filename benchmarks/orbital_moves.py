@@ -22,7 +22,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import ACCEPTED, MOVED, NULL, PROPOSALS
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.pack import Pack, start_pack, walk
+from orbitmc.sampling.pack import Pack, start_pack, walk
 from orbitmc.symmetry.blocks import blocks
 
 LANES = 64

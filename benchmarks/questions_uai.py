@@ -14,7 +14,7 @@ import measuring
 
 import orbitmc as om
 from orbitmc.formats.evidence import read_evidence
-from orbitmc.run.starts.cooling import Champions, cooled_states
+from orbitmc.sampling.initialization import Champions, cooled_states
 
 GRIDS = tuple(f"Grids_{number}" for number in (11, 12, 15, 17))
 PROMEDUS = tuple(f"Promedus_{number}" for number in (11, 13, 17, 21, 27, 33))

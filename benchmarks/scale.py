@@ -125,7 +125,7 @@ def compile_all(kind: str) -> None:
 
 def nanoseconds(run: Any) -> float:
     """What one sample takes for each variable and chain, in CPU time."""
-    from orbitmc.run.pack import advance
+    from orbitmc.sampling.pack import advance
 
     best = float("inf")
     for turn in range(3):
@@ -140,7 +140,7 @@ def nanoseconds(run: Any) -> float:
 
 def moved_bytes(run: Any) -> float:
     """What one sample reads and writes at least, for each variable and chain."""
-    from orbitmc.run.footprint import held_bytes
+    from orbitmc.sampling.budget import held_bytes
 
     known, variables = run.prepared.conditionals, run.graph.variables
     groups = known.groups

@@ -21,9 +21,9 @@ from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import Statistics, values_of
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.run import Run
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.run import Run
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 SECONDS = 3.0  # CPU time of a plain run, about
 ROUNDING = 1e-20  # variances below it are not of the chains

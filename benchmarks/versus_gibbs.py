@@ -25,8 +25,8 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.pack import Pack, advance, start_pack
-from orbitmc.run.starts.warming import warm_up
+from orbitmc.sampling.pack import Pack, advance, start_pack
+from orbitmc.sampling.warmup import warm_up
 from orbitmc.tuning.choice import Choice
 from orbitmc.tuning.race import race
 from orbitmc.tuning.recipe import Recipe

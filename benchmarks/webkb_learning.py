@@ -22,8 +22,8 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.language.syntax import Program, atoms_of
 from orbitmc.logic.learning.learning import Settings, learn
 from orbitmc.logic.learning.worlds import TrainingWorld, training_worlds
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from webkb_files import WebKB, read_webkb, webkb_program

@@ -41,10 +41,10 @@ from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import OUTCOMES
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.models.ising_models import add_scaled
-from orbitmc.run.pack import start_pack, walk
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
-from orbitmc.run.starts.warming import warm_up
+from orbitmc.sampling.pack import start_pack, walk
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
+from orbitmc.sampling.warmup import warm_up
 
 LABELS = 7
 NEIGHBOURS = 45

@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.statistics import part_lengths, statistics
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.pack import advance, start_pack
+from orbitmc.sampling.pack import advance, start_pack
 
 mpl.use("svg")
 import matplotlib.pyplot as plt  # the backend must be chosen first

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         kernels,
         logic,
         models,
-        run,
+        sampling,
         symmetry,
         tuning,
     )
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from orbitmc.models.ising_models import ising, ising_grid
     from orbitmc.models.potts import potts_grid
     from orbitmc.report.inspection import Overview, overview
-    from orbitmc.run.run import Run
-    from orbitmc.run.sampler import sample
-    from orbitmc.run.schedule import Schedule
+    from orbitmc.sampling.run import Run
+    from orbitmc.sampling.sampler import sample
+    from orbitmc.sampling.schedule import Schedule
 
 _ROOMS = (
     "ask",
@@ -68,7 +68,7 @@ _ROOMS = (
     "kernels",
     "logic",
     "models",
-    "run",
+    "sampling",
     "symmetry",
     "tuning",
 )
@@ -89,8 +89,8 @@ _HOMES = {
     "Model": "graph.model",
     "OrbitError": "errors",
     "Overview": "report.inspection",
-    "Run": "run.run",
-    "Schedule": "run.schedule",
+    "Run": "sampling.run",
+    "Schedule": "sampling.schedule",
     "Settings": "ask.settings",
     "best": "ask.questions.best",
     "chimera": "models.chimera_models",
@@ -117,7 +117,7 @@ _HOMES = {
     "read_chimera": "models.chimera_models",
     "read_logic": "ask.programs",
     "resume": "ask.resuming",
-    "sample": "run.sampler",
+    "sample": "sampling.sampler",
     "to_dimod": "interop.dimod_models",
     "write": "formats.registry",
 }
@@ -177,8 +177,8 @@ __all__ = [
     "read_chimera",
     "read_logic",
     "resume",
-    "run",
     "sample",
+    "sampling",
     "sweep",
     "symmetry",
     "testing",

@@ -154,7 +154,7 @@ def test_log_z_is_refused_where_there_is_no_time_for_a_pass(monkeypatch):
 
 
 def test_a_pass_that_is_late_leaves_the_one_before(monkeypatch):
-    passes = importlib.import_module("orbitmc.run.annealed.passes")
+    passes = importlib.import_module("orbitmc.sampling.annealed_importance")
     cool, made = passes.cool_down, []
 
     def second_is_late(*given, **how):

@@ -18,8 +18,8 @@ from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import lifted, orbital_kernels
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 from orbitmc.symmetry import approximations as low_rank_links
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.approximations import cluster_weights

@@ -20,8 +20,8 @@ from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 
 EXACT = 1e-12

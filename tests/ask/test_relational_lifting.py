@@ -13,8 +13,8 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.friends_models import friends
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 SAMPLES = Schedule(samples=500)
 

@@ -144,7 +144,7 @@ def test_a_full_disk_costs_no_answer(spins, tmp_path, monkeypatch):
     def full(run, path, question):
         raise om.InputError("no space left", source=str(path))
 
-    monkeypatch.setattr("orbitmc.run.kept.checkpoint.save", full)
+    monkeypatch.setattr("orbitmc.sampling.checkpoint.save", full)
     with pytest.warns(UserWarning, match=r"the run was not saved: .*x\.run: no space left"):
         found = om.marginals(spins, method="gibbs", checkpoint=tmp_path / "x.run", **FEW)
     assert found.about.samples == 400

@@ -9,8 +9,8 @@ import pytest
 import orbitmc as om
 from orbitmc.ask import progress
 from orbitmc.ask.answers import in_notebook
-from orbitmc.run.kept import snapshots
-from orbitmc.run.kept.snapshots import COST, Course
+from orbitmc.sampling import observers as snapshots
+from orbitmc.sampling.observers import COST, Course
 
 
 def test_a_run_notes_how_its_errors_shrink(monkeypatch):
@@ -37,7 +37,7 @@ def test_notes_take_a_small_share_of_the_time(monkeypatch):
 
     run.statistics = statistics
     fake = SimpleNamespace(perf_counter=lambda: clock.now)
-    monkeypatch.setattr("orbitmc.run.kept.snapshots.time", fake)
+    monkeypatch.setattr("orbitmc.sampling.observers.time", fake)
     watcher = Course()
     for _ in range(1000):
         run.seconds += 0.1

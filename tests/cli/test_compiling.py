@@ -13,7 +13,7 @@ from orbitmc._numba import store
 from orbitmc._numba.compile_log import REMARKS, working_time
 from orbitmc._numba.jit import compiled
 from orbitmc.cli.session.progress import Compiling
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC
+from orbitmc.sampling.checkpoint import CHECKSUM, MAGIC
 from tests.cli.commands import grid, orbitmc, rain
 from tests.logic.learning.programs import PEOPLE, SMOKERS
 from tests.mutated import mutated

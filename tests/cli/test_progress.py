@@ -9,7 +9,7 @@ import pytest
 from orbitmc.ask import progress
 from orbitmc.ask.progress import COST, Watching, fraction
 from orbitmc.cli.session.progress import Display
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.schedule import Schedule
 
 
 @dataclass

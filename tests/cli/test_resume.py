@@ -12,8 +12,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError
-from orbitmc.run.kept import checkpoint
-from orbitmc.run.kept.checkpoint import Checkpoints
+from orbitmc.sampling import checkpoint
+from orbitmc.sampling.checkpoint import Checkpoints
 from tests.cli.commands import answer_of, grid, orbitmc, rain, start
 
 LONG = ("--method", "gibbs", "--samples", "12000", "--seed", "3", "--set", "threads=1")
@@ -194,7 +194,7 @@ def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch)
     path, run = rain(tmp_path), tmp_path / "x.run"
     few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
     undisturbed = answer_of("infer", path, *few)
-    monkeypatch.setattr("orbitmc.run.kept.checkpoint.write_atomically", no_room)
+    monkeypatch.setattr("orbitmc.sampling.checkpoint.write_atomically", no_room)
     keep = ("--checkpoint", run, "--set", "checkpoint_every=0")
     done = orbitmc("infer", path, *few, *keep, "--json")
     assert done.returncode == 2
@@ -205,7 +205,7 @@ def test_a_full_disk_costs_neither_the_run_nor_its_answer(tmp_path, monkeypatch)
 def test_a_checkpoint_that_cannot_be_written_is_not_tried_again_at_once(tmp_path, monkeypatch):
     tried = []
     monkeypatch.setattr(
-        "orbitmc.run.kept.checkpoint.save", lambda *_: tried.append(1) or no_room("x", [])
+        "orbitmc.sampling.checkpoint.save", lambda *_: tried.append(1) or no_room("x", [])
     )
     keep = Checkpoints(tmp_path / "x.run", {}, every=0.0)
     keep.every = None

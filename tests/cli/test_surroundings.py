@@ -167,7 +167,7 @@ def test_signals_before_there_is_an_answer_are_said_in_one_line(module, number):
 
 def test_an_early_end_leaves_nothing_behind(tmp_path):
     words = (rain(tmp_path), "--method", "gibbs", "--checkpoint", tmp_path / "x.run")
-    code, _ = stopped_while_loading("orbitmc.run.sampler", "SIGTERM", *words)
+    code, _ = stopped_while_loading("orbitmc.sampling.sampler", "SIGTERM", *words)
     assert code == 130
     assert os.listdir(tmp_path) == ["rain.json"]
 

@@ -21,8 +21,8 @@ from orbitmc.estimate.statistics import (
 )
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, ValueTally, capacity
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

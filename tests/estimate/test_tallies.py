@@ -19,7 +19,7 @@ from orbitmc.estimate.tally import (
     tally,
 )
 from orbitmc.kernels._gibbs import RandomScan
-from orbitmc.run.pack import advance, start_pack
+from orbitmc.sampling.pack import advance, start_pack
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

@@ -9,7 +9,7 @@ from orbitmc._simd.random import generator
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import steps
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import start_values
 from tests.kernels.catalogue import on_path, prepared_on
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph, random_ising

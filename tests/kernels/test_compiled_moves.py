@@ -14,7 +14,7 @@ from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import steps
 from orbitmc.models.potts import potts_grid
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import start_values
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_compiled_code import compiled_steps
 from tests.oracle.random_models import random_graph, random_ising

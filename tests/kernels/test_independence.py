@@ -11,7 +11,7 @@ from orbitmc.graph.ancestral import acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._independence import independence
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

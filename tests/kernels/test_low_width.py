@@ -25,7 +25,7 @@ from orbitmc.kernels.block_gibbs.growth import (
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step, outcomes
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import start_values
 from tests.kernels.catalogue import block_kernels_on, one_block
 from tests.kernels.test_compiled_code import compiled_steps
 from tests.kernels.test_mistakes import WRONG

@@ -25,7 +25,7 @@ from orbitmc.kernels.mcsat.slices import draw_level, holds
 from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import start_values
 from tests.kernels.catalogue import slice_kernels_on
 from tests.kernels.test_mistakes import WRONG
 from tests.kernels.test_transition_matrices import EXACT, residuals

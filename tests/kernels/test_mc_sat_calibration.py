@@ -11,8 +11,8 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.transforms import copy_factors
 from orbitmc.kernels.mcsat.kernel import mc_sat
 from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_clauses
 

@@ -13,9 +13,9 @@ from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.mcsat.kernel import mc_sat
-from orbitmc.run.kept.checkpoint import arrays_of, load, save
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.checkpoint import arrays_of, load, save
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 from tests.cli.commands import orbitmc
 from tests.groups.builders import from_row
 

@@ -12,7 +12,7 @@ from orbitmc.kernels import _tempering as module
 from orbitmc.kernels._tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import restoring
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 from tests.kernels.catalogue import prepared_on
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle import brute_force

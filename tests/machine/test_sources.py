@@ -27,7 +27,7 @@ def written(tmp_path, monkeypatch):
 
 
 def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_command_line():
-    found = source_files({"orbitmc.run.pack", "orbitmc.kernels._gibbs"})
+    found = source_files({"orbitmc.sampling.pack", "orbitmc.kernels._gibbs"})
     assert {
         "orbitmc.kernels._gibbs",
         "orbitmc.conditionals.prepared",
@@ -39,7 +39,7 @@ def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_comman
 
 
 def test_installed_packages_and_the_interpreter_are_left_out():
-    assert all(name.startswith("orbitmc.") for name in source_files({"orbitmc.run.pack"}))
+    assert all(name.startswith("orbitmc.") for name in source_files({"orbitmc.sampling.pack"}))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_change_elsewhere_leaves_the_digest_alone(written):
 
 
 def test_what_was_typed_at_a_prompt_has_no_digest():
-    assert digest_of({"orbitmc.run.pack", "a_module_without_file"}) is None
+    assert digest_of({"orbitmc.sampling.pack", "a_module_without_file"}) is None
 
 
 def test_relative_imports_are_followed(tmp_path, monkeypatch, written):

@@ -31,7 +31,7 @@ def _stamp(prepared, kernel, memory, values, outcomes, rng, count):
 ASK = """
 import numpy as np, orbitmc as om
 from own_kernel import Stamp
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 prepared = om.kernels.prepare(om.read({model!r}).graph)
 kernel = Stamp(1)
 pack = start_pack(prepared, kernel, seed=1, number=0, lanes=32)

@@ -21,7 +21,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.run.starts.ascent import ascend, changed_weights
+from orbitmc.sampling.initialization import ascend, changed_weights
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.refinement import ball_cells, equitable_cells

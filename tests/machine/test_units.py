@@ -10,8 +10,8 @@ from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import call_at, link, opened
 from orbitmc.errors import InputError
 from orbitmc.kernels.protocol import _take_steps
-from orbitmc.run import pack as packs
-from orbitmc.run.pack import advance, start_pack, walk
+from orbitmc.sampling import pack as packs
+from orbitmc.sampling.pack import advance, start_pack, walk
 
 
 class Content(NamedTuple):

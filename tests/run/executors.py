@@ -43,7 +43,7 @@ class Forgetting(Copying):
     """Every piece goes to a worker that has opened nothing."""
 
     def done(self, function, arguments, options):
-        from orbitmc.run.workers import working
+        from orbitmc.sampling import executor as working
 
         working._opened.clear()
         return super().done(function, arguments, options)

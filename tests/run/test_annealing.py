@@ -11,9 +11,14 @@ from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.pack import start_pack
-from orbitmc.run.starts.annealing import annealed_states, heaviest, search_modes
-from orbitmc.run.starts.heavy_factors import best_values, hidden_factors
+from orbitmc.sampling.initialization import (
+    annealed_states,
+    best_values,
+    heaviest,
+    hidden_factors,
+    search_modes,
+)
+from orbitmc.sampling.pack import start_pack
 from tests.oracle.random_models import random_graph
 
 
@@ -50,7 +55,7 @@ def test_a_heavy_state_that_single_steps_do_not_find_costs_the_verdict(model, se
 def test_without_annealed_starts_nobody_would_notice(monkeypatch):
     model = conjunction(40, 29.0)
     monkeypatch.setattr(
-        "orbitmc.run.starts.starting.search_modes", lambda *_, **__: np.zeros(40, np.uint8)
+        "orbitmc.sampling.warmup.search_modes", lambda *_, **__: np.zeros(40, np.uint8)
     )
     found = om.marginals(model, method="gibbs", samples=100, seed=1)
     assert found.converged

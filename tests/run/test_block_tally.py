@@ -12,11 +12,10 @@ from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import mixture
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels.block_gibbs.kernel import low_width
-from orbitmc.run.kept.checkpoint import load, save
-from orbitmc.run.pack import blocks_in, empty_pack
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.pack import blocks_in, empty_pack, start_values
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

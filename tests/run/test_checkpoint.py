@@ -10,9 +10,9 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.run.kept.checkpoint import MAGIC, arrays_of, digest, load, save
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.checkpoint import MAGIC, arrays_of, digest, load, save
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle.random_models import random_graph
 
 GIBBS = RandomScan()

@@ -10,12 +10,11 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.protocol import linked
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.run import pack
-from orbitmc.run.control.settling import looks_of
-from orbitmc.run.control.trial import trial_of
-from orbitmc.run.kept.checkpoint import load, save
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling import pack
+from orbitmc.sampling.checkpoint import load, save
+from orbitmc.sampling.estimator_trial import looks_of, trial_of
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 
 
 def warm_grid():

@@ -13,12 +13,12 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels.protocol import Linked, steps
-from orbitmc.run.kept.checkpoint import arrays_of
-from orbitmc.run.pace import Pace
-from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
-from orbitmc.run.starts.warming import DrawsBlocks, warm_up
+from orbitmc.sampling.budget import Pace
+from orbitmc.sampling.checkpoint import arrays_of
+from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
+from orbitmc.sampling.warmup import DrawsBlocks, warm_up
 from tests.kernels.catalogue import combinations_on, every_kernel_on
 from tests.kernels.test_independence import bayesian
 from tests.oracle.random_models import random_graph, random_ising

@@ -17,7 +17,7 @@ from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.run.footprint import (
+from orbitmc.sampling.budget import (
     Shape,
     answer_bytes,
     conditionals_bytes,
@@ -25,9 +25,9 @@ from orbitmc.run.footprint import (
     pack_bytes,
     run_bytes,
 )
-from orbitmc.run.pack import start_pack
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.pack import start_pack
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle.random_models import random_graph
 
 SHAPE = Shape(packs=1, lanes=64)

@@ -12,9 +12,9 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, LimitError, OrbitError
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.kept.checkpoint import CHECKSUM, MAGIC, load, save
-from orbitmc.run.sampler import Run, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.checkpoint import CHECKSUM, MAGIC, load, save
+from orbitmc.sampling.sampler import Run, sample
+from orbitmc.sampling.schedule import Schedule
 from tests.mutated import mutated
 from tests.oracle.random_models import random_graph
 

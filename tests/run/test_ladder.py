@@ -7,9 +7,9 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.kernels._tempering import tempering
 from orbitmc.models.ising_models import ising_grid
-from orbitmc.run.ladder import choose_ladder, exchange_rates
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.ladder import choose_ladder, exchange_rates
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,14 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.relevance import components
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.part_ends import GROUPS, PartEnds, part_ends, unmixed_variables
+from orbitmc.sampling.pack import (
+    GROUPS,
+    PartEnds,
+    advance,
+    part_ends,
+    start_pack,
+    unmixed_variables,
+)
 from tests.oracle.random_models import random_graph
 
 

@@ -9,10 +9,10 @@ from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.run.kept.snapshots import next_snapshot
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
-from orbitmc.run.stages import glimpse
+from orbitmc.sampling.observers import next_snapshot
+from orbitmc.sampling.run import glimpse
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 

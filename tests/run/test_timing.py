@@ -10,14 +10,15 @@ import pytest
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run import pace, sampler
-from orbitmc.run.kept.checkpoint import arrays_of, load, save
-from orbitmc.run.pace import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
-from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import WARM_UP_SHARE, Schedule
-from orbitmc.run.starts import starting
-from orbitmc.run.starts.warming import warm_up
+from orbitmc.sampling import budget as pace
+from orbitmc.sampling import sampler
+from orbitmc.sampling import warmup as starting
+from orbitmc.sampling.budget import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
+from orbitmc.sampling.checkpoint import arrays_of, load, save
+from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import WARM_UP_SHARE, Schedule
+from orbitmc.sampling.warmup import warm_up
 from tests.oracle.random_models import random_graph
 
 GRAPH = random_graph(5, variables=(8, 9))

@@ -15,11 +15,11 @@ from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.run.pace import Clock
-from orbitmc.run.pack import start_pack, walk
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
-from orbitmc.run.starts.warming import (
+from orbitmc.sampling.budget import Clock
+from orbitmc.sampling.pack import start_pack, walk
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
+from orbitmc.sampling.warmup import (
     STRETCH,
     annealing_steps,
     picks_at_random,

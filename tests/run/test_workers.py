@@ -12,9 +12,12 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError, OrbitError
-from orbitmc.run import sampler
-from orbitmc.run.pack import _advance
-from orbitmc.run.workers import packs, rounds, sending, working
+from orbitmc.sampling import executor as sending
+from orbitmc.sampling import executor as working
+from orbitmc.sampling import remote_packs as packs
+from orbitmc.sampling import remote_packs as rounds
+from orbitmc.sampling import sampler
+from orbitmc.sampling.pack import _advance
 from tests.run.executors import Copying, Forgetting, Losing, Silent
 
 GRID = om.ising_grid(6, 5, 0.4, 0.1)

@@ -6,7 +6,7 @@ import pytest
 
 from orbitmc.kernels._alternation import Alternation
 from orbitmc.kernels._tempering import Tempering
-from orbitmc.run import ladder as ladder_module
+from orbitmc.sampling import ladder as ladder_module
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning import trial as trial_module
 

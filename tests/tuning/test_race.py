@@ -13,9 +13,9 @@ from orbitmc.ask.method.methods import kernel_for
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.verdicts import TIED, UNMIXED
-from orbitmc.run.kept.checkpoint import digest, load, save
-from orbitmc.run.sampler import proceed, sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.checkpoint import digest, load, save
+from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.schedule import Schedule
 from orbitmc.tuning.race import race
 from tests.tuning.models import ordered_grid, two_far_modes, weak_grid
 

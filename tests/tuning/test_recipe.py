@@ -13,7 +13,7 @@ from orbitmc.kernels._flips import Flips
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import Mixture
 from orbitmc.kernels._tempering import Tempering
-from orbitmc.run.kept.checkpoint import digest
+from orbitmc.sampling.checkpoint import digest
 from orbitmc.tuning.recipe import Recipe, recipe_from
 from tests.mutated import mutated
 from tests.tuning.models import ordered_grid

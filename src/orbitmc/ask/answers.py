@@ -25,14 +25,14 @@ from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.estimate.verdicts import FROZEN, MISSED, SUSPECT, TIED, UNMIXED
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
-from orbitmc.run.kept.snapshots import Course
-from orbitmc.run.run import Run, Watcher
-from orbitmc.run.sampler import sample
+from orbitmc.sampling.observers import Course
+from orbitmc.sampling.run import Run, Watcher
+from orbitmc.sampling.sampler import sample
 
 if TYPE_CHECKING:
     from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.logic.grounding.grounding import Ground
-    from orbitmc.run.notes import Notes
+    from orbitmc.sampling.observers import Notes
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ from orbitmc.estimate.marginals import with_warnings
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
     from orbitmc.logic.grounding.grounding import Ground
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 TALLIES: Mapping[str, type] = {
     "rao-blackwell": RaoBlackwellTally,
@@ -146,7 +146,7 @@ def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        from orbitmc.run.stages import glimpse
+        from orbitmc.sampling.run import glimpse
 
         run = glimpse(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None

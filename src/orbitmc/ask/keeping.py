@@ -13,7 +13,7 @@ from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.ask.method.decisions import Decision
-    from orbitmc.run.run import Run
+    from orbitmc.sampling.run import Run
 
 
 def record_of(decision: Decision) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Keeping:
     """
 
     def __init__(self, path: Path, question: Mapping[str, Any], *, every: float | None) -> None:
-        from orbitmc.run.kept.checkpoint import Checkpoints
+        from orbitmc.sampling.checkpoint import Checkpoints
 
         self.path, self.question = path, dict(question)
         self.watch = Checkpoints(path, self.question, every=every)
@@ -46,7 +46,7 @@ class Keeping:
 
     def end(self) -> None:
         """Write the last state."""
-        from orbitmc.run.kept.checkpoint import save
+        from orbitmc.sampling.checkpoint import save
 
         if self.run is not None:
             with _warned():

@@ -18,7 +18,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 
 @asks

@@ -58,7 +58,7 @@ from orbitmc.logic.rewriting.degrees import without_degrees
 from orbitmc.logic.rewriting.empty_types import without_empty_types
 from orbitmc.logic.rewriting.fitting import fitted
 from orbitmc.logic.rewriting.remarks import asked_though_closed, closed_by_few, meaning_in_words
-from orbitmc.run.run import Watcher
+from orbitmc.sampling.run import Watcher
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)

@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orbitmc.estimate.formatting import r_hat_in_words
-from orbitmc.run.kept.snapshots import SECONDS_PER_NUMBER
+from orbitmc.sampling.observers import SECONDS_PER_NUMBER
 
 if TYPE_CHECKING:
-    from orbitmc.run.run import Run
+    from orbitmc.sampling.run import Run
 
 
 COST = 0.01

@@ -25,13 +25,13 @@ from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.run.kept.checkpoint import Checkpoint, load
-from orbitmc.run.sampler import proceed
+from orbitmc.sampling.checkpoint import Checkpoint, load
+from orbitmc.sampling.sampler import proceed
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.logic.grounding.grounding import Ground
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 OWN = "own"  # a kernel that is not ours, by the name of its type
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from orbitmc._util.settings import listed, require_values, setting, settings_of
 from orbitmc._util.text import MEMORY
-from orbitmc.run.schedule import LANES, PACKS, Schedule
+from orbitmc.sampling.schedule import LANES, PACKS, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel

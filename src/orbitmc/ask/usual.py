@@ -33,8 +33,8 @@ from orbitmc.logic.databases.evidence import parse_database
 from orbitmc.logic.language.parser import parse
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
-from orbitmc.run.schedule import LANES
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import start_values
+from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.boolean_rank import factorised, factorised_links
 from orbitmc.symmetry.encoding import variable_graph

@@ -47,7 +47,7 @@ def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
 
 
 def _local(distributed: Any) -> Any:
-    from orbitmc.run.pace import available_cores
+    from orbitmc.sampling.budget import available_cores
 
     return distributed.LocalCluster(
         n_workers=available_cores(), threads_per_worker=1, dashboard_address=":0"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from orbitmc.conditionals.prepared import PreparedGraph
     from orbitmc.graph.model import Model
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.run.run import Run
+    from orbitmc.sampling.run import Run
 
 SAMPLES_HELP = "Samples in every chain."
 SIDE, COUPLING, FIELD, TILT, FIELD_SEED = 12, 0.7, 0.02, 0.004, 1
@@ -68,8 +68,8 @@ def _kernel(prepared: "PreparedGraph", period: int) -> "Kernel":
 
 
 def _run(prepared: "PreparedGraph", period: int, samples: int, seed: int) -> "Run":
-    from orbitmc.run.sampler import sample
-    from orbitmc.run.schedule import Schedule
+    from orbitmc.sampling.sampler import sample
+    from orbitmc.sampling.schedule import Schedule
 
     schedule = Schedule(samples=samples, warm_up=5, snapshots=True)
     return sample(prepared, _kernel(prepared, period), schedule, seed=seed)

@@ -57,7 +57,7 @@ def resume(
     given = assigned("resume", more)
     from orbitmc.ask.resuming import go_on, kept_query, kept_settings
     from orbitmc.cli.session.sampling import Session
-    from orbitmc.run.kept.checkpoint import load
+    from orbitmc.sampling.checkpoint import load
 
     with owned(run):
         kept = load(run, memory=memory)

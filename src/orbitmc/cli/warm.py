@@ -32,7 +32,7 @@ def warm(
     """
     from orbitmc._numba.store import folder
     from orbitmc.ask.usual import QUESTIONS
-    from orbitmc.run.pace import available_cores
+    from orbitmc.sampling.budget import available_cores
 
     names = _chosen(list(QUESTIONS), only or [])
     with _pool(min(len(names), processes or available_cores())) as pool:

@@ -23,7 +23,7 @@ from orbitmc.logic.constants.constant_classes import constant_swaps
 from orbitmc.logic.databases.universe import Ints, Universe
 from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.grounding.grounding import Ground
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.exchangeability import Links, links
 

@@ -15,9 +15,9 @@ from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergences import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.run.run import Run
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule
+from orbitmc.sampling.run import Run
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule
 
 LEAST_SHARE = 0.25  # of the time belongs to the chains, however long a sampler prepares
 WARM_UP = 32  # sweeps that every sampler throws away

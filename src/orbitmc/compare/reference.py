@@ -23,8 +23,8 @@ from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import PACKS, Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import PACKS, Schedule
 
 EXACT_SECONDS = 60.0  # the truth may cost as much
 AGREEMENT = 4.0  # standard errors between two samplers that agree, but for strays

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from orbitmc.graph.model import Model
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.families.families import FAMILIES, FORWARD
 from orbitmc.tuning.recipe import Recipe
 

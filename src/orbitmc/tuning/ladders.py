@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.run.ladder import SWEEPS, choose_ladder
+from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 
 LADDER_SHARE, ROUNDS = 0.4, 3  # of the time that is left, and how often a ladder is mended
 COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.arm import Arm
 from orbitmc.tuning.panel import STATES, Panel
 from orbitmc.tuning.trial import TIMED, Trial

@@ -14,7 +14,7 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import mixture
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.ladder import MOST_RUNGS
+from orbitmc.sampling.ladder import MOST_RUNGS
 from orbitmc.tuning.families.families import FAMILIES
 
 GIBBS, TEMPERING = "gibbs", "tempering"

@@ -11,9 +11,8 @@ from orbitmc._util.interrupts import heed
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.pack import Pack, empty_pack, walker
-from orbitmc.run.schedule import SWEEPS_PER_SAMPLE
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import Pack, empty_pack, start_values, walker
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.panel import (
     LOST,
     Panel,

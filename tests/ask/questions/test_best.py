@@ -13,7 +13,7 @@ from orbitmc.ask.questions import best as asking
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.map import Neighbourhoods
 from orbitmc.graph.model import Model
-from orbitmc.run.starts.cooling import cooled_states
+from orbitmc.sampling.initialization import cooled_states
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph
 

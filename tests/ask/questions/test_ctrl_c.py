@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.exact.map import Neighbourhoods
-from orbitmc.run.annealed.importance import _Cooling
+from orbitmc.sampling.annealed_importance import _Cooling
 from tests.ask.questions.every import about, questions
 
 GRID = om.ising_grid(4, 4, 0.3, 0.1)

@@ -9,7 +9,7 @@ import pytest
 
 from orbitmc.ask.progress import Watching
 from orbitmc.exact.map import Neighbourhoods
-from orbitmc.run.annealed.importance import _Cooling
+from orbitmc.sampling.annealed_importance import _Cooling
 from tests.cli.commands import grid, orbitmc, rain
 
 SAMPLED = ("--method", "gibbs", "--seed", "1", "--set", "warm_up=20")

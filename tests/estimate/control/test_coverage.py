@@ -13,11 +13,12 @@ from scipy.special import stdtrit
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.run import sampler
-from orbitmc.run.control import settling, trying
-from orbitmc.run.control.trial import Best
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling import estimator_trial as settling
+from orbitmc.sampling import estimator_trial as trying
+from orbitmc.sampling import sampler
+from orbitmc.sampling.estimator_trial import Best
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 PACKS = 2
 QUANTILE = stdtrit(8 * PACKS - 1, 0.975)

@@ -15,7 +15,7 @@ from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.run.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
+from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
 LARGE = 50_000  # variables; smaller models have the usual packs
 ENOUGH = 24  # samples of each chain that a timed run should have

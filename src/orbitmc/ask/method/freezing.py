@@ -6,8 +6,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.run.pack import advance, empty_pack
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import advance, empty_pack, start_values
 
 STARTS = 8  # different ones: to find one may take long; as many chains begin in each
 PILOT = 16  # samples of each chain, a sweep apart

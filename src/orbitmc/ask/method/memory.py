@@ -7,7 +7,7 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.footprint import Shape, held_bytes, run_bytes
+from orbitmc.sampling.budget import Shape, held_bytes, run_bytes
 
 
 def require_memory(needed: int, settings: Settings) -> None:

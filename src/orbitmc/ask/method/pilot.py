@@ -9,8 +9,8 @@ from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import PAPER_WEIGHT
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.pack import advance, start_pack
-from orbitmc.run.schedule import LANES
+from orbitmc.sampling.pack import advance, start_pack
+from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry.blocks import MEMBERS, alike_blocks
 
 SETTLING, SWEEPS = 8, 32  # that are thrown away, and that are looked at

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.problem import Problem
-    from orbitmc.run.starts.cooling import Champions
+    from orbitmc.sampling.initialization import Champions
 
 METHODS = ("auto", "exact", "gibbs")
 EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
@@ -201,7 +201,7 @@ def _searched(
     """
     from orbitmc.exact.map import Neighbourhoods
     from orbitmc.exact.problem import prepare
-    from orbitmc.run.starts.cooling import Champions, cooled_states
+    from orbitmc.sampling.initialization import Champions, cooled_states
 
     graph = model.graph
     most = int(graph.cardinality.max(initial=1))

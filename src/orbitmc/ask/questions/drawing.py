@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.exact.plan import Plan
     from orbitmc.graph.factor_graph import FactorGraph
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 SAMPLES, CHAINS, LANES = 1000, 64, 32
 LEAST_WARM_UP = 100  # samples: nobody averages over what is left of the starts

@@ -43,7 +43,7 @@ from orbitmc.graph.transforms import extended
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 CERTAIN = Settled(True)
 FEW_ENTRIES = 2**12  # of a joint table of all names: such events need no elimination of their own

@@ -34,7 +34,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 
 @asks

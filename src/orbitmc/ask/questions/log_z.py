@@ -23,7 +23,7 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.schedule import Schedule
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program
@@ -99,11 +99,9 @@ def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
 def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.ask.method.memory import require_memory, sampling_bytes
     from orbitmc.exact.contraction import shrunk
-    from orbitmc.run.annealed.importance import POPULATIONS, SIZE
-    from orbitmc.run.annealed.passes import PACKS, sampled_log_z
-    from orbitmc.run.pace import available_cores
-    from orbitmc.run.pack import check_lanes
-    from orbitmc.run.starts.start import start_values
+    from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+    from orbitmc.sampling.budget import available_cores
+    from orbitmc.sampling.pack import check_lanes, start_values
 
     most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
     if graph.variables <= most and not (graph := shrunk(graph)).variables:

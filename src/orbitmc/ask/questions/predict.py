@@ -25,7 +25,7 @@ from orbitmc.graph.model import Model
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 Progress = Callable[[int, int], None]
 """Is told how many rows of how many are answered."""

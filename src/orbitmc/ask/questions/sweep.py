@@ -26,7 +26,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.ask.query import Program
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
 BETA_ROUNDING = 1e-15  # of an energy

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from orbitmc.ask.settings import Settings
     from orbitmc.estimate.marginals import About
     from orbitmc.graph.model import Model
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 Text = Callable[[], str | Iterable[str]]
 """Gives a text, or its pieces."""

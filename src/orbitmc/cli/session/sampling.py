@@ -10,8 +10,8 @@ from orbitmc.cli.session.exits import say
 from orbitmc.cli.session.progress import Compiling, Display
 from orbitmc.cli.session.stopping import Stopping
 from orbitmc.errors import InputError
-from orbitmc.run.kept.checkpoint import Checkpoints, save
-from orbitmc.run.run import Run, Watcher
+from orbitmc.sampling.checkpoint import Checkpoints, save
+from orbitmc.sampling.run import Run, Watcher
 
 
 class Session:

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from orbitmc.run.run import Run
+    from orbitmc.sampling.run import Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
 AGAIN_SECONDS = 0.05

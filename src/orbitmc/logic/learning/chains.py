@@ -13,8 +13,7 @@ from orbitmc.logic.grounding.assembly import graph_of
 from orbitmc.logic.learning.counts import States, TrueCounts
 from orbitmc.logic.learning.step import Arrays, require_like
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.run.pack import Pack, empty_pack, start_pack, walk
-from orbitmc.run.starts.start import start_values
+from orbitmc.sampling.pack import Pack, empty_pack, start_pack, start_values, walk
 
 LANES = 64  # as in other runs, so that one compiled program serves all
 

@@ -20,7 +20,7 @@ from orbitmc.groups.permutations import Permutation, act, inverse
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.pack import start_pack, walk
+from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.approximations import energy_of, one_coupling, without_fields
 from orbitmc.symmetry.color_passing import cells

@@ -43,7 +43,7 @@ from orbitmc.logic.databases.query import Pattern
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
     from orbitmc.ask.settings import Settings
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 MOST_EVENTS = 100_000
 TRUE = ("true",)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from orbitmc.ask.questions.subject import Named, Subject
     from orbitmc.estimate.features import Features
     from orbitmc.estimate.statistics import Statistics
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 Answer = TypeVar("Answer")
 EARLY = "interrupted in the warm-up: the chains may still remember their starts"
@@ -47,7 +47,7 @@ def require_possible(decision: Decision) -> None:
     """Refuse a model without any possible state, where an answer would not notice."""
     graph = decision.model.graph
     if decision.plan is None:
-        from orbitmc.run.starts.start import start_values
+        from orbitmc.sampling.pack import start_values
 
         start_values(graph, 1, np.random.SeedSequence(0))
         return
@@ -121,7 +121,7 @@ def sample_feature(
     from orbitmc.ask.answers import answer, sampled
     from orbitmc.ask.questions.features.noting import FeatureNotes
     from orbitmc.estimate.tally import rows_of
-    from orbitmc.run.stages import glimpse
+    from orbitmc.sampling.run import glimpse
 
     model = decision.model
     notes = FeatureNotes(model.graph, feature, decision.settings.lane_count)

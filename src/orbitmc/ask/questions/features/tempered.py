@@ -38,13 +38,13 @@ from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
-from orbitmc.run.annealed.pilot import mean_log_weight
+from orbitmc.sampling.annealed_importance import mean_log_weight
 
 if TYPE_CHECKING:
     from orbitmc._util.arrays import Bytes, Floats
     from orbitmc.ask.questions.subject import Subject
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.run.run import Watcher
+    from orbitmc.sampling.run import Watcher
 
 EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while
 

@@ -24,7 +24,7 @@ from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.templates import Batch, Elimination, batches, chunks
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model
-from orbitmc.run.run import Watcher
+from orbitmc.sampling.run import Watcher
 
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"
 

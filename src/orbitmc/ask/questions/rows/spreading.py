@@ -15,8 +15,7 @@ from orbitmc.ask.questions.rows.reading import Rows
 from orbitmc.ask.settings import Settings
 from orbitmc.exact.templates import Batch
 from orbitmc.graph.model import Model
-from orbitmc.run.workers.seals import sealed_graph
-from orbitmc.run.workers.sending import Sender, pack_shared, workers_of
+from orbitmc.sampling.executor import Sender, pack_shared, sealed_graph, workers_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -15,7 +15,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model
-from orbitmc.run.run import Watcher
+from orbitmc.sampling.run import Watcher
 
 LEAST_SECONDS = 0.1  # of sampling for each kind of row, if nobody says how long
 MOST_VARIABLES = 200_000

@@ -14,8 +14,8 @@ from orbitmc.logic.learning.changes import changes, joined
 from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
 from orbitmc.logic.learning.objectives.prior import Prior
 from orbitmc.logic.learning.worlds import TrainingWorld
-from orbitmc.run.sampler import sample
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import Schedule
 
 SAMPLES = 200  # in each of some hundred chains
 SURE = 1e-6  # nothing is held more certain than this: chains could not tell

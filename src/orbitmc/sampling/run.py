@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, brief
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import CoursePoint, Statistics, statistics
-from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, rows_of
+from orbitmc.estimate.statistics import APART, CoursePoint, Statistics, statistics
+from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.kept.snapshots import Snapshot
-from orbitmc.run.pack import Pack
-from orbitmc.run.part_ends import unmixed_variables
-from orbitmc.run.schedule import Schedule
+from orbitmc.sampling.observers import Snapshot
+from orbitmc.sampling.pack import Pack, advance, copied, unmixed_variables
+from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.estimate.control_variates import Controls
-    from orbitmc.run.control.choice import ControlChoice
-    from orbitmc.run.notes import Notes
+    from orbitmc.sampling.estimator_trial import ControlChoice
+    from orbitmc.sampling.observers import Notes
+
 
 LEAST_DRAWS = 8  # of all variables in each chain, on average
 LEAST_SHARE = 0.1  # of the time that was asked for belongs to the chains
@@ -154,7 +154,7 @@ class Run:
         """How a pack records samples: the `plain` way, or with notes if there are any."""
         if self.notes is None:
             return partial(plain, looks=self.looks)
-        from orbitmc.run.notes import advance_noting
+        from orbitmc.sampling.observers import advance_noting
 
         return partial(advance_noting, notes=self.notes, number=number)
 
@@ -178,7 +178,7 @@ class Run:
         from orbitmc.estimate.control_variates import corrected
 
         if self.controls is None:
-            from orbitmc.run.control.trying import controls_of
+            from orbitmc.sampling.estimator_trial import controls_of
 
             self.controls = controls_of(self.graph, self.choice)
         records = self.recorded * self.looks * self.lanes // COLUMNS
@@ -192,7 +192,7 @@ class Run:
         if self.skips_modes or self.independent or not self.graph.variables:
             return None
         from orbitmc.estimate.statistics import lanes_to_look_at, missed_modes
-        from orbitmc.run.starts.annealing import search_modes
+        from orbitmc.sampling.initialization import search_modes
 
         if self.heaviest is None:
             packs = dict.fromkeys(range(len(self.packs)))
@@ -213,3 +213,41 @@ class Run:
 
 Watcher = Callable[[Run], None]
 """Called after every round: progress, checkpoints."""
+
+
+# The pilot of a run that is to reach an error, and a glimpse at one that ends too early.
+
+
+def glimpse(run: Run, *, samples: int = 4) -> Run:
+    """Let copies of the chains record a few samples; the run itself stays as it is.
+
+    For runs that were interrupted in their warm-up: a rough answer instead of none.
+    """
+    seen = replace(run, packs=tuple(copied(pack) for pack in run.packs))
+    for number, pack in enumerate(seen.packs):
+        more = partial(run.recording(number, advance), run.prepared, run.kernel, pack)
+        more(recorded=run.recorded, samples=samples, spacing=run.spacing)
+    seen.recorded += samples
+    return seen
+
+
+def end_pilot(run: Run) -> None:
+    """After the pilot, plan the second stage and forget the pilot's samples."""
+    target = run.schedule.standard_error
+    if target is None or run.piloted or run.recorded < (run.wanted or 0):
+        return
+    spread, error = _errors(run)
+    longer = max(float((spread / target).max(initial=0.0)) ** 2, error / target)
+    run.wanted = max(8, int(run.recorded * SAFETY * longer) + 1)
+    run.piloted, run.recorded = True, 0
+    for pack in run.packs:
+        for sums in all_sums(pack.tally):
+            sums[:] = 0.0
+
+
+def _errors(run: Run) -> tuple[Floats, float]:
+    """The errors that columns show in what was asked, and the largest of what is not seen."""
+    if run.notes is not None:
+        return run.notes.spread(run.recorded, run.lanes), APART / (run.chains * run.recorded)
+    found = run.statistics()
+    return found.spread, float(found.standard_error.max(initial=0.0))

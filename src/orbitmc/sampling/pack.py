@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_at, link, opened
-from orbitmc._simd.random import LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import Bytes, arrays_in, brief, zeros
+from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
+from orbitmc._util.arrays import Bytes, Floats, arrays_in, brief, sealed, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.statistics import persistence
 from orbitmc.estimate.tally import (
     PARTS,
     RaoBlackwellTally,
@@ -29,13 +30,97 @@ from orbitmc.estimate.tally import (
     tally,
 )
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.kernels.protocol import Kernel, Part, linked
-from orbitmc.run.part_ends import PartEnds, merge_ends, note_end, part_ends
-from orbitmc.run.starts.start import start_values
 
 if TYPE_CHECKING:
     from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
-    from orbitmc.run.block_tally import BlockTally, BlockValueTally
+    from orbitmc.sampling.block_tally import BlockTally, BlockValueTally
+
+
+# Log-weights of chains at the ends of the parts of time.
+#
+# Marginals can look mixed while chains still remember their starts: a jump between two heavy
+# states
+# averages them to one half, however slowly chains find them. The log-weight shows it.
+
+GROUPS = 64  # the largest components have one each, the others share the last
+LOOKED_AT = 2**23  # factors times lanes; of larger models one lane of each column
+ROUNDING = 1e-6  # of log-weights: less comes from adding many of them
+
+
+class PartEnds(NamedTuple):
+    """`log_weights[part, group, lane]` when a part of time was full; `group_of` each variable."""
+
+    group_of: NDArray[np.int64]
+    log_weights: Floats
+
+
+def part_ends(graph: FactorGraph, lanes: int, part_of: NDArray[np.int64]) -> PartEnds:
+    """Give room for the log-weights of a pack; `part_of` has the component of each variable."""
+    sizes = np.bincount(part_of)
+    group = np.full(len(sizes), min(len(sizes), GROUPS) - 1, dtype=np.int64)
+    largest = np.argsort(-sizes, kind="stable")[: GROUPS - 1]
+    group[largest] = np.arange(len(largest))
+    looked_at = lanes if graph.factors * lanes <= LOOKED_AT else COLUMNS
+    groups = int(group.max(initial=-1)) + 1
+    return PartEnds(sealed(group[part_of]), np.zeros((PARTS, groups, looked_at)))
+
+
+def note_end(ends: PartEnds, graph: FactorGraph, values: Bytes, part: int) -> None:
+    """Remember the log-weights of the present states."""
+    lanes = ends.log_weights.shape[2]
+    ends.log_weights[part] = log_weights_of_parts(graph, values[:, :lanes], ends.group_of)
+
+
+def merge_ends(ends: PartEnds) -> None:
+    """Follow `merge_parts`: of two parts that become one, the later end stays."""
+    ends.log_weights[0], ends.log_weights[1] = ends.log_weights[1], ends.log_weights[3].copy()
+
+
+def unmixed_variables(every: Sequence[PartEnds], recorded: int) -> NDArray[np.bool_]:
+    """Say of each variable whether the log-weight of its group is kept by columns, or drifts."""
+    full = recorded // capacity(recorded) if recorded else 0
+    means = np.concatenate([_column_means(ends.log_weights[:full]) for ends in every], axis=2)
+    found = persistence(means, np.ones(full), ROUNDING, means.shape[1])
+    return (found.kept | found.drifts)[every[0].group_of]
+
+
+def _column_means(log_weights: Floats) -> Floats:
+    parts, groups, lanes = log_weights.shape
+    means: Floats = log_weights.reshape(parts, groups, lanes // COLUMNS, COLUMNS).mean(axis=2)
+    return means
+
+
+# Where chains start: anywhere if every state is possible, otherwise in some possible state.
+
+ROWS = 2**14  # variables whose starts are drawn together: the numbers take a few MiB
+
+
+def start_values(
+    graph: FactorGraph,
+    lanes: int,
+    seed: np.random.SeedSequence,
+    wanted: NDArray[np.int16] | None = None,
+) -> Bytes:
+    """Draw a dispersed start for each lane.
+
+    Variables for which `wanted[variable, lane]` is not negative get that value, unless zeros are in
+    the way.
+    """
+    if graph.has_zeros():
+        from orbitmc.graph.feasibility import possible_states
+
+        return possible_states(graph, lanes, seed, wanted)
+    rng = np.random.default_rng(seed)
+    values = np.empty((graph.variables, lanes), dtype=np.uint8)
+    for first in range(0, graph.variables, ROWS):
+        sizes = graph.cardinality[first : first + ROWS, None]
+        values[first : first + ROWS] = rng.random((len(sizes), lanes)) * sizes
+        if wanted is not None:
+            told = wanted[first : first + ROWS]
+            np.copyto(values[first : first + ROWS], told, where=told >= 0, casting="unsafe")
+    return values
 
 
 @dataclass(frozen=True)
@@ -117,7 +202,7 @@ def _tally(
 ) -> Tally | BlockTally | BlockValueTally:
     """Give the tally that suits a kernel: of conditionals of single variables, or of blocks."""
     if blocks is not None:
-        from orbitmc.run.block_tally import block_tally
+        from orbitmc.sampling.block_tally import block_tally
 
         return block_tally(graph, lanes, kind, *blocks)
     return tally(graph, lanes, kind=kind)

@@ -17,8 +17,7 @@ from orbitmc.errors import InputError, OutOfRangeError
 from orbitmc.estimate.tally import RaoBlackwellTally
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.kept.snapshots import next_snapshot, snapshot
-from orbitmc.run.pace import (
+from orbitmc.sampling.budget import (
     MEASURED_SECONDS,
     ROUND_SECONDS,
     Clock,
@@ -27,16 +26,17 @@ from orbitmc.run.pace import (
     available_cores,
     costs_of,
 )
-from orbitmc.run.pack import advance
-from orbitmc.run.run import Run, Watcher
-from orbitmc.run.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
-from orbitmc.run.starts.annealing import search_seconds
-from orbitmc.run.starts.starting import add_packs
-from orbitmc.run.starts.warming import annealing_steps, shorten_annealing, spaced, warm_up
+from orbitmc.sampling.initialization import search_seconds
+from orbitmc.sampling.observers import next_snapshot, snapshot
+from orbitmc.sampling.pack import advance
+from orbitmc.sampling.run import Run, Watcher
+from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
+from orbitmc.sampling.warmup import add_packs, annealing_steps, shorten_annealing, spaced, warm_up
 
 if TYPE_CHECKING:
-    from orbitmc.run.notes import Notes
-    from orbitmc.run.workers.rounds import Remote
+    from orbitmc.sampling.observers import Notes
+    from orbitmc.sampling.remote_packs import Remote
+
 
 FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
@@ -126,7 +126,7 @@ def proceed(
             _settle_packs(run, clock)
             run.seconds = clock()
             if run.schedule.standard_error is not None:
-                from orbitmc.run.stages import end_pilot
+                from orbitmc.sampling.run import end_pilot
 
                 end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
@@ -140,7 +140,7 @@ def proceed(
 def _at_once(run: Run, threads: int | None, executor: Executor | None) -> int:
     """How many packs advance at the same time."""
     if executor is not None and threads is None:
-        from orbitmc.run.workers.sending import workers_of
+        from orbitmc.sampling.executor import workers_of
 
         return workers_of(executor, run.most_packs)
     return min(run.most_packs, threads or available_cores())
@@ -186,7 +186,7 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
 def _workers(executor: Executor | None, at_once: int) -> Threads | Remote:
     if executor is None:
         return Threads(at_once)
-    from orbitmc.run.workers.rounds import Remote
+    from orbitmc.sampling.remote_packs import Remote
 
     return Remote(executor, at_once)
 
@@ -265,7 +265,7 @@ def _settle_estimator(run: Run, clock: Clock) -> None:
     sweeps = _sweeps_ahead(run, clock)
     if sweeps < FEWEST_SWEEPS:
         return
-    from orbitmc.run.control.settling import settle_estimator
+    from orbitmc.sampling.estimator_trial import settle_estimator
 
     settle_estimator(run, sweeps)
 

@@ -12,33 +12,231 @@ import json
 import math
 import mmap
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes
-from orbitmc._util.files import write_atomically
-from orbitmc._util.text import MEMORY, quoted, require_memory, unreadable
+from orbitmc._util.files import (
+    Check,
+    checked,
+    is_count,
+    is_number,
+    is_object,
+    is_positive,
+    is_text,
+    is_truth,
+    list_of,
+    or_none,
+    write_atomically,
+)
+from orbitmc._util.text import MEMORY, MOST, quoted, require_memory, unreadable
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
-from orbitmc.estimate.control_variates import STATES
+from orbitmc.estimate.control_variates import LARGEST, STATES, terms_for
 from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.run.control.choice import ControlChoice, with_controls
-from orbitmc.run.kept.choices import SECANT_STATES, choice_record
-from orbitmc.run.kept.contents import arrays_of, bytes_of, digest
-from orbitmc.run.kept.header import COUNTS, Header, header_from
-from orbitmc.run.kept.snapshots import Snapshot
-from orbitmc.run.pack import Pack, empty_pack
-from orbitmc.run.run import Run
+from orbitmc.sampling.estimator_trial import LOOKS, ControlChoice, with_controls
+from orbitmc.sampling.observers import Snapshot
+from orbitmc.sampling.pack import Pack, empty_pack
+from orbitmc.sampling.run import Run
+from orbitmc.sampling.schedule import Schedule
+
+# How a kept run estimates: in its header, and beside it the states that secants are made of.
+
+SECANT_STATES = "secant states"
+
+
+def _is_looks(found: object) -> bool:
+    return is_count(found) and found in LOOKS
+
+
+def _is_terms(found: object) -> bool:
+    return is_count(found) and found <= terms_for(LARGEST)  # type: ignore[operator]
+
+
+def _is_radius(found: object) -> bool:
+    return is_number(found) and 0.0 <= found <= LARGEST  # type: ignore[operator]
+
+
+CHOICE: Mapping[str, Check] = {
+    "looks": _is_looks,
+    "terms": _is_terms,
+    "about": is_text,
+    "radius": _is_radius,
+}
+
+
+def choice_record(choice: ControlChoice | None) -> dict[str, Any] | None:
+    """What the header says of a choice."""
+    return None if choice is None else {name: getattr(choice, name) for name in CHOICE}
+
+
+def choice_from(record: object) -> ControlChoice | None:
+    """The choice that a header tells of, its states still missing; what is wrong is said."""
+    return None if record is None else ControlChoice(**checked(record, CHOICE, "choice"))
+
+
+# What a kept run is made of: all arrays of its packs, and fingerprints of what it belongs to.
+
+
+def digest(holder: Any) -> str:
+    """A fingerprint of a factor graph or a kernel: of all its numbers, in tuples within too."""
+    found = hashlib.sha256(type(holder).__name__.encode())
+    for name, value in zip(holder._fields, holder, strict=True):
+        found.update(name.encode())
+        if hasattr(value, "_fields"):
+            found.update(digest(value).encode())
+        else:
+            found.update(np.ascontiguousarray(value).tobytes())
+    return found.hexdigest()
+
+
+def arrays_of(holder: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """All arrays in a pack and in the tuples within it, with their names."""
+    if isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            yield name, holder
+    elif isinstance(holder, Pack):
+        for key, value in vars(holder).items():
+            yield from arrays_of(value, f"{name}/{key}")
+    elif hasattr(holder, "_fields"):
+        for key, value in zip(holder._fields, holder, strict=True):
+            yield from arrays_of(value, f"{name}/{key}")
+
+
+def bytes_of(file: BinaryIO, size: int) -> mmap.mmap | bytes:
+    """All bytes of a file; those that stay on disk, except on Windows.
+
+    There, a file that is mapped cannot be replaced, and a run that goes on replaces its file.
+    """
+    if os.name == "nt":
+        file.seek(0)
+        return file.read()
+    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+
+
+# The line of JSON in a kept run: every field has the type it was written with, or is refused.
+
+KIND = re.compile(r"[<>|][buif][1248]")
+MOST_DIMENSIONS = 32
+
+
+def _is_seed(found: object) -> bool:
+    return type(found) is int and found >= 0
+
+
+def _is_snapshot(found: object) -> bool:
+    if not isinstance(found, list) or len(found) != 3:
+        return False
+    return is_number(found[0]) and all(map(is_count, found[1:]))
+
+
+COUNTS: Mapping[str, Check] = {
+    "annealing": is_count,
+    "warm_up_steps": is_count,
+    "recorded": is_count,
+    "wanted": or_none(is_count),
+    "piloted": is_truth,
+    "seconds": is_number,
+    "preparing": is_number,
+    "starting": is_number,
+    "answering": is_number,
+    "after": is_number,
+    "skips_modes": is_truth,
+    "controlled": is_truth,
+    "room": or_none(is_count),
+    "most_packs": is_positive,
+}
+"""How far a run has come: fields of `Run`."""
+
+FIELDS: Mapping[str, Check] = {
+    "question": is_object,
+    "digest": is_text,
+    "kernel": is_text,
+    "schedule": is_object,
+    "seed": _is_seed,
+    "lanes": is_positive,
+    "packs": is_positive,
+    "tally": is_text,
+    "choice": or_none(is_object),
+    **COUNTS,
+    "snapshots": list_of(_is_snapshot),
+    "arrays": list_of(lambda found: True),
+}
+
+SCHEDULE: Mapping[str, Check] = {
+    "samples": or_none(is_count),
+    "seconds": or_none(is_number),
+    "standard_error": or_none(is_number),
+    "spacing": or_none(is_count),
+    "warm_up": or_none(is_count),
+    "snapshots": is_truth,
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array that follows the header: its name, its type and its shape."""
+
+    name: str
+    kind: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.kind.itemsize
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a kept run says of itself: fields as JSON has them, its schedule, its arrays."""
+
+    fields: Mapping[str, Any]
+    schedule: Schedule
+    choice: ControlChoice | None
+    entries: tuple[Entry, ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+
+def header_from(line: bytes) -> Header:
+    """Read the header; what is wrong with it is said."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InputError("its header is no JSON") from None
+    fields = checked(found, FIELDS, "header")
+    schedule = Schedule(**checked(fields["schedule"], SCHEDULE, "schedule"))
+    choice = choice_from(fields["choice"])
+    return Header(fields, schedule, choice, tuple(_entry(entry) for entry in fields["arrays"]))
+
+
+def _entry(found: object) -> Entry:
+    if isinstance(found, list) and len(found) == 3:
+        name, kind, shape = found
+        if is_text(name) and is_text(kind) and KIND.fullmatch(kind) and _is_shape(shape):
+            try:
+                return Entry(name, np.dtype(kind), tuple(shape))
+            except TypeError:
+                raise InputError(f"no array has the type {kind!r}") from None
+    raise InputError("an entry of its list of arrays is not what it should be")
+
+
+def _is_shape(found: object) -> bool:
+    listed = isinstance(found, list) and len(found) <= MOST_DIMENSIONS and all(map(is_count, found))
+    return listed and math.prod(max(length, 1) for length in found) <= MOST  # type: ignore[attr-defined]
+
 
 MAGIC = b"orbitmc run, version 1\n"
 LONGEST_HEADER = 2**26
@@ -198,8 +396,8 @@ def save(run: Run, path: Path, question: Mapping[str, Any]) -> None:
     >>> graph = om.kernels.prepare(model.graph)
     >>> run = om.sample(graph, om.kernels.gibbs(), om.Schedule(samples=20), seed=1)
     >>> path = Path(tempfile.mkdtemp()) / "grid.run"
-    >>> om.run.save(run, path, {"model": "a grid"})
-    >>> om.run.load(path).question
+    >>> om.sampling.save(run, path, {"model": "a grid"})
+    >>> om.sampling.load(path).question
     {'model': 'a grid'}
     """
     named = [pair for k, pack in enumerate(run.packs) for pair in arrays_of(pack, f"pack/{k}")]
@@ -238,7 +436,7 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
     Its arrays stay in the file until somebody looks at them.
 
     >>> import orbitmc as om
-    >>> om.run.load(Path("examples/ring.uai"))
+    >>> om.sampling.load(Path("examples/ring.uai"))
     Traceback (most recent call last):
         ...
     orbitmc.errors.InputError: examples/ring.uai: this is not a run that orbitmc has written

@@ -10,8 +10,8 @@ from orbitmc._util.arrays import Floats
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.kernels._tempering import Tempering, tempering
-from orbitmc.run.pack import start_pack, walker
-from orbitmc.run.schedule import LANES
+from orbitmc.sampling.pack import start_pack, walker
+from orbitmc.sampling.schedule import LANES
 
 HOTTEST = 0.1
 ACCEPTANCE = 0.4  # of exchanges: below a half, but not rare

@@ -8,15 +8,60 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc._util.interrupts import tell_others
 from orbitmc.errors import InputError, OrbitError
-from orbitmc.run.workers.working import Piece, Reply, work
+from orbitmc.graph.factor_graph import FactorGraph
+
+# What a worker does: open what it was sent, once, and work on pieces.
+
+MOST_OPENED = 4  # of which a worker keeps what it was sent; one question needs one or two
+
+
+class Piece(NamedTuple):
+    """A piece of work: the name of what it needs, its content unless a worker should have it."""
+
+    name: str
+    content: bytes | None
+    function: Callable[[Any, Any], Any]
+    argument: Any
+
+
+class Reply(NamedTuple):
+    """What came of a piece; if what it needs is not `known`, nothing was done."""
+
+    known: bool
+    result: Any = None
+
+
+_opened: OrderedDict[str, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def work(piece: Piece) -> Reply:
+    """Do a piece of work."""
+    with _lock:  # one thread of a worker opens, the others wait for it
+        if piece.name not in _opened:
+            if piece.content is None:
+                return Reply(False)
+            _opened[piece.name] = pickle.loads(piece.content).opened()
+        _opened.move_to_end(piece.name)
+        needed = _opened[piece.name]
+        while len(_opened) > MOST_OPENED:
+            _opened.popitem(last=False)
+    return Reply(True, piece.function(needed, piece.argument))
+
 
 Done = TypeVar("Done")
 
@@ -167,3 +212,46 @@ class _Batch:
         for future in self.futures.values():
             future.cancel()
         self.futures.clear()
+
+
+# Read-only seals of arrays, which do not survive being sent.
+#
+# Compiled code for sealed arrays is other code than for writable ones, so what arrives is sealed
+# as
+# it was: else a worker would compile everything anew.
+
+
+def seals_of(holder: Any) -> tuple[bool, ...]:
+    """Which arrays in a tuple, and in the tuples within it, are sealed."""
+    return tuple(not array.flags.writeable for array in _arrays(holder))
+
+
+def seal_again(holder: Any, seals: tuple[bool, ...]) -> None:
+    """Seal the arrays that were sealed."""
+    for array, sealed in zip(_arrays(holder), seals, strict=True):
+        array.flags.writeable = not sealed
+
+
+@dataclass(frozen=True)
+class SharedGraph:
+    """A graph that is sent to workers; all arrays of a graph are sealed."""
+
+    graph: FactorGraph
+
+    def opened(self) -> FactorGraph:
+        """The graph as it was."""
+        return sealed_graph(self.graph)
+
+
+def sealed_graph(graph: FactorGraph) -> FactorGraph:
+    """A graph that was sent, with all its arrays sealed."""
+    seal_again(graph, (True,) * len(seals_of(graph)))
+    return graph
+
+
+def _arrays(holder: Any) -> Iterator[NDArray[Any]]:
+    if isinstance(holder, np.ndarray):
+        yield holder
+    elif isinstance(holder, tuple):
+        for part in holder:
+            yield from _arrays(part)

@@ -1,1 +1,0 @@
-"""Runs kept in files, and estimates remembered on the way."""

@@ -1,1 +1,0 @@
-"""Work of a question on other processes and machines."""

@@ -1,0 +1,263 @@
+"""What control variates, and more looks at the chains, would save: tried out after the warm-up.
+
+A copy of the first pack goes on for a small part of the run. How much its columns differ is the
+variance of each way of estimating, slow changes of the chains included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._simd.random import COLUMNS, generator
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.text import few_digits
+from orbitmc.estimate.control_variates import (
+    MAX_SHARE,
+    STATES,
+    Controls,
+    radii_for,
+    scaled,
+    secant_bytes,
+    secant_entries,
+    secant_sweeps,
+    secants,
+    series,
+    terms_for,
+)
+from orbitmc.estimate.tally import RaoBlackwellTally, tally, with_values
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.sampling.budget import control_bytes
+from orbitmc.sampling.pack import Pack, copied, recorder
+
+if TYPE_CHECKING:
+    from orbitmc.sampling.run import Run
+
+
+# How a run estimates: chosen once, when its warm-up is over.
+
+LOOKS = (1, 2, 4)  # for a sample of four sweeps
+PLAIN, CONTROLLED = 1.6, 2.2  # what one look costs, in sweeps
+
+
+def _none() -> Bytes:
+    return np.zeros((0, 0), dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class ControlChoice:
+    """So many `looks` are taken for a sample, so many `terms` of the series are added up.
+
+    Without terms there are no control variates. `about` says why, in words. `states` are those
+    of the end of the warm-up that secants are made of, `[variable, lane]`; their matrix is scaled
+    to have `radius` as its largest eigenvalue.
+    """
+
+    looks: int
+    terms: int
+    about: str
+    radius: float = 0.0
+    states: Bytes = field(default_factory=_none)
+
+
+def plainly(about: str) -> ControlChoice:
+    """No control variates, for a reason."""
+    return ControlChoice(1, 0, f"no control variates: {about}")
+
+
+def with_controls(pack: Pack, choice: ControlChoice) -> Pack:
+    """Let a pack record what an estimate needs."""
+    if not choice.terms:
+        return pack
+    return replace(pack, tally=with_values(pack.tally))
+
+
+# Choose how a run estimates, when its warm-up is over, and let its packs record accordingly.
+
+TRIAL = 0.05  # of the run goes into the trial
+FEWEST, MOST = 8, 1024  # samples of the trial
+SHARE = 0.15  # of the run may go into secants
+CHEAP = 0.02  # of the run: secants that cost no more are tried even where chains are slow
+MOST_BYTES = 2**29  # of secants
+
+
+def settle_estimator(run: Run, sweeps: float) -> None:
+    """Choose how a run estimates that has so many sweeps of one pack ahead of it."""
+    why_not = _why_not(run, sweeps)
+    run.choice = plainly(why_not) if why_not else _tried(run, sweeps)
+    run.packs = tuple(with_controls(pack, run.choice) for pack in run.packs)
+
+
+def looks_of(run: Run) -> tuple[int, ...]:
+    """How often a sample may look at the chains: once if the run has a spacing of its own."""
+    return LOOKS if run.schedule.spacing is None else LOOKS[:1]
+
+
+def _why_not(run: Run, sweeps: float) -> str:
+    """Why a run has no control variates, in words; nothing if they are worth a try."""
+    if not isinstance(run.packs[0].tally, RaoBlackwellTally):
+        return "blocks of variables are drawn and recorded as a whole"
+    if not secant_entries(run.graph):
+        return "no variable depends on another one"
+    more = control_bytes(run.graph, run.most_packs)
+    if secant_bytes(run.graph) > MOST_BYTES or (run.room is not None and more > run.room):
+        return "they would take too much memory"
+    if _trial_samples(run, sweeps) < FEWEST or secant_sweeps(run.graph) > SHARE * sweeps:
+        return "the run is too short to find out whether they pay"
+    return ""
+
+
+def _trial_samples(run: Run, sweeps: float) -> int:
+    """How many samples the trial takes."""
+    each = run.spacing / run.graph.variables + CONTROLLED * looks_of(run)[-1]
+    return int(min(TRIAL * sweeps / each, MOST))
+
+
+def _tried(run: Run, sweeps: float) -> ControlChoice:
+
+    cheap = secant_sweeps(run.graph) <= CHEAP * sweeps
+    return tried(run, _trial_samples(run, sweeps), cheap=cheap)
+
+
+LEAST_GAIN = 1.1  # below it, control variates are not worth their while
+GAIN_OF_SLOW = 2.0  # the same where chains are slow: one slow change may look like a gain
+CLEAR_GAIN = 5.0  # below it, more looks are not worth the risk of slow changes that a trial misses
+FAST = 1.02  # four looks have so much less variance than one, at least, unless chains are slow
+STREAM = 2**31  # of random numbers, beside those of packs
+SMALLEST = 1e-3  # variances of single values below it count as this
+
+
+class Means(NamedTuple):
+    """Means of conditional probabilities and of values that columns have shown, `[row, column]`."""
+
+    chances: Floats
+    values: Floats
+
+
+class Best(NamedTuple):
+    """The best number of looks, and how many times less the variance is then, at equal cost."""
+
+    looks: int
+    gain: float
+
+
+Trial = Mapping[int, Means]
+"""What was shown, by the number of looks for each sample."""
+
+
+def trial_of(run: Run, samples: int) -> Trial:
+    """Take so many samples of a copy of the first pack, with random numbers of its own.
+
+    Between two samples there are other looks, unless the run has a spacing of its own.
+    """
+    often = looks_of(run)
+    tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
+    rng = generator(run.seed, STREAM, run.lanes)
+    pack = replace(copied(run.packs[0]), rng=rng, ends=None)
+    packs = [replace(pack, tally=one) for one in tallies]
+    record = [recorder(run.prepared, run.kernel, one) for one in packs]
+    spacing = run.spacing // often[-1]
+    order = (2, 1, 2, 0) if len(often) > 1 else (0,)
+    for _ in range(samples):
+        for place in order:
+            record[place](spacing)
+    return {
+        looks: _means(tallies[: place + 1], samples * looks * run.lanes // COLUMNS)
+        for place, looks in enumerate(often)
+    }
+
+
+def is_slow(trial: Trial) -> bool:
+    """Whether more looks show nothing new: then most noise is what chains remember."""
+    variances = [_variance(means.chances, _weights(trial)) for means in trial.values()]
+    return len(variances) > 1 and variances[0] < FAST * variances[-1]
+
+
+def best_way(trial: Trial, controls: Controls, sweeps: float) -> Best:
+    """Compare the ways to estimate with the plain one, at equal cost; a sample takes `sweeps`."""
+    weight = _weights(trial)
+    plain = (sweeps + PLAIN) * _variance(trial[1].chances, weight)
+    prices = {
+        looks: (sweeps + looks * CONTROLLED) * _variance(_sharper(means, controls, weight), weight)
+        for looks, means in trial.items()
+    }
+    gains = {looks: plain / price if price > 0.0 else 1.0 for looks, price in prices.items()}
+    looks = max(gains, key=gains.__getitem__)
+    return Best(looks, gains[looks]) if gains[looks] >= CLEAR_GAIN else Best(1, gains[1])
+
+
+def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
+    chances = sum(one.sums[0] for one in tallies) / records
+    values = sum(one.values[0] for one in tallies) / records
+    return Means(chances, values)
+
+
+def _sharper(means: Means, controls: Controls, weight: Floats) -> Floats:
+    """Columns with control variates, as much of them for all rows."""
+    excess = series(controls.matrix, means.values - means.chances, controls.terms)
+    own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
+    square = float((weight[:, None] * other**2).sum())
+    both = float((weight[:, None] * own * other).sum())
+    share = min(max(both / square, 0.0), MAX_SHARE) if square > 0.0 else 0.0
+    return means.chances - share * excess
+
+
+def _weights(trial: Trial) -> Floats:
+    """Rows count by how large their error is beside what single values vary."""
+    p = trial[1].chances.mean(axis=1)
+    weight: Floats = 1.0 / (p * (1.0 - p) + SMALLEST)
+    return weight
+
+
+def _variance(columns: Floats, weight: Floats) -> float:
+    return float((weight * columns.var(axis=1, ddof=1)).sum())
+
+
+# Try control variates out, and choose by what the trial has shown.
+
+SLOW = "chains remember their states for too long"
+
+
+def tried(run: Run, samples: int, *, cheap: bool) -> ControlChoice:
+    """Choose how a run estimates by a trial of so many samples.
+
+    Where chains are slow, a few columns may seem to gain by chance: then control variates are
+    looked at only if they are `cheap`, and used only if they gain clearly.
+    """
+    trial = trial_of(run, samples)
+    slow = is_slow(trial)
+    if slow and not cheap:
+        return plainly(SLOW)
+    states = np.ascontiguousarray(run.packs[0].values[:, :STATES])
+    with Stopwatch() as watch:
+        matrix = secants(run.graph, states)
+        ways = {radius: _scaled_controls(matrix, radius) for radius in radii_for(matrix)}
+        sweeps = run.spacing / run.graph.variables
+        found = {radius: best_way(trial, way, sweeps) for radius, way in ways.items()}
+    radius = max(found, key=lambda one: found[one].gain)
+    best, controls = found[radius], ways[radius]
+    if best.gain < (GAIN_OF_SLOW if slow else LEAST_GAIN):
+        return plainly(SLOW if slow else "they would not pay")
+    run.controls = controls
+    run.after += watch.seconds if run.schedule.seconds is not None else 0.0
+    return ControlChoice(best.looks, controls.terms, _words(best), radius, states)
+
+
+def controls_of(graph: FactorGraph, choice: ControlChoice) -> Controls:
+    """What corrects the estimates of a run."""
+    return _scaled_controls(secants(graph, choice.states), choice.radius)
+
+
+def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
+    return Controls(scaled(matrix, radius), terms_for(radius))
+
+
+def _words(best: Best) -> str:
+    looks = f"{best.looks} looks for each sample, " if best.looks > 1 else ""
+    gain = few_digits(best.gain)
+    return f"control variates, {looks}about {gain} times less variance in the same time"
