@@ -27,9 +27,8 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, advance, start_pack
 from orbitmc.sampling.warmup import warm_up
-from orbitmc.tuning.choice import Choice
-from orbitmc.tuning.race import race
-from orbitmc.tuning.recipe import Recipe
+from orbitmc.tuning.race import Choice, race
+from orbitmc.tuning.record import Recipe
 
 LANES = 64
 SWEEPS = 4  # between recorded states

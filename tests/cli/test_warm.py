@@ -10,7 +10,7 @@ import pytest
 
 from orbitmc.ask import usual
 from orbitmc.cli import warm
-from orbitmc.tuning.families.families import FAMILIES
+from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone
 from tests.cli.warmed import asked_for
 

@@ -10,7 +10,7 @@ from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FROZEN, MISSED, UNMIXED, VERDICTS
 from orbitmc.report.words import verdict
-from orbitmc.tuning.recipe import Recipe
+from orbitmc.tuning.record import Recipe
 from tests.gathered import gathered
 
 

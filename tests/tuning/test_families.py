@@ -11,9 +11,9 @@ from orbitmc.logic.grounding.assembly import model_of
 from orbitmc.logic.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends_models import friends
-from orbitmc.tuning.arm import guessed_acceptance
-from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.structure.groups import exclusive_groups
+from orbitmc.tuning.families import FAMILIES
+from orbitmc.tuning.structure import exclusive_groups
+from orbitmc.tuning.trial import guessed_acceptance
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 
 

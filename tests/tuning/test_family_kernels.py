@@ -9,8 +9,8 @@ from orbitmc.graph.log_weights import log_weight
 from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.sampling.checkpoint import digest
-from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.recipe import Recipe
+from orbitmc.tuning.families import FAMILIES
+from orbitmc.tuning.record import Recipe
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.tuning.models import named
 

@@ -10,8 +10,8 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.groups.permutation_groups import orbits
 from orbitmc.models.ising_models import ising
-from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.structure import generators
+from orbitmc.tuning import families as generators
+from orbitmc.tuning.families import FAMILIES
 from tests.tuning.models import cubic_torus, named
 
 FAMILY = FAMILIES["generators"]

@@ -6,7 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.ising_models import grid_edges, ising
-from orbitmc.tuning.structure.lattice import lattice
+from orbitmc.tuning.structure import lattice
 from tests.tuning.models import assignment
 
 

@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.tuning.panel import LOST, STUCK, lessened, panel, persistence, statistics_of
 from orbitmc.tuning.race import race
-from orbitmc.tuning.recipe import Recipe
+from orbitmc.tuning.record import Recipe
 from orbitmc.tuning.trial import Track, opposite_starts
 from tests.tuning.test_panel import LANES, autoregressive
 

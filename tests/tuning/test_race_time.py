@@ -7,10 +7,9 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.tuning import race as race_module
-from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.families.family import Family
+from orbitmc.tuning.families import FAMILIES, Family
 from orbitmc.tuning.race import NO_TIME, race
-from orbitmc.tuning.recipe import TEMPERING, Recipe
+from orbitmc.tuning.record import TEMPERING, Recipe
 from tests.tuning.models import assignment, ordered_grid
 
 

@@ -14,7 +14,7 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import Mixture
 from orbitmc.kernels._tempering import Tempering
 from orbitmc.sampling.checkpoint import digest
-from orbitmc.tuning.recipe import Recipe, recipe_from
+from orbitmc.tuning.record import Recipe, recipe_from
 from tests.mutated import mutated
 from tests.tuning.models import ordered_grid
 

@@ -5,9 +5,9 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.tuning.laps import Laps
 from orbitmc.tuning.panel import panel
-from orbitmc.tuning.recipe import Recipe
+from orbitmc.tuning.race import Laps
+from orbitmc.tuning.record import Recipe
 from orbitmc.tuning.trial import Track, Trial, recorded_share
 
 SAMPLE = 4  # sweeps

@@ -6,23 +6,146 @@ choice cannot cost much.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orbitmc._numba.jit import Stopwatch, WorkClock
 from orbitmc._util.text import few_digits
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
-from orbitmc.tuning.arm import SHARE, Arm, guessed_acceptance
-from orbitmc.tuning.choice import Choice, TrialResult, drawn_anew
-from orbitmc.tuning.families.families import FAMILIES
-from orbitmc.tuning.families.family import Family
-from orbitmc.tuning.families.network_families import forward_acceptance
-from orbitmc.tuning.ladders import ladder_within
-from orbitmc.tuning.laps import CLEARLY_FRESH, Laps
-from orbitmc.tuning.panel import panel
-from orbitmc.tuning.recipe import TEMPERING, Recipe
-from orbitmc.tuning.trial import Trial
+from orbitmc.sampling.ladder import SWEEPS, choose_ladder
+from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
+from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance
+from orbitmc.tuning.panel import STATES, Panel, panel
+from orbitmc.tuning.record import TEMPERING, Recipe
+from orbitmc.tuning.trial import SHARE, TIMED, Arm, Trial, guessed_acceptance
+
+# What a race has found: a recipe, why, and what each family was worth.
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What a family of jumps was worth beside the chain without it, and what became of it.
+
+    There is no `gain` where jumps from a few states were enough to see that they hardly ever
+    succeed, or where no time was left to try.
+    """
+
+    family: str
+    gain: float | None
+    acceptance: float | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The outcome of a race."""
+
+    recipe: Recipe
+    about: str
+    prices: tuple[TrialResult, ...] = ()
+    seconds: float = 0.0
+
+
+def drawn_anew(model: Model, acceptance: float) -> Choice:
+    """Draw all variables anew for each state that a run records: many are independent then."""
+    about = f"{FAMILIES[FORWARD].words}, {acceptance:.0%} of the draws"
+    price = TrialResult(FORWARD, None, acceptance, "chosen")
+    period = SWEEPS_PER_SAMPLE * model.graph.variables
+    return Choice(Recipe((FORWARD,), period), about, (price,))
+
+
+# Rungs for a tempered chain, in the time that a race has left.
+
+LADDER_SHARE, ROUNDS = 0.4, 3  # of the time that is left, and how often a ladder is mended
+COST, LEAST_SWEEPS = 250.0, 10  # plain sweeps for each sweep of a ladder, and how few help
+
+
+def ladder_within(
+    prepared: PreparedGraph, *, sweep: float, left: float, clock: Callable[[], float]
+) -> tuple[float, ...] | None:
+    """Rungs, found in a share of the seconds that are left; None if these are too few.
+
+    `sweep` is how long the plain chain takes to visit each variable once.
+    """
+    sweeps = max(LEAST_SWEEPS, int(LADDER_SHARE * left / (COST * sweep)))
+    if sweeps * COST * sweep > left:
+        return None
+    return choose_ladder(
+        prepared,
+        rounds=ROUNDS,
+        sweeps=min(sweeps, SWEEPS),
+        seconds=LADDER_SHARE * left,
+        clock=clock,
+    )
+
+
+# The time of a race: how long trials are, and whether there is time for more of them.
+
+CLEARLY_FRESH = 0.1  # share of independent states that leaves room to see a tenfold gain
+DEPENDENT, DEEPER = 0.5, 2.0  # share of independent states, times as long a memory
+LOOKED = 0.5  # of a lap, as long as one may look at states
+LEAST_LOOK = 1e-9  # seconds
+
+
+class Laps:
+    """Trials of a `length` each, as long as a clock shows that there is time.
+
+    A trial takes longer than its steps: these are timed before, and states are looked at and
+    judged. How much longer is seen in the first trials.
+    """
+
+    def __init__(
+        self, watched: Panel, seconds: float, count: int, clock: Callable[[], float]
+    ) -> None:
+        self.watched, self.seconds, self.clock = watched, seconds, clock
+        self.length = self.first = seconds / count
+        self.overhead = 0.0
+
+    def prepare(self, arm: Arm) -> None:
+        """Look at fewer states where that takes long."""
+        states = LOOKED * self.length / max(arm.track.look(self.watched), LEAST_LOOK)
+        self.watched = replace(self.watched, states=min(int(states), STATES))
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.seconds - self.clock()
+
+    def affords(self, *trials: float) -> bool:
+        """Whether there is time for trials of so many seconds."""
+        return (1.0 + TIMED) * sum(trials) + len(trials) * self.overhead <= self.left
+
+    def trial(self, arm: Arm, seconds: float) -> Trial:
+        """Let an arm run for so long."""
+        begun = self.clock()
+        seen = arm.trial(self.watched, seconds)
+        self.overhead = max(self.overhead, self.clock() - begun - (1.0 + TIMED) * seconds)
+        return seen
+
+    def first_look(self, arm: Arm) -> Trial:
+        """A lap that shows how soon an arm forgets, also what it seldom leaves.
+
+        A short lap may miss modes that chains seldom leave. So a whole one counts if its states are
+        far from independent, at their larger distance, and the memory is longer than it seemed.
+        """
+        short = self.resolved(arm)
+        if self.length == self.first or not self.affords(self.first):
+            return short
+        whole = self.trial(arm, self.first)
+        deeper = whole.fresh < DEPENDENT and whole.memory > DEEPER * short.memory
+        return whole if deeper else short
+
+    def resolved(self, arm: Arm) -> Trial:
+        """A lap of an arm, so short that one can see how soon it forgets; so are later laps."""
+        seen = self.trial(arm, self.length)
+        while seen.fresh > CLEARLY_FRESH and seen.spacing > SWEEPS_PER_SAMPLE:
+            if not self.affords(0.5 * self.length):
+                break
+            self.length *= 0.5
+            seen = self.trial(arm, self.length)
+        return seen
+
 
 SHARES = (0.05, 0.0125)  # of the time for jumps, tried after a win beside the usual one
 LARGE_SHARE = 0.5  # tried after a sure win, and where the chain is lost

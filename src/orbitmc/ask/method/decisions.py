@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.templates import Template
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.tuning.choice import Choice
+    from orbitmc.tuning.race import Choice
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
 ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order

@@ -84,7 +84,7 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKe
         base = base_chain(model, settings)
         return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
     if settings.moves is not None and not settings.generators:
-        from orbitmc.tuning.recipe import recipe_from
+        from orbitmc.tuning.record import recipe_from
 
         return PlannedKernel(recipe_from(settings.moves).kernel(model, prepared), "")
     from orbitmc.ask.method.lifting import CLUSTERS, by_approximate_symmetries, by_generators

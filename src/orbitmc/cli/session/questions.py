@@ -202,7 +202,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         return None
     from orbitmc._util.text import MEMORY, Text, read_text
     from orbitmc.formats.json.fields import parse_json
-    from orbitmc.tuning.recipe import recipe_from
+    from orbitmc.tuning.record import recipe_from
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
     found = parse_json(text, memory=MEMORY)

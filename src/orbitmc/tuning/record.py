@@ -15,7 +15,7 @@ from orbitmc.kernels._mixture import mixture
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.ladder import MOST_RUNGS
-from orbitmc.tuning.families.families import FAMILIES
+from orbitmc.tuning.families import FAMILIES
 
 GIBBS, TEMPERING = "gibbs", "tempering"
 BASES = (GIBBS, TEMPERING)

@@ -1,1 +1,0 @@
-"""What families look for in a model: lattices, parts, twins, generators."""
