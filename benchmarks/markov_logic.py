@@ -22,12 +22,12 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.mcsat.kernel import mc_sat
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.logic.databases.database import TRUE, Database, Facts
-from orbitmc.logic.databases.evidence import read_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse, read_program
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.database import TRUE, Database, Facts
+from orbitmc.mln.data.reader import read_database
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse, read_program
+from orbitmc.mln.language.syntax import Program
 from orbitmc.sampling.pack import start_pack, walk
 
 PROGRAM = """

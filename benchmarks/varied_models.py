@@ -14,8 +14,8 @@ from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import ground
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends_models import friends
 from orbitmc.models.ising_models import add_scaled, grid_edges, ising, ising_grid

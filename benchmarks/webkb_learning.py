@@ -18,10 +18,10 @@ from scipy.stats import rankdata
 
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.language.syntax import Program, atoms_of
-from orbitmc.logic.learning.learning import Settings, learn
-from orbitmc.logic.learning.worlds import TrainingWorld, training_worlds
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.language.syntax import Program, atoms_of
+from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.worlds import TrainingWorld, training_worlds
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import brief
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.database import TRUE, Database, Facts
-from orbitmc.logic.databases.evidence import read_database
-from orbitmc.logic.databases.universe import Ints
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.database import TRUE, Database, Facts, Ints
+from orbitmc.mln.data.reader import read_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import Program
 
 CLASSES = ("Course", "Department", "Faculty", "Person", "Researchproject", "Staff", "Student")
 FOLDS = {"cornell": 1, "texas": 2, "washington": 3, "wisconsin": 4}

@@ -16,9 +16,9 @@ from orbitmc.errors import InputError
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
-from orbitmc.logic.constants.constant_classes import constant_swaps
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.symmetry.classes import constant_swaps
 from orbitmc.models.ising_models import ising_grid
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule

@@ -8,10 +8,10 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.kernels._gibbs import RandomScan
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import ground
+from orbitmc.mln.language.parser import parse
 from orbitmc.models.friends_models import friends
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule

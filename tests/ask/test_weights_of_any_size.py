@@ -9,8 +9,8 @@ import orbitmc as om
 from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.oracle import exact_weights
 from tests.oracle.random_weights import ATOMS, random_graph, random_program, worlds
 

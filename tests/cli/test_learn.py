@@ -3,9 +3,9 @@
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse, read_program
-from orbitmc.logic.learning.learning import Settings, learn
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse, read_program
+from orbitmc.mln.learning.learner import Settings, learn
 from tests.cli.commands import orbitmc
 from tests.logic.learning.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
 
@@ -169,7 +169,7 @@ def test_a_full_disk_costs_no_weights(files, tmp_path, monkeypatch):
     def full(path, step, asked):
         raise InputError("cannot write it: No space left on device", source=str(path))
 
-    monkeypatch.setattr("orbitmc.logic.learning.checkpoint.save", full)
+    monkeypatch.setattr("orbitmc.mln.learning.checkpoint.save", full)
     monkeypatch.setattr("orbitmc.cli.learn.KEPT_SECONDS", 0.0)
     done = orbitmc("learn", program, database, "-o", output, "--checkpoint", tmp_path / "kept")
     assert done.returncode == 2

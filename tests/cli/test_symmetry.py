@@ -9,7 +9,7 @@ import pytest
 import orbitmc as om
 from orbitmc.compare import symmetry_report
 from orbitmc.compare.symmetry_report import symmetry_overview
-from orbitmc.logic.constants import boolean_relations
+from orbitmc.mln.symmetry import approximate_classes as boolean_relations
 from orbitmc.symmetry import approximations as low_rank_links
 from tests.cli.commands import answer_of
 from tests.cli.commands import orbitmc as run

@@ -7,8 +7,8 @@ import pytest
 
 from experiments.webkb_files import CLASSES, read_webkb, synthetic_webkb, webkb_program
 from orbitmc.errors import InputError
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
 from tests.shared_data import shared
 
 ASKED = World(query=frozenset({"Pageclass"}))

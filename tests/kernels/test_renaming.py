@@ -8,12 +8,12 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.groups._exchange_blocks import NOBODY, swapped
 from orbitmc.kernels.renaming import renaming
-from orbitmc.logic.constants.constant_classes import constant_swaps
-from orbitmc.logic.constants.renaming import induced
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.symmetry.classes import constant_swaps
+from orbitmc.mln.symmetry.renamings import induced
 
 TEXT = """
 person = {A, B, C, D}

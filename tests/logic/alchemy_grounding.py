@@ -8,10 +8,10 @@ with the weight behind `::`. The answers number the atoms of the predicates that
 import re
 from dataclasses import dataclass
 
-from orbitmc.logic.databases.database import Database
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.database import Database
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import Program
 from tests.shared_data import shared
 
 NUMBERS = range(1, 10)

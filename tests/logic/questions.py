@@ -3,8 +3,8 @@
 import numpy as np
 
 from orbitmc.ask.programs import MarkovLogic, logic
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.oracle.markov_logic import Case
 from tests.oracle.markov_logic_text import database_text, program_text
 

@@ -1,6 +1,6 @@
 """Formulas as text with all parentheses, written apart from the parser, to compare by eye."""
 
-from orbitmc.logic.language.syntax import (
+from orbitmc.mln.language.syntax import (
     And,
     Arithmetic,
     Atom,

@@ -6,8 +6,8 @@ import pytest
 
 from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 
 e = exp(1)
 

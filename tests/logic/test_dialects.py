@@ -5,8 +5,8 @@ import math
 import pytest
 
 from orbitmc.errors import InputError, ManyInputError
-from orbitmc.logic.databases.evidence import parse_database, parse_databases
-from orbitmc.logic.language.parser import parse, read_program
+from orbitmc.mln.data.reader import parse_database, parse_databases
+from orbitmc.mln.language.parser import parse, read_program
 from tests.logic.shown import shown
 
 PEOPLE = "F(p,p)\nX(p)\nY(p)\nZ(p)\n"

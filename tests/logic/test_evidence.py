@@ -6,10 +6,9 @@ import math
 import pytest
 
 from orbitmc.errors import LimitError, ManyInputError
-from orbitmc.logic.databases.database import FALSE, TRUE, UNKNOWN
-from orbitmc.logic.databases.evidence import parse_database, read_database
-from orbitmc.logic.databases.fact_tables import merged
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, merged
+from orbitmc.mln.data.reader import parse_database, read_database
+from orbitmc.mln.language.parser import parse
 
 PROGRAM = parse("Rain\nWet\nFriends(p,p)\nX(p)\np MotherOf(p)\nAt(p,t)\n")
 

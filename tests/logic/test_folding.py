@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.grounding.bindings import Tables
-from orbitmc.logic.grounding.folding import templates
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.bindings import Tables
+from orbitmc.mln.grounding.folding import templates
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
 from tests.oracle.brute_force import distribution
 
 CLASSES, WORDS = "ABC", ("Foo", "Bar", "Baz", "Qux", "Quux", "Corge")
@@ -33,7 +33,7 @@ def weighted(rules):
 
 
 def apart(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.grounding.folding.FEWEST", 10**6)
+    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST", 10**6)
 
 
 def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
@@ -51,7 +51,7 @@ def test_ground_together_or_apart_the_model_is_the_same(monkeypatch):
 
 @pytest.mark.parametrize(("fewest", "expected"), [(9, 1 + 1 + 1 + 1), (16, 1 + 9 + 1 + 1)])
 def test_rules_are_folded_where_enough_are_alike(monkeypatch, fewest, expected):
-    monkeypatch.setattr("orbitmc.logic.grounding.folding.FEWEST", fewest)
+    monkeypatch.setattr("orbitmc.mln.grounding.folding.FEWEST", fewest)
     program = weighted(RULES)
     found = ground(program, parse_database(DATA, program), QUERY)
     folded = list(templates(program.rules, found.first_weight, program.predicates, found.universe))
@@ -115,7 +115,7 @@ def test_any_number_of_rules_asks_the_database_once(monkeypatch):
     """A shape is joined once, in one question where it has few groundings."""
     asked = []
     monkeypatch.setattr(
-        "orbitmc.logic.grounding.bindings.Tables.ask",
+        "orbitmc.mln.grounding.bindings.Tables.ask",
         lambda tables, query, ask=Tables.ask: asked.append(query) or ask(tables, query),
     )
     for count in (20, 60):
@@ -133,8 +133,8 @@ def test_joins_that_are_counted_first_are_the_same(monkeypatch, most):
     program = parse(FRIENDS + rules)
     database = parse_database(facts, program)
     at_once = ground(program, database)
-    monkeypatch.setattr("orbitmc.logic.grounding.bindings.MOST_UNCOUNTED", most)
-    monkeypatch.setattr("orbitmc.logic.grounding.bindings.MOST_JOINED", 3)
+    monkeypatch.setattr("orbitmc.mln.grounding.bindings.MOST_UNCOUNTED", most)
+    monkeypatch.setattr("orbitmc.mln.grounding.bindings.MOST_JOINED", 3)
     counted = ground(program, database)
     assert at_once.groundings > 3
     assert shown(counted) == shown(at_once)

@@ -8,11 +8,11 @@ import pytest
 
 from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.grounding.features import ClauseFeatures
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_features import ClauseFeatures
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
 from tests.oracle.brute_force import distribution, states
 
 SMOKERS = """

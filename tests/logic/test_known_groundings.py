@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from orbitmc.logic.databases.database import Database
-from orbitmc.logic.grounding.features import TableFeatures
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.syntax import atoms_of
+from orbitmc.mln.data.database import Database
+from orbitmc.mln.grounding.ground_features import TableFeatures
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.syntax import atoms_of
 from tests.logic.alchemy_grounding import NUMBERS, case
 
 igraph = pytest.importorskip("igraph")

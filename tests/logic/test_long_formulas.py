@@ -5,8 +5,8 @@ import cProfile
 import pytest
 
 from orbitmc.errors import LimitError
-from orbitmc.logic.language.grammar import MOST_PARTS
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.language.grammar import MOST_PARTS
+from orbitmc.mln.language.parser import parse
 from tests.cli.commands import orbitmc_alone
 
 LONG = {
@@ -25,7 +25,7 @@ def test_a_formula_of_too_many_parts_is_refused_by_its_length(name):
 
 def test_what_follows_in_a_formula_that_is_too_long_is_not_read(monkeypatch):
     """As many calls for a formula ten times as long as it may be as for twice as long."""
-    monkeypatch.setattr("orbitmc.logic.language.grammar.MOST_PARTS", 1000)
+    monkeypatch.setattr("orbitmc.mln.language.grammar.MOST_PARTS", 1000)
 
     long, longer = (calls_until_refused("A\n1 A" + " v A" * n + "\n") for n in (2_000, 10_000))
     assert longer <= long * 1.05

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from orbitmc.ask.programs import logic
 from orbitmc.errors import OrbitError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.answers import atoms_answered, ends_well
 from tests.logic.test_mutations import mutations
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbitmc.errors import OrbitError
-from orbitmc.logic.databases.database import Database
-from orbitmc.logic.databases.evidence import parse_database, parse_databases
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.database import Database
+from orbitmc.mln.data.reader import parse_database, parse_databases
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import Program
 
 MEMORY = 2**24
 PROGRAMS = {

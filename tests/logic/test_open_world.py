@@ -4,8 +4,8 @@ import pytest
 
 from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 
 TWO = "p = {P1, P2}\nA(p)\nB(p)\n1 A(x)\n"
 

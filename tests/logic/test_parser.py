@@ -5,10 +5,10 @@ import math
 import pytest
 
 from orbitmc.errors import InputError, LimitError, ManyInputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language import declarations
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import Predicate
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language import declarations
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import Predicate
 from tests.logic.shown import shown
 
 PEOPLE = "p={A,B}\nF(p,p)\nX(p)\nY(p)\nZ(p)\nRain\n"
@@ -358,7 +358,7 @@ def test_texts_that_begin_much_and_end_nothing():
 
 
 def test_copies_by_stars_are_limited(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.language.parser.MOST_COPIES", 20)
+    monkeypatch.setattr("orbitmc.mln.language.parser.MOST_COPIES", 20)
     line = "1 *X(x) v *X(y) v *X(z)\n"
     assert len(parse("X(p)\n" + line * 2).rules) == 16
     with pytest.raises(LimitError, match=r"<text>:4:3: .* more than 20 copies"):

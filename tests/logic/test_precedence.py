@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.language.parser import parse
 from tests.logic.shown import shown
 
 LOOSEST_FIRST = {"alchemy": ["<=>", "=>", "v", "^"], "pracmln": ["^", "v"]}

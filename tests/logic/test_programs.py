@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.logic.grounding import patterns
-from orbitmc.logic.grounding.rule_grounding import RuleGrounder
+from orbitmc.mln.grounding import ground_features as patterns
+from orbitmc.mln.grounding.grounding import RuleGrounder
 from tests.logic.questions import question
 from tests.oracle.markov_logic import Atom, Case, Equal, Join, Not, Predicate, Rule
 from tests.oracle.markov_logic_answers import answers
@@ -94,7 +94,7 @@ def by_atom(monkeypatch):
 
 
 def all_closed(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.grounding.grounding.is_closed", lambda *_: True)
+    monkeypatch.setattr("orbitmc.mln.grounding.grounding.is_closed", lambda *_: True)
 
 
 def undivided(monkeypatch):
@@ -102,8 +102,8 @@ def undivided(monkeypatch):
 
 
 def soft_ignored(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.databases.lines.soft_value", lambda *_: (2, 0.0))
-    monkeypatch.setattr("orbitmc.logic.databases.evidence.soft_value", lambda *_: (2, 0.0))
+    monkeypatch.setattr("orbitmc.mln.data.reader.soft_value", lambda *_: (2, 0.0))
+    monkeypatch.setattr("orbitmc.mln.data.reader.soft_value", lambda *_: (2, 0.0))
 
 
 def test_a_comparison_beside_its_negation_is_a_tautology():

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orbitmc.errors import OrbitError
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.language.parser import parse
 
 DECLARED = (
     "person = {A, B}\nFriends(person,person)\nSmokes(person)\nCancer(person)\n"
@@ -150,7 +150,7 @@ def test_types_that_spread_along_a_chain():
 
 
 def test_the_count_notices_work_that_grows_with_the_square(monkeypatch):
-    from orbitmc.logic.language.formulas import terms
+    from orbitmc.mln.language import resolution as terms
 
     def slow(self, name):
         number = 1

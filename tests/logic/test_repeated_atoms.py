@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from orbitmc.ask.programs import logic
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.grounding.atoms import meeting
-from orbitmc.logic.grounding.grounding import ground
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import parts_of
-from orbitmc.logic.learning.counts import TrueCounts
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.atoms import meeting
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.grounding.grounding import ground
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import parts_of
+from orbitmc.mln.learning.worlds import TrueCounts
 from tests.logic.questions import question
 from tests.oracle.random_programs import possible_case
 
@@ -94,7 +94,7 @@ def test_learning_counts_true_groundings_with_repetitions(text, true_in_all, tru
 def test_rows_compared_by_pairs_and_rows_that_are_sorted_settle_alike(number, monkeypatch):
     case, _ = possible_case(number)
     by_pairs = question(case, number).model.graph
-    monkeypatch.setattr("orbitmc.logic.grounding.patterns.FEW_PAIRS", 0)
+    monkeypatch.setattr("orbitmc.mln.grounding.ground_features.FEW_PAIRS", 0)
     by_sorting = question(case, number).model.graph
     for one, other in zip(by_pairs, by_sorting, strict=True):
         assert np.array_equal(one, other)

@@ -5,8 +5,8 @@ from math import exp
 import pytest
 
 from orbitmc.ask.programs import logic
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.logic.questions import question
 from tests.oracle.random_programs import possible_case
 

@@ -7,9 +7,9 @@ import pytest
 
 from orbitmc._util.text import read_text
 from orbitmc.errors import ManyInputError
-from orbitmc.logic.databases.evidence import read_database
-from orbitmc.logic.language.parser import parse, read_program
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.reader import read_database
+from orbitmc.mln.language.parser import parse, read_program
+from orbitmc.mln.language.syntax import Program
 from tests.shared_data import shared
 
 # Rules and predicates, counted by hand or told by the files' own descriptions.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.logic.shown import shown
 from tests.logic.snippets import SNIPPETS
 

@@ -34,7 +34,7 @@ def test_the_code_of_a_pack_depends_on_kernels_and_conditionals_but_on_no_comman
         "orbitmc._simd.random",
     } <= set(found)
     assert not any(
-        name.startswith(("orbitmc.cli", "orbitmc.logic", "orbitmc.report")) for name in found
+        name.startswith(("orbitmc.cli", "orbitmc.mln", "orbitmc.report")) for name in found
     )
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import ground
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import ground
 from orbitmc.models.friends_models import friends
 
 

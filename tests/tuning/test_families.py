@@ -7,8 +7,8 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import ground
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import ground
 from orbitmc.models.chimera_models import random_chimera
 from orbitmc.models.friends_models import friends
 from orbitmc.tuning.families import FAMILIES

@@ -31,7 +31,7 @@ from orbitmc.sampling.sampler import sample
 
 if TYPE_CHECKING:
     from orbitmc.kernels.mcsat.kernel import MCSat
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.observers import Notes
 
 from contextlib import AbstractContextManager, nullcontext
@@ -42,7 +42,7 @@ from orbitmc.estimate.marginals import with_warnings
 
 if TYPE_CHECKING:
     from orbitmc.ask.keeping import Keeping
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.run import Watcher
 
 TALLIES: Mapping[str, type] = {

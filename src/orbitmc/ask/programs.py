@@ -27,10 +27,11 @@ from orbitmc.estimate.marginals import (
 )
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
-from orbitmc.logic.databases.database import TRUE, Database
-from orbitmc.logic.databases.evidence import parse_database, read_database
-from orbitmc.logic.databases.fact_tables import merged
-from orbitmc.logic.databases.query import (
+from orbitmc.mln.data.database import TRUE, Database, Ints, merged, universe
+from orbitmc.mln.data.reader import parse_database, read_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground
+from orbitmc.mln.grounding.queries import (
     Pattern,
     QueryAtoms,
     named_predicates,
@@ -39,25 +40,24 @@ from orbitmc.logic.databases.query import (
     read_conjunctions,
     read_query,
 )
-from orbitmc.logic.databases.universe import Ints, universe
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.clausal_form import meanings_differ, split_into_clauses
-from orbitmc.logic.grounding.contradictions import contradicting_rules, in_words
-from orbitmc.logic.grounding.grounding import (
-    MOST_GROUNDINGS,
-    Ground,
-    Watch,
-    World,
-    ground,
+from orbitmc.mln.grounding.remarks import (
+    asked_though_closed,
+    closed_by_few,
+    contradicting_rules,
+    in_words,
+    meaning_in_words,
 )
-from orbitmc.logic.language.notation import Dialect
-from orbitmc.logic.language.parser import read_program
-from orbitmc.logic.language.projects import ProjectQuestion, is_project, project_question
-from orbitmc.logic.language.syntax import Program
-from orbitmc.logic.rewriting.degrees import without_degrees
-from orbitmc.logic.rewriting.empty_types import without_empty_types
-from orbitmc.logic.rewriting.fitting import fitted
-from orbitmc.logic.rewriting.remarks import asked_though_closed, closed_by_few, meaning_in_words
+from orbitmc.mln.grounding.rewriting import (
+    meanings_differ,
+    split_into_clauses,
+    without_degrees,
+    without_empty_types,
+)
+from orbitmc.mln.language.parser import read_program
+from orbitmc.mln.language.projects import ProjectQuestion, is_project, project_question
+from orbitmc.mln.language.scanner import Dialect
+from orbitmc.mln.language.syntax import Program
+from orbitmc.mln.learning.proportional_fitting import fitted
 from orbitmc.sampling.run import Watcher
 
 Meaning = Literal["formula", "alchemy"]

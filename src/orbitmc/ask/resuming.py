@@ -30,7 +30,7 @@ from orbitmc.sampling.sampler import proceed
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.run import Watcher
 
 OWN = "own"  # a kernel that is not ours, by the name of its type

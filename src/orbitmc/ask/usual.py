@@ -29,8 +29,8 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.model import model as model_of
 from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from orbitmc.models.ising_models import ising, ising_grid
 from orbitmc.models.potts import potts_grid
 from orbitmc.sampling.pack import start_values

@@ -15,8 +15,8 @@ from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.logic.learning.learning import Learned, Settings
-    from orbitmc.logic.learning.step import Step
+    from orbitmc.mln.learning.learner import Learned, Settings
+    from orbitmc.mln.learning.objectives import Step
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
@@ -100,14 +100,14 @@ def learn(
     given = assigned("learn", more)
     from orbitmc._util.files import write_text
     from orbitmc.cli.session.progress import Compiling
-    from orbitmc.logic.databases.evidence import read_databases
-    from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
-    from orbitmc.logic.language.parser import read_program
-    from orbitmc.logic.learning.checkpoint import load, question
-    from orbitmc.logic.learning.learning import Settings
-    from orbitmc.logic.learning.learning import learn as learn_weights
-    from orbitmc.logic.learning.quality.standard_errors import standard_errors
-    from orbitmc.logic.learning.writing import program_text
+    from orbitmc.mln.data.reader import read_databases
+    from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
+    from orbitmc.mln.language.parser import read_program
+    from orbitmc.mln.learning.checkpoint import load, question
+    from orbitmc.mln.learning.learner import Settings
+    from orbitmc.mln.learning.learner import learn as learn_weights
+    from orbitmc.mln.learning.quality import standard_errors
+    from orbitmc.mln.learning.writing import program_text
 
     settings = Settings(
         method=method,
@@ -172,7 +172,7 @@ def _deviation(words: str) -> float | None:
 
 def _scored(learned: "Learned") -> list[str]:
     """How the weights do on databases that they were not learned from, in words."""
-    from orbitmc.logic.learning.quality.held_out import score
+    from orbitmc.mln.learning.quality import score
 
     task = learned.task
     if not task.held_out:
@@ -207,7 +207,7 @@ class _Watching:
                 say(f"warning: the step was not saved: {error}; it continues")
 
     def keep(self, step: "Step") -> None:
-        from orbitmc.logic.learning.checkpoint import save
+        from orbitmc.mln.learning.checkpoint import save
 
         if self.checkpoint is not None:
             save(self.checkpoint, step, self.asked)

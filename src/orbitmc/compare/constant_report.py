@@ -18,11 +18,11 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.metropolis import ACCEPTED, NULL, PROPOSALS
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.kernels.renaming import renaming
-from orbitmc.logic.constants.approximate_classes import clustered_weights
-from orbitmc.logic.constants.constant_classes import constant_swaps
-from orbitmc.logic.databases.universe import Ints, Universe
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.mln.data.database import Ints, Universe
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.symmetry.approximate_classes import clustered_weights
+from orbitmc.mln.symmetry.classes import constant_swaps
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.symmetry._automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.exchangeability import Links, links

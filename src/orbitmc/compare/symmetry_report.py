@@ -31,7 +31,7 @@ from orbitmc.groups.permutation_groups import (
     permutation_group,
 )
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.symmetry._automorphisms import SymmetryReport, automorphisms, orbit_cells
 from orbitmc.symmetry.approximations import cluster_weights, low_rank, one_coupling, without_fields
 from orbitmc.symmetry.blocks import blocks, moved

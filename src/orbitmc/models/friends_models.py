@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.database import FALSE, TRUE, Database, Facts
-from orbitmc.logic.databases.universe import Ints
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.language.syntax import Program
+from orbitmc.mln.data.database import FALSE, TRUE, Database, Facts, Ints
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.language.syntax import Program
 
 PROGRAM = """
 Friends(person, person)

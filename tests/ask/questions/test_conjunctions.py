@@ -7,9 +7,9 @@ import pytest
 import orbitmc as om
 from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError, LimitError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.databases.names import constant_text
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.atoms import constant_text
+from orbitmc.mln.language.parser import parse
 
 TEXT = "p = {A, B}\nX(p)\nY(p)\n1.2 X(x) => Y(x)\n-0.4 Y(x)\n"
 

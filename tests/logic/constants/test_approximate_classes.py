@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages, clustered_weights
-from orbitmc.logic.constants.boolean_relations import by_rank
-from orbitmc.logic.constants.exact_renamings import renamings
-from orbitmc.logic.databases.database import UNKNOWN, Database, Facts
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.database import UNKNOWN, Database, Facts
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.symmetry.approximate_classes import (
+    by_evidence,
+    by_messages,
+    by_rank,
+    clustered_weights,
+)
+from orbitmc.mln.symmetry.renamings import renamings
 from orbitmc.models.friends_models import friends
 from orbitmc.symmetry.approximations import cluster_weights
 from orbitmc.symmetry.clustering import clusters_of_numbers

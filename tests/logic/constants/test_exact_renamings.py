@@ -9,13 +9,12 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.logic.constants.exact_renamings import renamings
-from orbitmc.logic.constants.renaming import induced
-from orbitmc.logic.databases.database import UNKNOWN, Database, Facts
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.database import UNKNOWN, Database, Facts
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.symmetry.renamings import induced, renamings
 from orbitmc.models.friends_models import friends
 from orbitmc.symmetry._automorphisms import automorphisms, changes_energy
 from tests.oracle import brute_force

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from orbitmc.errors import ContradictionError, LimitError, ManyInputError
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.language.parser import parse
 from tests.logic.dialects.worlds import IMPOSSIBLE, answered, by_worlds
 
 STUDENTS = "s = {A, B}\nc = {X, Y, Z}\ntakes(s, c)\n0.8 takes(x,X)\n"

@@ -6,8 +6,8 @@ import pytest
 
 from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.logic.dialects.worlds import IMPOSSIBLE, answered, by_worlds
 
 TEXT = "#fuzzy\nlike(thing, kind)\nuse(thing)\nthing = {cup, mug}\nkind = {box, jar}\n"

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from orbitmc.errors import ManyInputError
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.language.parser import parse
 from tests.logic.dialects.worlds import IMPOSSIBLE, answered, by_worlds
 from tests.logic.shown import shown
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from orbitmc.errors import InputError, ManyInputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 from tests.logic import shown as showing
 from tests.logic.dialects.worlds import answered, by_worlds
 

@@ -7,8 +7,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError, LimitError
-from orbitmc.logic.language.parser import read_program
-from orbitmc.logic.language.projects import read_packed
+from orbitmc.mln.language.parser import read_program
+from orbitmc.mln.language.projects import read_packed
 
 PROGRAM = "#include <types.mln>\nX(p)\nY(p)\n1 X(x) => Y(x)\n"
 SETTINGS = {"mln": "a.mln", "db": "a.db", "queries": "Y(A)", "cw": 0, "grammar": "StandardGrammar"}

@@ -4,8 +4,8 @@ import itertools
 import math
 
 from orbitmc.ask.programs import logic
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
 
 IMPOSSIBLE = -math.inf
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.learning.counts import States, TrueCounts
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.learning.worlds import States, TrueCounts
 from tests.oracle.brute_force import states
 from tests.oracle.enumeration import log_weights_of_all
 

@@ -1,8 +1,8 @@
 """Small programs with data, for learning."""
 
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.worlds import training_worlds
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.worlds import training_worlds
 
 SMOKERS = """
 Smokes(person)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.checkpoint import load, question, save
-from orbitmc.logic.learning.learning import Settings
-from orbitmc.logic.learning.step import Step
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.checkpoint import load, question, save
+from orbitmc.mln.learning.learner import Settings
+from orbitmc.mln.learning.objectives import Step
 from tests.logic.learning.programs import PEOPLE, SMOKERS
 
 STEP = Step(7, np.array([1.5, np.inf]), -3.25, 0.5, kept={"chains/0/values": np.eye(2)})

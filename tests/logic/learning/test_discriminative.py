@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.features import truth_in
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.chains import Chains
-from orbitmc.logic.learning.changes import changes, joined
-from orbitmc.logic.learning.counts import TrueCounts
-from orbitmc.logic.learning.learning import Settings, Task
-from orbitmc.logic.learning.objectives.ascent import first_step
-from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.logic.learning.objectives.discriminative import (
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_features import truth_in
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.ascent import (
+    Adam,
     ConditionalLikelihood,
+    DiagonalNewton,
     climb,
+    first_step,
     observed_counts,
 )
-from orbitmc.logic.learning.objectives.optimisers import Adam, DiagonalNewton
-from orbitmc.logic.learning.objectives.prior import prior
+from orbitmc.mln.learning.expectations import Chains
+from orbitmc.mln.learning.learner import Settings, Task
+from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
+from orbitmc.mln.learning.worlds import TrueCounts, changes, joined
 from tests.logic.learning.enumerated import Enumerated
 from tests.logic.learning.programs import CASES, PEOPLE, SMOKERS, worlds_of
 

@@ -7,22 +7,16 @@ import pytest
 from scipy.optimize import minimize
 
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.changes import changes, joined
-from orbitmc.logic.learning.components import Components, are_small
-from orbitmc.logic.learning.learning import Settings, Task, learn
-from orbitmc.logic.learning.objectives.ascent import first_step, maximise
-from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.logic.learning.objectives.expectation_maximisation import (
-    expectation_maximisation,
-    random_start,
-)
-from orbitmc.logic.learning.objectives.prior import prior
-from orbitmc.logic.learning.quality import standard_errors as errors_file
-from orbitmc.logic.learning.quality.standard_errors import standard_errors
-from orbitmc.logic.learning.worlds import training_worlds
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning import quality as errors_file
+from orbitmc.mln.learning.ascent import expectation_maximisation, first_step, maximise, random_start
+from orbitmc.mln.learning.expectations import Components, are_small
+from orbitmc.mln.learning.learner import Settings, Task, learn
+from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
+from orbitmc.mln.learning.quality import standard_errors
+from orbitmc.mln.learning.worlds import changes, joined, training_worlds
 from tests.logic.learning.programs import CASES, HARD, PAGES, PEOPLE, SMOKERS
 from tests.oracle.brute_force import states
 from tests.oracle.enumeration import log_weights_of_all
@@ -245,13 +239,13 @@ def test_errors_of_too_many_weights_are_refused(monkeypatch):
 def test_large_components_are_not_listed(monkeypatch):
     worlds = [Components(world) for world in worlds_of(OPEN["given friends"])]
     assert are_small(worlds)
-    monkeypatch.setattr("orbitmc.logic.learning.components.MOST_STATES", 8)
+    monkeypatch.setattr("orbitmc.mln.learning.expectations.MOST_STATES", 8)
     assert not are_small(worlds)
     monkeypatch.undo()
-    monkeypatch.setattr("orbitmc.logic.learning.components.MOST_TRUTHS", 10)
+    monkeypatch.setattr("orbitmc.mln.learning.expectations.MOST_TRUTHS", 10)
     assert not are_small(worlds)
     monkeypatch.undo()
-    monkeypatch.setattr("orbitmc.logic.learning.components.MOST_COMPONENTS", 0)
+    monkeypatch.setattr("orbitmc.mln.learning.expectations.MOST_COMPONENTS", 0)
     assert not are_small(worlds)
 
 

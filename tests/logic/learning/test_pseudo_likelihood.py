@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.changes import changes, joined
-from orbitmc.logic.learning.learning import Settings, learn
-from orbitmc.logic.learning.objectives.ascent import first_step, maximise
-from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.logic.learning.objectives.prior import prior
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.ascent import first_step, maximise
+from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
+from orbitmc.mln.learning.worlds import changes, joined
 from tests.logic.learning.programs import CASES, FIRST_PAGES, HARD, HEALTH, PAGES, worlds_of
 from tests.oracle import brute_force
 
@@ -119,7 +118,7 @@ def test_data_that_break_a_hard_formula_are_refused():
 
 
 def test_a_round_depends_on_the_step_before_it_and_nothing_else(monkeypatch):
-    monkeypatch.setattr("orbitmc.logic.learning.objectives.ascent.ROUND", 2)
+    monkeypatch.setattr("orbitmc.mln.learning.ascent.ROUND", 2)
     objective = objective_of(worlds_of(*CASES["blocks, + weights and two worlds"]))
     steps = list(maximise(objective))
     assert len(steps) > 2

@@ -4,18 +4,15 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import graph_of
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.changes import changes, joined
-from orbitmc.logic.learning.learning import Settings, Task, learn
-from orbitmc.logic.learning.objectives.ascent import first_step, maximise
-from orbitmc.logic.learning.objectives.composite_likelihood import CompositeLikelihood
-from orbitmc.logic.learning.objectives.prior import prior
-from orbitmc.logic.learning.quality.cross_validation import DEVIATIONS, left_out_score
-from orbitmc.logic.learning.quality.held_out import score
-from orbitmc.logic.learning.worlds import training_worlds
-from orbitmc.logic.learning.writing import program_text
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import graph_of
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.ascent import first_step, maximise
+from orbitmc.mln.learning.learner import DEVIATIONS, Settings, Task, learn, left_out_score
+from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
+from orbitmc.mln.learning.quality import score
+from orbitmc.mln.learning.worlds import changes, joined, training_worlds
+from orbitmc.mln.learning.writing import program_text
 from tests.logic.learning.programs import FIRST_PAGES, PAGES, SECOND_PAGES
 from tests.oracle import brute_force
 
@@ -110,7 +107,7 @@ def test_hidden_atoms_of_held_out_databases_are_not_scored():
 
 def test_a_flat_objective_ends_though_its_slope_is_above_the_tolerance(monkeypatch):
     """With no slope small enough, only the gain of whole rounds can end the climb."""
-    ascent = "orbitmc.logic.learning.objectives.ascent"
+    ascent = "orbitmc.mln.learning.ascent"
     program = parse(PAGES, learning=True)
     worlds = training_worlds(
         program, [parse_database(text, program) for text in (FIRST_PAGES, SECOND_PAGES)], {"Topic"}

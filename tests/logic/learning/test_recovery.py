@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.learning import Settings, learn
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.learner import Settings, learn
 from tests.oracle.brute_force import distribution, states
 
 PROGRAM = """

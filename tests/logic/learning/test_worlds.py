@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.logic.language.parser import parse
-from orbitmc.logic.learning.worlds import explained_predicates
+from orbitmc.mln.language.parser import parse
+from orbitmc.mln.learning.worlds import explained_predicates
 from tests.logic.learning.programs import FIRST_PAGES, PAGES, SECOND_PAGES, worlds_of
 
 

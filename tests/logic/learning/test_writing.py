@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from orbitmc.logic.databases.database import TRUE, Database, Facts
-from orbitmc.logic.databases.evidence import parse_database
-from orbitmc.logic.grounding.assembly import model_of
-from orbitmc.logic.grounding.grounding import World, ground
-from orbitmc.logic.language.parser import parse, read_program
-from orbitmc.logic.learning.worlds import training_worlds
-from orbitmc.logic.learning.writing import program_text
+from orbitmc.mln.data.database import TRUE, Database, Facts
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import World, ground
+from orbitmc.mln.language.parser import parse, read_program
+from orbitmc.mln.learning.worlds import training_worlds
+from orbitmc.mln.learning.writing import program_text
 from tests.logic.learning.programs import FIRST_PAGES, PAGES, SECOND_PAGES, worlds_of
 from tests.oracle.brute_force import distribution
 

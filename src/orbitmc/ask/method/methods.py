@@ -20,7 +20,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel
 
 if TYPE_CHECKING:
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
 
 
 @dataclass(frozen=True)

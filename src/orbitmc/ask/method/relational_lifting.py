@@ -31,14 +31,17 @@ from orbitmc.groups.permutation_groups import (
 from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.kernels.renaming import renaming
-from orbitmc.logic.constants.approximate_classes import by_evidence, by_messages, clustered_weights
-from orbitmc.logic.constants.atom_cells import variable_cells
-from orbitmc.logic.constants.boolean_relations import by_rank
-from orbitmc.logic.constants.constant_classes import Classes, constant_swaps, value_kinds
-from orbitmc.logic.constants.exact_renamings import Renamings, renamings
-from orbitmc.logic.constants.renaming import induced
-from orbitmc.logic.grounding.assembly import GroundModel, graph_of
-from orbitmc.logic.grounding.grounding import Ground
+from orbitmc.mln.grounding.ground_model import GroundModel, graph_of
+from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.symmetry.approximate_classes import (
+    by_evidence,
+    by_messages,
+    by_rank,
+    clustered_weights,
+    variable_cells,
+)
+from orbitmc.mln.symmetry.classes import Classes, constant_swaps, value_kinds
+from orbitmc.mln.symmetry.renamings import Renamings, induced, renamings
 from orbitmc.symmetry._automorphisms import changes_energy
 from orbitmc.symmetry.approximations import cluster_weights
 

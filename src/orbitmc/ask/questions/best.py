@@ -333,7 +333,7 @@ def _dressed(found: _Found, told: Callable[[Numbers], Mapping[str, str]]) -> Bes
 
 def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
     """Which atoms are true."""
-    from orbitmc.logic.databases.database import TRUE
+    from orbitmc.mln.data.database import TRUE
 
     asked = program.asked
     known = asked.variable < 0

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic
     from orbitmc.ask.settings import Settings
     from orbitmc.estimate.marginals import Marginals
-    from orbitmc.logic.databases.query import QueryAtoms
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.mln.grounding.queries import QueryAtoms
 
 NOBODY = -1  # in the place of a variable: what is known needs none
 TRUTHS = ("false", "true")
@@ -131,7 +131,7 @@ def _atoms(program: MarkovLogic) -> Subject:
 
 
 def _atom(program: MarkovLogic, name: str) -> Named:
-    from orbitmc.logic.databases.query import query_atoms, read_query
+    from orbitmc.mln.grounding.queries import query_atoms, read_query
 
     found = query_atoms(program.ground, read_query(name, program.ground.program))
     if len(found.names) != 1:
@@ -144,7 +144,7 @@ def _atom(program: MarkovLogic, name: str) -> Named:
 
 def atoms_named(program: MarkovLogic, atoms: QueryAtoms) -> list[Named]:
     """Atoms as names that are false or true."""
-    from orbitmc.logic.databases.database import TRUE
+    from orbitmc.mln.data.database import TRUE
 
     size = program.model.graph.cardinality
     return [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Asked, Marginals
     from orbitmc.graph.evidence import Evidence
     from orbitmc.graph.model import Model
-    from orbitmc.logic.grounding.grounding import Ground
+    from orbitmc.mln.grounding.grounding import Ground
 
 LOGIC_SUFFIXES = (".mln", ".pracmln")
 
@@ -135,7 +135,7 @@ def read_program(
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
     from orbitmc.ask.programs import read_logic
-    from orbitmc.logic.grounding.grounding import MOST_GROUNDINGS
+    from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
 
     files, texts = _sorted_out(pieces)
     return read_logic(

@@ -37,8 +37,8 @@ from orbitmc.estimate.marginals import (
 )
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.transforms import extended
-from orbitmc.logic.databases.names import constant_text
-from orbitmc.logic.databases.query import Pattern
+from orbitmc.mln.grounding.atoms import constant_text
+from orbitmc.mln.grounding.queries import Pattern
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

@@ -18,10 +18,9 @@ from orbitmc.ask.questions.events.expressions import (
 )
 from orbitmc.ask.questions.subject import atoms_named
 from orbitmc.errors import InputError
-from orbitmc.logic.databases.query import Pattern, query_atoms
-from orbitmc.logic.language.grammar import parse_sentence
-from orbitmc.logic.language.scanner import Source, Statement
-from orbitmc.logic.language.trees import Tree
+from orbitmc.mln.grounding.queries import Pattern, query_atoms
+from orbitmc.mln.language.grammar import Tree, parse_sentence
+from orbitmc.mln.language.scanner import Source, Statement
 
 if TYPE_CHECKING:
     from orbitmc.ask.programs import MarkovLogic

@@ -1,1 +1,0 @@
-"""Formulas and their terms, every name looked up."""

@@ -1,1 +1,0 @@
-"""Statements that only some dialects have, and the numbers that weights are."""

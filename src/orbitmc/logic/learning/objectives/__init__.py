@@ -1,1 +1,0 @@
-"""What learning climbs: likelihoods, priors, and ways to climb."""

@@ -1,1 +1,0 @@
-"""How good learned weights are: their errors, and how well they predict what they have not seen."""

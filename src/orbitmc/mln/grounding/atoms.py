@@ -1,0 +1,318 @@
+"""The ground atoms of a predicate: which are known, and which variable the others are.
+
+An atom is a number, its code: its constants' numbers as digits of a mixed radix. Atoms that are
+not known become variables, in the order of their codes, so a variable's number is its atom's
+rank, and no atom needs a place in memory. In a predicate with mutually exclusive arguments, the
+digits of those come last: a block of consecutive codes is one variable, its atoms are values.
+"""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Floats
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Facts, Ints, Universe
+from orbitmc.mln.language.syntax import Atom, Comparison, Constant, Predicate
+
+MOST_CODES = 2**62
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """The atoms of one predicate.
+
+    `known` are the sorted codes whose truth differs from `default` or was given, with `truth`.
+    `width` atoms form a block, exactly one of them true (1 if the predicate has no blocks; then
+    atoms stand alone). `fixed` holds, for every block, the one true code, or -1.
+    """
+
+    predicate: Predicate
+    radix: Ints
+    size: int
+    width: int
+    known: Ints
+    truth: NDArray[np.int8]
+    default: int
+    fixed: Ints
+    first: int = 0
+
+    @property
+    def in_blocks(self) -> bool:
+        return self.predicate.is_block
+
+    @property
+    def variables(self) -> int:
+        """How many variables the unknown atoms are."""
+        if self.in_blocks:
+            return int((self.fixed < 0).sum())
+        unknown = int((self.truth == UNKNOWN).sum())
+        return unknown if self.default != UNKNOWN else self.size - len(self.known) + unknown
+
+    def codes(self, arguments: Sequence[Ints], rows: int) -> Ints:
+        """Codes of atoms, from the numbers of their constants, a column each."""
+        total = np.zeros(rows, dtype=np.int64)
+        for radix, column in zip(self.radix, arguments, strict=True):
+            total += radix * column
+        return total
+
+    def arguments(self, codes: Ints, universe: Universe) -> list[Ints]:
+        """Numbers of the constants of atoms, a column for each argument."""
+        sizes = [universe.size(kind) for kind in self.predicate.types]
+        return [codes // radix % size for radix, size in zip(self.radix, sizes, strict=True)]
+
+    def status(self, codes: Ints) -> NDArray[np.int8]:
+        """FALSE, TRUE or UNKNOWN for every code."""
+        found = np.full(len(codes), self.default, dtype=np.int8)
+        if len(self.known):
+            place = np.searchsorted(self.known, codes)
+            place[place == len(self.known)] = 0
+            hit = self.known[place] == codes
+            found[hit] = self.truth[place[hit]]
+        if self.in_blocks:
+            decided = self.fixed[codes // self.width]
+            found[decided >= 0] = FALSE
+            found[decided == codes] = TRUE
+        return found
+
+    def literals(self, codes: Ints) -> tuple[Ints, Ints]:
+        """Variable and value that make each of these unknown atoms true."""
+        if self.in_blocks:
+            block = codes // self.width
+            start = block * self.width
+            before = np.searchsorted(self._false, codes) - np.searchsorted(self._false, start)
+            return self.first + self._rank_of_block[block], codes - start - before
+        if self.default == UNKNOWN:
+            rank = codes - np.searchsorted(self._certain, codes)
+        else:
+            rank = np.searchsorted(self._unknown, codes)
+        return self.first + rank, np.ones(len(codes), dtype=np.int64)
+
+    @cached_property
+    def _rank_of_block(self) -> Ints:
+        """Which of the open blocks each block is."""
+        return np.asarray(np.cumsum(self.fixed < 0) - 1)
+
+    @cached_property
+    def _false(self) -> Ints:
+        return np.asarray(self.known[self.truth == FALSE])
+
+    @cached_property
+    def _certain(self) -> Ints:
+        return np.asarray(self.known[self.truth != UNKNOWN])
+
+    @cached_property
+    def _unknown(self) -> Ints:
+        return np.asarray(self.known[self.truth == UNKNOWN])
+
+    def possible(self) -> Ints:
+        """Codes of the atoms that are not false, ascending."""
+        if self.default == FALSE:
+            return np.asarray(self.known[self.truth != FALSE])
+        codes = np.arange(self.size)
+        return np.asarray(codes[self.status(codes) != FALSE])
+
+    def possible_count(self) -> int:
+        """How many atoms are not false."""
+        if self.in_blocks:
+            return int((self.fixed >= 0).sum()) + int(self.cardinality().sum())
+        false = int((self.truth == FALSE).sum())
+        return len(self.known) - false if self.default == FALSE else self.size - false
+
+    def unknown(self) -> Ints:
+        """Codes of the unknown atoms, ascending."""
+        if self.default != UNKNOWN:
+            return self._unknown
+        codes = np.arange(self.size)
+        return np.asarray(codes[self.status(codes) == UNKNOWN])
+
+    def variable_codes(self) -> Ints:
+        """The code of each variable, ascending; of a block, its first."""
+        if self.in_blocks:
+            return np.flatnonzero(self.fixed < 0) * self.width
+        return self.unknown()
+
+    def excluded(self) -> dict[int, list[int]]:
+        """For each block that evidence narrows, the values that it rules out, ascending."""
+        found: dict[int, list[int]] = {}
+        for code in self._false.tolist() if self.in_blocks else ():
+            found.setdefault(code // self.width, []).append(code % self.width)
+        return found
+
+    def cardinality(self) -> Ints:
+        """How many values each variable of this predicate has."""
+        if not self.in_blocks:
+            return np.full(self.variables, 2)
+        excluded = np.bincount(self._false // self.width, minlength=len(self.fixed))
+        return (self.width - excluded)[self.fixed < 0]
+
+
+def coded(predicate: Predicate, universe: Universe) -> tuple[Ints, int, int]:
+    """Radix of each argument, number of atoms, and atoms in a block."""
+    sizes = [universe.size(kind) for kind in predicate.types]
+    order = sorted(range(len(sizes)), key=lambda place: predicate.exclusive[place])
+    radix, size = np.ones(len(sizes), dtype=np.int64), 1
+    for place in reversed(order):
+        radix[place] = min(size, MOST_CODES)
+        size *= sizes[place]
+    if size > MOST_CODES:
+        raise LimitError(f"{predicate.name} has {size:.3g} ground atoms, too many to number")
+    exclusive = [size for size, mark in zip(sizes, predicate.exclusive, strict=True) if mark]
+    return radix, size, int(np.prod(exclusive, dtype=np.int64))
+
+
+def known_atoms(
+    predicate: Predicate, facts: Facts | None, universe: Universe, *, closed: bool
+) -> tuple[Atoms, Ints, Floats]:
+    """The atoms of a predicate under evidence; and codes and log-odds of soft evidence."""
+    radix, size, width = coded(predicate, universe)
+    codes, truth = np.zeros(0, np.int64), np.zeros(0, np.int8)
+    log_odds = np.zeros(0)
+    if facts is not None:
+        codes = fact_codes(predicate, radix, facts, universe)
+        order = np.argsort(codes)
+        codes, truth, log_odds = codes[order], facts.truth[order], facts.log_odds[order]
+    in_blocks = predicate.is_block
+    default = FALSE if closed and not in_blocks else UNKNOWN
+    fixed = np.zeros(0, np.int64)
+    if in_blocks:
+        fixed = _fixed(predicate, codes, truth, size // width, width)
+    found = Atoms(predicate, radix, size, width, codes, truth, default, fixed)
+    soft = (log_odds != 0) & (found.status(codes) == UNKNOWN)
+    return found, codes[soft], log_odds[soft]
+
+
+def fact_codes(predicate: Predicate, radix: Ints, facts: Facts, universe: Universe) -> Ints:
+    """Codes of the atoms that evidence is about."""
+    codes = np.zeros(len(facts.truth), dtype=np.int64)
+    for kind, weight, names in zip(predicate.types, radix, facts.columns, strict=True):
+        number = universe.numbers[kind].__getitem__
+        codes += weight * np.fromiter(map(number, names), np.int64, len(names))
+    return codes
+
+
+def _fixed(
+    predicate: Predicate, codes: Ints, truth: NDArray[np.int8], blocks: int, width: int
+) -> Ints:
+    """The true atom of every block that evidence decides."""
+    fixed = np.full(blocks, -1, dtype=np.int64)
+    true = codes[truth == TRUE]
+    fixed[true // width] = true
+    if len(np.unique(true // width)) < len(true):
+        raise ContradictionError(f"two atoms of one block of {predicate.name} are given as true")
+    false = codes[truth == FALSE]
+    excluded = np.bincount(false // width, minlength=blocks)
+    if (excluded[fixed < 0] == width).any():
+        raise ContradictionError(
+            f"all atoms of a block of {predicate.name} are given as false, but one must be true"
+        )
+    left = np.arange(blocks) * width * width + width * (width - 1) // 2  # sums of codes
+    np.subtract.at(left, false // width, false)
+    alone = (excluded == width - 1) & (fixed < 0)
+    fixed[alone] = left[alone]
+    return fixed
+
+
+Pair = tuple[int, int]
+
+
+def meeting(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms]) -> list[Pair]:
+    """Places of atoms that may be the same variable, the earlier first.
+
+    Atoms that name different constants at the same places never are; but in a block, those that
+    differ in exclusive arguments only.
+    """
+    alike: dict[str, dict[tuple[str | None, ...], list[int]]] = {}
+    for place, part in enumerate(parts):
+        if isinstance(part, Atom):
+            exclusive = atoms[part.predicate].predicate.exclusive
+            named = tuple(
+                term.name if isinstance(term, Constant) and not mark else None
+                for term, mark in zip(part.arguments, exclusive, strict=True)
+            )
+            alike.setdefault(part.predicate, {}).setdefault(named, []).append(place)
+    found: list[Pair] = []
+    for groups in alike.values():
+        shapes: dict[tuple[bool, ...], list[tuple[str | None, ...]]] = {}
+        for named, places in groups.items():
+            found += itertools.combinations(places, 2)
+            shapes.setdefault(tuple(name is None for name in named), []).append(named)
+        for first, second in itertools.combinations(shapes.values(), 2):
+            for one, other in itertools.product(first, second):
+                if all(None in pair or pair[0] == pair[1] for pair in zip(one, other, strict=True)):
+                    pairs = itertools.product(groups[one], groups[other])
+                    found += [(min(pair), max(pair)) for pair in pairs]
+    return found
+
+
+# How ground atoms, and the variables that they became, are written.
+
+PLAIN = re.compile(r"[A-Z0-9][\w'-]*|-?\d+", re.ASCII)
+WORDS = {"exist", "forall", "and", "or", "not"}  # of formulas, in some dialect
+ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b", "\r": "\\r", "\f": "\\f"}
+)
+TRUTH = ("false", "true")
+
+
+def constant_text(name: str) -> str:
+    """A constant as programs write it: in quotes unless it could be mistaken for nothing else.
+
+    >>> constant_text("Anna"), constant_text("Mary Ann")
+    ('Anna', '"Mary Ann"')
+    """
+    if PLAIN.fullmatch(name) and name.lower() not in WORDS:
+        return name
+    return f'"{name.translate(ESCAPES)}"'
+
+
+def atom_names(atoms: Atoms, codes: Ints, universe: Universe) -> list[str]:
+    """The names of atoms."""
+    columns = _columns(atoms, codes, universe)
+    return _joined(atoms.predicate.name, columns, len(codes))
+
+
+def variable_names(atoms: Atoms, universe: Universe) -> list[str]:
+    """Names of a predicate's variables: the atom, or the block with `_` for its values."""
+    codes = atoms.variable_codes()
+    columns = _columns(atoms, codes, universe)
+    for place, exclusive in enumerate(atoms.predicate.exclusive):
+        if exclusive:
+            columns[place] = ["_"] * len(codes)
+    return _joined(atoms.predicate.name, columns, len(codes))
+
+
+def value_names(atoms: Atoms, universe: Universe) -> list[tuple[str, ...]]:
+    """Names of the values of a predicate's variables."""
+    if not atoms.in_blocks:
+        return [TRUTH] * atoms.variables
+    columns = _columns(atoms, np.arange(atoms.width), universe)
+    chosen = itertools.compress(columns, atoms.predicate.exclusive)
+    words = tuple(",".join(row) for row in zip(*chosen, strict=True))
+    excluded = {block: set(values) for block, values in atoms.excluded().items()}
+    return [
+        tuple(word for value, word in enumerate(words) if value not in excluded[block])
+        if block in excluded
+        else words
+        for block in np.flatnonzero(atoms.fixed < 0).tolist()
+    ]
+
+
+def _columns(atoms: Atoms, codes: Ints, universe: Universe) -> list[list[str]]:
+    found = []
+    numbers = atoms.arguments(codes, universe)
+    for kind, column in zip(atoms.predicate.types, numbers, strict=True):
+        words = [constant_text(name) for name in universe.constants[kind]]
+        found.append([words[number] for number in column.tolist()])
+    return found
+
+
+def _joined(name: str, columns: list[list[str]], count: int) -> list[str]:
+    if not columns:
+        return [name] * count
+    return [f"{name}({','.join(row)})" for row in zip(*columns, strict=True)]

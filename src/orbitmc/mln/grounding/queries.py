@@ -1,0 +1,198 @@
+"""Which ground atoms a question is about."""
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.text import MEMORY, quoted, suggestion
+from orbitmc.errors import InputError
+from orbitmc.mln.data.database import UNKNOWN, Ints
+from orbitmc.mln.grounding.atoms import atom_names
+from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.language.declarations import SMALL
+from orbitmc.mln.language.projects import read_source
+from orbitmc.mln.language.scanner import STRING, unquoted, without_comments
+from orbitmc.mln.language.syntax import Program
+
+PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
+PART = re.compile(rf"((?:[^,\"]|{STRING})*),")  # up to a comma outside quotes
+WITH_ARITY = re.compile(r"(.+)/(\d{1,4})")
+WORD = re.compile(rf"\s*(?:({STRING})|([^\s,\"]+))\s*")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Atoms of a predicate: all, or those whose constants fit.
+
+    An argument is a constant (name, True) or a variable (name, False); equal variables stand for
+    equal constants.
+    """
+
+    predicate: str
+    arguments: tuple[tuple[str, bool], ...] | None
+
+
+@dataclass(frozen=True)
+class QueryAtoms:
+    """Ground atoms: their names, truth, and the variable and value of the unknown ones."""
+
+    names: tuple[str, ...]
+    status: NDArray[np.int8]
+    variable: Ints
+    value: Ints
+
+
+def read_query(text: str, program: Program) -> tuple[Pattern, ...]:
+    """Read atoms as in `Smokes,Cancer(x),Friends(Anna,x)`; commas or semicolons separate them.
+
+    Of conjunctions `Smokes(x) ^ Cancer(x)` all atoms are given; `read_conjunctions` finds them.
+    """
+    return tuple(pattern for pattern, _ in _read(text, program))
+
+
+def read_conjunctions(text: str, program: Program) -> tuple[tuple[Pattern, ...], ...]:
+    """Read those parts of a query that join atoms by ^."""
+    found: list[list[Pattern]] = [[]]
+    for pattern, ends in _read(text, program):
+        found[-1].append(pattern)
+        if ends:
+            found.append([])
+    several = [tuple(one) for one in found if len(one) > 1]
+    for pattern in itertools.chain(*several):
+        if pattern.arguments is None and program.predicates[pattern.predicate].types:
+            raise InputError(f"write the arguments of {pattern.predicate} in a conjunction")
+    return tuple(several)
+
+
+def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
+    """Patterns, and whether what they belong to ends with them."""
+    found: list[tuple[Pattern, bool]] = []
+    position = 0
+    while position < len(text):
+        match = PATTERN.match(text, position)
+        after = text[match.end() : match.end() + 1] if match else ""
+        if not match or after not in ("", ",", ";", "^"):
+            raise InputError(
+                f"cannot read the query {quoted(text)} from its character {position + 1} on; write "
+                "for example Smokes,Friends(Anna,x)"
+            )
+        found.append((_pattern(match[1], match[2], program), after != "^"))
+        position = match.end() + 1
+    if not found:
+        raise InputError("the query is empty; write for example Smokes,Friends(Anna,x)")
+    if not found[-1][1]:
+        raise InputError("the query ends with ^; write for example Smokes(x) ^ Cancer(x)")
+    return found
+
+
+def query_lines(path: str | Path, *, memory: int = MEMORY) -> list[str]:
+    """The atoms and predicates that a file asks about, one in each line."""
+    text = without_comments(read_source(path, memory=memory)).content
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if not found:
+        raise InputError("it asks about nothing: expected an atom in each line", source=str(path))
+    return found
+
+
+def named_predicates(names: Iterable[str], program: Program) -> frozenset[str]:
+    """Predicates by name, or by name and number of arguments as in `Friends/2`."""
+    return frozenset(_named(name, program) for name in names)
+
+
+def _named(name: str, program: Program) -> str:
+    """Leave out the number of arguments that may follow a name, once it is found right."""
+    found = WITH_ARITY.fullmatch(name)
+    if not found or name in program.predicates or found[1] not in program.predicates:
+        return name
+    arity = len(program.predicates[found[1]].types)
+    if int(found[2]) != arity:
+        raise InputError(f"{name}: {found[1]} takes {_counted(arity)}")
+    return found[1]
+
+
+def _counted(arity: int) -> str:
+    return "1 argument" if arity == 1 else f"{arity} arguments"
+
+
+def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
+    name = _named(name, program)
+    if name.startswith("!"):
+        raise InputError(f"a query cannot deny, as {name} does; `orbitmc ask` takes any formula")
+    if name not in program.predicates:
+        raise InputError(
+            f"the query names {quoted(name)}, which is no predicate"
+            f"{suggestion(name, program.predicates)}"
+        )
+    if name in program.fuzzy:
+        raise InputError(
+            f"{name} is fuzzy: its atoms have the degrees of truth that evidence gives, so no "
+            "query is about them"
+        )
+    if inside is None:
+        return Pattern(name, None)
+    words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
+    arity = len(program.predicates[name].types)
+    if len(words) != arity or not all(words):
+        raise InputError(f"the query gives {name} {quoted(inside)}, but it takes {_counted(arity)}")
+    notation = program.notation
+    arguments = [
+        (unquoted(word[1]), True)
+        if word[1] is not None
+        else (word[2], not notation.is_variable(word[2]))
+        for word in words
+        if word
+    ]
+    return Pattern(name, tuple(arguments))
+
+
+def query_atoms(ground: Ground, patterns: Sequence[Pattern]) -> QueryAtoms:
+    """The atoms that fit any of the patterns, each once, in the order of the patterns."""
+    names: list[str] = []
+    columns: list[tuple[NDArray[np.int8], Ints, Ints]] = []
+    seen: dict[str, list[Ints]] = {}
+    for pattern in patterns:
+        atoms = ground.atoms[pattern.predicate]
+        codes = _fitting(ground, pattern)
+        for earlier in seen.setdefault(pattern.predicate, []):
+            codes = np.setdiff1d(codes, earlier)
+        seen[pattern.predicate].append(codes)
+        status = atoms.status(codes)
+        unknown = status == UNKNOWN
+        variable, value = np.full((2, len(codes)), -1, dtype=np.int64)
+        variable[unknown], value[unknown] = atoms.literals(codes[unknown])
+        names += atom_names(atoms, codes, ground.universe)
+        columns.append((status, variable, value))
+    status, variable, value = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return QueryAtoms(tuple(names), status, variable, value)
+
+
+def _fitting(ground: Ground, pattern: Pattern) -> Ints:
+    atoms = ground.atoms[pattern.predicate]
+    codes = np.arange(atoms.size)
+    if pattern.arguments is None:
+        return codes
+    columns = atoms.arguments(codes, ground.universe)
+    fits = np.ones(len(codes), dtype=bool)
+    bound: dict[str, Ints] = {}
+    kinds = atoms.predicate.types
+    small = ground.program.dialect in SMALL
+    for (word, plain), column, kind in zip(pattern.arguments, columns, kinds, strict=True):
+        is_constant = plain or (small and word in ground.universe.numbers[kind])
+        if is_constant:
+            numbers = ground.universe.numbers[kind]
+            if word not in numbers:
+                raise InputError(
+                    f"the query names {quoted(word)}, which is no constant of type {kind}"
+                    f"{suggestion(word, numbers)}"
+                )
+            fits &= column == numbers[word]
+        elif word in bound:
+            fits &= column == bound[word]
+        else:
+            bound[word] = column
+    return codes[fits]

@@ -1,0 +1,283 @@
+"""Constants that are nearly alike: classes of them, type by type; and rules that nearly are.
+
+Like every approximation, classes only say where to jump. Constants that formulas name have no
+class, nor have those for which copies of a rule have weights of their own.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from orbitmc._simd.bits import Matrix
+from orbitmc._util.arrays import Floats, row_classes, snapped
+from orbitmc.errors import LimitError
+from orbitmc.graph.model import Model
+from orbitmc.mln.data.database import Ints
+from orbitmc.mln.grounding.atoms import Atoms
+from orbitmc.mln.grounding.folding import shape_of
+from orbitmc.mln.grounding.grounding import Ground
+from orbitmc.mln.language.syntax import Formula
+from orbitmc.mln.symmetry.classes import Classes, Relation, fixed_constants, relations, rows_of
+from orbitmc.symmetry.approximations import require_clusters
+from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
+from orbitmc.symmetry.color_passing import cells
+
+
+def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
+    """Cluster the constants of each type by what is known about them (Venugopal & Gogate 2014).
+
+    They are compared by how many atoms of each relation they are known to be in, by the same of
+    those they are related to, on average, and by how many groundings of each rule, still
+    undecided, speak of them; all of it brought to one scale.
+    """
+    require_clusters(clusters)
+    known = list(relations(ground))
+    own = {kind: _counts(known, kind, size) for kind, size in ground.universe.sizes.items()}
+    undecided = _undecided(ground)
+    found = {}
+    for kind, free in free_constants(ground).items():
+        seen = np.hstack([own[kind], *_around(known, kind, own), undecided[kind]])
+        found[kind] = np.full(len(free), -1)
+        found[kind][free] = clusters_of_vectors(_standardised(seen[free]), clusters)
+    return found
+
+
+def by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
+    """Put constants into one class when their atoms are alike after so many rounds of messages.
+
+    Lifted network construction, stopped early (Singla, Nath & Domingos 2014): atoms pass colours
+    as in `colours.cells`; constants of a class then have as many atoms of every colour, predicate
+    and place, beside the same named constants. Few different weights let more atoms be alike.
+    """
+    colour = cells(model, rounds=rounds)
+    free = free_constants(ground)
+    words = {kind: np.zeros(len(mark), dtype=np.uint64) for kind, mark in free.items()}
+    rng = np.random.default_rng(0)  # random words tell sums of different things apart
+    for atoms in ground.atoms.values():
+        variable = atoms.first + np.arange(atoms.variables)
+        rows = rows_of(ground, atoms, atoms.variable_codes())
+        kinds, exclusive = atoms.predicate.types, atoms.predicate.exclusive
+        named = [
+            np.where(free[kind][column], -1, column)
+            for kind, column in zip(kinds, rows.T, strict=True)
+        ]
+        for place, kind in enumerate(kinds):
+            if not exclusive[place]:
+                beside = [column for other, column in enumerate(named) if other != place]
+                keys = np.stack([colour[variable], *beside], axis=1)
+                _, which = np.unique(keys, axis=0, return_inverse=True)
+                drawn = rng.integers(2**64, size=len(variable), dtype=np.uint64)
+                np.add.at(words[kind], rows[:, place], drawn[which.reshape(-1)])
+    found = {kind: np.full(len(mark), -1) for kind, mark in free.items()}
+    for kind, mark in free.items():
+        found[kind][mark] = np.unique(words[kind][mark], return_inverse=True)[1]
+    return found
+
+
+def clustered_weights(ground: Ground, clusters: int = 6) -> Floats:
+    """Weights in which the copies of every rule have at most so many different ones.
+
+    Rules that differ only in the constants of their atoms count as copies of one. The clusters are
+    optimal; each weight becomes the mean of its cluster. Hard rules stay hard.
+    """
+    require_clusters(clusters)
+    shapes: dict[Formula, int] = {}
+    numbers = [shapes.setdefault(shape_of(r.formula), len(shapes)) for r in ground.program.rules]
+    shape = np.repeat(numbers, np.diff(ground.first_weight))
+    weights = ground.weights.copy()
+    for number in range(len(shapes)):
+        own = np.flatnonzero((shape == number) & np.isfinite(weights))
+        if len(own):
+            labels = clusters_of_numbers(weights[own], clusters)
+            means = cluster_means(weights[own, None], labels, int(labels.max()) + 1)
+            weights[own] = means[labels, 0]
+    return weights
+
+
+def free_constants(ground: Ground) -> dict[str, np.ndarray]:
+    """For each type, which constants no formula names, and no copy of a rule has its weight for."""
+    marks = fixed_constants(ground.program, ground.universe)
+    for number, rule in enumerate(ground.program.rules):
+        own = ground.weights[ground.first_weight[number] : ground.first_weight[number + 1]]
+        if len(np.unique(own)) > 1:
+            for name in rule.per_constant:
+                marks[rule.types[name]][:] = True
+    return {kind: ~mark for kind, mark in marks.items()}
+
+
+def _counts(known: list[Relation], kind: str, size: int) -> Floats:
+    """How often each constant of a type stands at each place of each relation, by truth.
+
+    Atoms that say a constant twice count apart; soft evidence is added up.
+    """
+    columns: list[Floats] = [np.zeros(size)]
+    for relation in known:
+        rows = relation.arguments
+        again = (rows[:, :1] == rows).all(axis=1) & relation.is_among_equals
+        for place in np.flatnonzero([own == kind for own in relation.kinds]):
+            column = rows[:, place]
+            for truth in np.unique(relation.truth):
+                for mark in (again, ~again):
+                    chosen = column[mark & (relation.truth == truth)]
+                    columns.append(np.bincount(chosen, minlength=size).astype(np.float64))
+            columns.append(np.bincount(column, relation.log_odds, size).astype(np.float64))
+    return np.stack(columns, axis=1)
+
+
+def _around(known: list[Relation], kind: str, own: dict[str, Floats]) -> Iterator[Floats]:
+    """Averages over those to whom constants of a type are related."""
+    for relation in known:
+        if len(relation.kinds) != 2:
+            continue
+        for place in (0, 1):
+            if relation.kinds[place] == kind:
+                partner = own[relation.kinds[1 - place]]
+                here, there = relation.arguments[:, place], relation.arguments[:, 1 - place]
+                shape = (len(own[kind]), len(partner))
+                joined = csr_array((np.ones(len(here)), (here, there)), shape=shape)
+                totals = joined.sum(axis=1)
+                yield (joined @ partner) / np.maximum(totals, 1.0)[:, None]
+
+
+def _undecided(ground: Ground) -> dict[str, Floats]:
+    """How often undecided groundings of each rule speak of each constant, by type."""
+    rules, variables = len(ground.program.rules), len(ground.cardinality)
+    read = csr_array((variables, rules))  # how often the groundings of a rule read a variable
+    for part in ground.features:
+        rule = np.searchsorted(ground.first_weight, part.weight, side="right") - 1
+        places = np.repeat(rule, part.scope.shape[1])
+        entries = (np.ones(len(places)), (part.scope.reshape(-1), places))
+        read = read + csr_array(entries, shape=read.shape)
+    found = {}
+    for kind, size in ground.universe.sizes.items():
+        speak = csr_array((size, variables))
+        for atoms in ground.atoms.values():
+            rows = rows_of(ground, atoms, atoms.variable_codes())
+            own = zip(atoms.predicate.types, atoms.predicate.exclusive, strict=True)
+            for place, (other, exclusive) in enumerate(own):
+                if other == kind and not exclusive:
+                    variable = atoms.first + np.arange(atoms.variables)
+                    entries = (np.ones(len(variable)), (rows[:, place], variable))
+                    speak = speak + csr_array(entries, shape=speak.shape)
+        found[kind] = (speak @ read).toarray()
+    return found
+
+
+def _standardised(vectors: Floats) -> Floats:
+    """Mean zero and spread one in every column that has any, turned into few dimensions."""
+    spread = vectors.std(axis=0) if len(vectors) else np.zeros(1)
+    varied = spread > 1e-12
+    if not varied.any():
+        return np.zeros((len(vectors), 1))
+    scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / spread[varied]
+    first, which = row_classes(snapped(scaled))
+    if scaled.shape[1] > len(scaled):  # distances stay the same
+        left, lengths, _ = np.linalg.svd(scaled, full_matrices=False)
+        scaled = left * lengths
+    return scaled[first][which]  # equal rows stay equal, whatever rounding did
+
+
+# Relations as a few rectangles: evidence of low Boolean rank, and constants it cannot tell apart.
+#
+# A relation between constants is a matrix of truth values. Covered by a few rectangles it becomes
+# knowledge about single constants, in which rectangles they are (Van den Broeck & Darwiche 2013).
+# What is known of a constant and itself is knowledge about a single one already, and is kept.
+
+MOST_ENTRIES = 2**28
+"""Of a relation as a matrix of bytes."""
+
+
+def by_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:
+    """Put constants into one class when evidence of that Boolean rank cannot tell them apart.
+
+    What is known of single constants counts too, with soft evidence in clusters. Relations of
+    three or more constants are not looked at.
+    """
+    require_clusters(clusters)
+    free = free_constants(ground)
+    columns = {kind: [np.where(mark, 0, 1)] for kind, mark in free.items()}
+    for relation in relations(ground):
+        if len(relation.kinds) == 1:
+            own = columns[relation.kinds[0]]
+            own.append(_labels(relation, relation.arguments[:, 0], len(own[0]), clusters))
+        elif len(relation.kinds) == 2:
+            for kind, column in _signatures(ground, relation, rank):
+                columns[kind].append(column)
+    return {
+        kind: np.where(mark, row_classes(np.stack(columns[kind], axis=1))[1], -1)
+        for kind, mark in free.items()
+    }
+
+
+def _truths(ground: Ground, relation: Relation, truth: int) -> Matrix:
+    """Which pairs of constants have a relation of which that is known."""
+    shape = tuple(ground.universe.size(kind) for kind in relation.kinds)
+    if shape[0] * shape[1] > MOST_ENTRIES:
+        raise LimitError(
+            f"{relation.name} has {shape[0] * shape[1]:,} pairs, too many for a matrix; its "
+            "Boolean rank cannot be lowered"
+        )
+    found = np.zeros(shape, dtype=np.bool_)
+    chosen = relation.arguments[relation.truth == truth]
+    found[chosen[:, 0], chosen[:, 1]] = True
+    return found
+
+
+def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Ints:
+    """What is known of single constants; -1 where nothing is."""
+    soft = clusters_of_numbers(relation.log_odds, clusters)
+    found = np.full(size, -1)
+    found[constant] = relation.truth.astype(np.int64) * clusters + soft
+    return found
+
+
+def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple[str, Ints]]:
+    """In which rectangles each constant is, and how it stands to itself."""
+    cover = factorised_links if relation.is_among_equals else factorised
+    for truth in np.unique(relation.truth):
+        matrix = _truths(ground, relation, int(truth))
+        found = cover(matrix, rank)
+        for kind, sides in zip(relation.kinds, (found.rows, found.columns), strict=True):
+            yield kind, row_classes(sides.astype(np.int64))[1]
+    if relation.is_among_equals and len(relation.truth):
+        one, other = relation.arguments.T
+        alone = one == other
+        itself = np.full(ground.universe.size(relation.kinds[0]), -1)
+        itself[one[alone]] = relation.truth[alone]
+        yield relation.kinds[0], itself
+
+
+# Atoms that look alike when constants are known by their classes only.
+
+
+def variable_cells(ground: Ground, classes: Classes) -> Ints:
+    """Number variables so that permuting constants within classes joins equal numbers.
+
+    Two variables of a predicate, with as many values, are joined when their constants have the
+    same classes, place by place, and are equal to each other at the same places. Constants without
+    a class stand for themselves.
+    """
+    found = np.zeros(len(ground.cardinality), dtype=np.int64)
+    offset = 0
+    for atoms in ground.atoms.values():
+        own = slice(atoms.first, atoms.first + atoms.variables)
+        traits = [ground.cardinality[own], *_traits(ground, atoms, classes)]
+        first, cells = row_classes(np.stack(traits, axis=1))
+        found[own] = offset + cells
+        offset += len(first)
+    return found
+
+
+def _traits(ground: Ground, atoms: Atoms, classes: Classes) -> Iterator[Ints]:
+    """The classes of the constants of each variable, and which of them are equal."""
+    columns = atoms.arguments(atoms.variable_codes(), ground.universe)
+    kinds = atoms.predicate.types
+    for place, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
+        size = ground.universe.size(kind)
+        own = classes.get(kind, np.full(size, -1))
+        yield np.where(own < 0, -1 - np.arange(size), own)[column]
+        for other in range(place):
+            if kinds[other] == kind:
+                yield (columns[other] == column).astype(np.int64)
