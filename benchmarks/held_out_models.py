@@ -23,9 +23,8 @@ from varied_models import (
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.ising_models import grid_edges, ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._ising import grid_edges, ising, ising_grid, potts_grid
 
 SEED = 20_261_116
 UAI = ("Grids_12", "Grids_17", "Segmentation_13", "Promedus_13", "DBN_13")

@@ -155,7 +155,7 @@ def _add(
 
 
 def _named(builder: Builder, sizes: Numbers) -> Model:
-    from orbitmc.formats.uai.uai_names import default_names
+    from orbitmc.formats.uai import default_names
 
     return Model(builder.build(), *default_names(sizes.tolist()))
 

@@ -74,7 +74,7 @@ def child(side: int, method: str, seconds: float) -> None:
 def _grid(side: int) -> Any:
     import numpy as np
 
-    from orbitmc.models.ising_models import ising_grid
+    from orbitmc.models._ising import ising_grid
 
     fields = np.random.default_rng(1).uniform(-0.5, 0.5, (side, side))
     return ising_grid(side, side, 0.3, fields)

@@ -58,7 +58,7 @@ def _stages(side: int) -> Iterator[str]:
     yield "start"
     from orbitmc.conditionals.prepared import prepare
     from orbitmc.kernels._gibbs import SystematicScan
-    from orbitmc.models.ising_models import ising_grid
+    from orbitmc.models._ising import ising_grid
     from orbitmc.sampling.sampler import sample
     from orbitmc.sampling.schedule import Schedule
 

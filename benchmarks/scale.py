@@ -109,7 +109,7 @@ def built(kind: str, size: int) -> tuple[Any, Any]:
         fields = np.random.default_rng(1).uniform(-0.5, 0.5, (size, size))
         return orbitmc.ising_grid(size, size, 0.3, fields), None
     from orbitmc.ask.programs import logic
-    from orbitmc.models.friends_models import friends
+    from orbitmc.models._friends import friends
 
     program = logic(*friends(size))
     return program.model, program

@@ -24,8 +24,8 @@ def build(case):
     """The factor graph of a case."""
     import numpy as np
 
-    from orbitmc.models.chimera_models import chimera
-    from orbitmc.models.ising_models import ising, ising_grid
+    from orbitmc.models._chimera import chimera
+    from orbitmc.models._ising import ising, ising_grid
 
     if case == "grid 100x100":
         return ising_grid(100, 100, 0.3).graph
@@ -74,7 +74,7 @@ def regular_edges(count, degree, seed):
 
 
 def run_ours(case):
-    from orbitmc.models.ising_models import ising_grid
+    from orbitmc.models._ising import ising_grid
     from orbitmc.symmetry._automorphisms import automorphisms
 
     graph = build(case)

@@ -11,9 +11,8 @@ from varied_models import binary, named, smokers
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 
 Rng = np.random.Generator
 Tables = list[tuple[list[int], NDArray[np.float64]]]

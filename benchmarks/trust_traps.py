@@ -10,7 +10,7 @@ from varied_models import binary, named, smokers
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.ising_models import add_scaled
+from orbitmc.models._ising import add_scaled
 
 Rng = np.random.Generator
 Truth = dict[str, NDArray[np.float64]]

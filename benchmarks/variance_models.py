@@ -10,7 +10,7 @@ from workloads import DATA, INSURANCE_EVIDENCE
 
 import orbitmc
 from orbitmc import Model
-from orbitmc.models.ising_models import grid_edges
+from orbitmc.models._ising import grid_edges
 
 FIELDS, SIDE = 0.2, 18
 ALARM_EVIDENCE = {"HRBP": "HIGH", "PRESS": "HIGH"}

@@ -16,10 +16,9 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import ground
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.friends_models import friends
-from orbitmc.models.ising_models import add_scaled, grid_edges, ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._friends import friends
+from orbitmc.models._ising import add_scaled, grid_edges, ising, ising_grid, potts_grid
 
 MODES = (
     "ordered Ising",

@@ -40,7 +40,7 @@ from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import OUTCOMES
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.models.ising_models import add_scaled
+from orbitmc.models._ising import add_scaled
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule

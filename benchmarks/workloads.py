@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import orbitmc
-from orbitmc.models.chimera_models import chimera_edges
-from orbitmc.models.ising_models import grid_edges
+from orbitmc.models._chimera import chimera_edges
+from orbitmc.models._ising import grid_edges
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 """Shared data sets, where they are at hand."""

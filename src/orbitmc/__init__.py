@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginal, Marginals
     from orbitmc.formats.registry import write
     from orbitmc.graph.model import Model, model
-    from orbitmc.interop.dimod_models import from_dimod, to_dimod
-    from orbitmc.interop.networkx_graphs import from_networkx
-    from orbitmc.interop.pgmpy_networks import from_pgmpy
-    from orbitmc.interop.pyagrum_networks import from_pyagrum
-    from orbitmc.models.chimera_models import chimera, random_chimera, read_chimera
-    from orbitmc.models.ising_models import ising, ising_grid
-    from orbitmc.models.potts import potts_grid
+    from orbitmc.interop.dimod import from_dimod, to_dimod
+    from orbitmc.interop.networkx import from_networkx
+    from orbitmc.interop.pgmpy import from_pgmpy
+    from orbitmc.interop.pyagrum import from_pyagrum
+    from orbitmc.models._chimera import chimera, random_chimera, read_chimera
+    from orbitmc.models._ising import ising, ising_grid, potts_grid
     from orbitmc.report.inspection import Overview, overview
     from orbitmc.sampling.run import Run
     from orbitmc.sampling.sampler import sample
@@ -93,32 +92,32 @@ _HOMES = {
     "Schedule": "sampling.schedule",
     "Settings": "ask.settings",
     "best": "ask.questions.best",
-    "chimera": "models.chimera_models",
+    "chimera": "models._chimera",
     "draws": "ask.questions.drawing",
     "expect": "ask.questions.expectation",
-    "from_dimod": "interop.dimod_models",
-    "from_networkx": "interop.networkx_graphs",
-    "from_pgmpy": "interop.pgmpy_networks",
-    "from_pyagrum": "interop.pyagrum_networks",
+    "from_dimod": "interop.dimod",
+    "from_networkx": "interop.networkx",
+    "from_pgmpy": "interop.pgmpy",
+    "from_pyagrum": "interop.pyagrum",
     "information": "ask.questions.information",
-    "ising": "models.ising_models",
-    "ising_grid": "models.ising_models",
+    "ising": "models._ising",
+    "ising_grid": "models._ising",
     "joint": "ask.questions.joint",
     "log_z": "ask.questions.log_z",
     "sweep": "ask.questions.sweep",
     "marginals": "ask.marginals",
     "model": "graph.model",
     "overview": "report.inspection",
-    "potts_grid": "models.potts",
+    "potts_grid": "models._ising",
     "predict": "ask.questions.predict",
     "probability": "ask.questions.event",
-    "random_chimera": "models.chimera_models",
+    "random_chimera": "models._chimera",
     "read": "ask.reading",
-    "read_chimera": "models.chimera_models",
+    "read_chimera": "models._chimera",
     "read_logic": "ask.programs",
     "resume": "ask.resuming",
     "sample": "sampling.sampler",
-    "to_dimod": "interop.dimod_models",
+    "to_dimod": "interop.dimod",
     "write": "formats.registry",
 }
 

@@ -17,7 +17,7 @@ from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import lifted, orbital_kernels
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.symmetry import approximations as low_rank_links

@@ -19,7 +19,7 @@ from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.symmetry.classes import constant_swaps
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force

@@ -12,7 +12,7 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import ground
 from orbitmc.mln.language.parser import parse
-from orbitmc.models.friends_models import friends
+from orbitmc.models._friends import friends
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 

@@ -13,7 +13,7 @@ from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph import log_weights as sums
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.brute_force import log_weight, states
 

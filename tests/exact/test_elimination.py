@@ -9,9 +9,8 @@ from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.models.chimera_models import chimera, random_chimera
-from orbitmc.models.ising_models import ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._chimera import chimera, random_chimera
+from orbitmc.models._ising import ising_grid, potts_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.enumeration import enumerate_states
 

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.enumeration import enumerate_states
 from tests.oracle.states import sum_of_weights

@@ -15,7 +15,7 @@ from orbitmc.exact.draws import independent_states, state_bytes
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.enumeration import log_weights_of_all
 

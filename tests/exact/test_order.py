@@ -14,8 +14,8 @@ from orbitmc.exact.plan import predict
 from orbitmc.exact.problem import prepare
 from orbitmc.exact.tree import build_tree, cut, regions_within
 from orbitmc.graph.builder import Builder
-from orbitmc.models.chimera_models import chimera, chimera_edges
-from orbitmc.models.ising_models import grid_edges, ising, ising_grid
+from orbitmc.models._chimera import chimera, chimera_edges
+from orbitmc.models._ising import grid_edges, ising, ising_grid
 from tests.oracle.random_models import random_graph
 
 

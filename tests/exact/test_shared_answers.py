@@ -12,8 +12,8 @@ from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import FLOPS_PER_SECOND, predict
 from orbitmc.formats.evidence import read_evidence
 from orbitmc.formats.registry import read
-from orbitmc.formats.uai.uai_results import read_mar
-from orbitmc.models.chimera_models import read_chimera
+from orbitmc.formats.uai import read_mar
+from orbitmc.models._chimera import read_chimera
 from tests.shared_data import shared
 
 NETWORKS = ["alarm", "asia", "cancer", "hailfinder", "insurance", "sachs", "survey", "win95pts"]

@@ -7,7 +7,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.exact.contraction import marginals
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.exact.random_graphs import random_graph
 from tests.oracle.enumeration import enumerate_states
 

@@ -11,7 +11,7 @@ from experiments.coupling_from_the_past import (
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.contraction import marginals
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models._ising import ising, ising_grid
 from tests.oracle.enumeration import log_weights_of_all
 from tests.oracle.past import from_the_past, until_they_meet
 

@@ -7,10 +7,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError, LimitError, OrbitError
-from orbitmc.formats import read
-from orbitmc.formats.bif import bif
-from orbitmc.formats.bif.bif_scanner import written_name
-from orbitmc.formats.networks import net
+from orbitmc.formats import bif, net, read
+from orbitmc.formats.bif import written_name
 
 SIZE = 200_000
 LONG = "x" * SIZE

@@ -9,7 +9,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.kernels import _clusters as module
 from orbitmc.kernels._clusters import clusters
 from orbitmc.kernels.testing.exact import one_step
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.oracle.random_models import random_ising
 

@@ -13,7 +13,7 @@ from orbitmc.kernels._relabelling import Relabelling, relabelling
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import steps
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import potts_grid
 from orbitmc.sampling.pack import start_values
 from tests.kernels.catalogue import without_tables
 from tests.kernels.test_compiled_code import compiled_steps

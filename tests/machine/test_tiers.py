@@ -19,8 +19,7 @@ from orbitmc.graph.ancestral import forward_draws, network_of
 from orbitmc.graph.feasibility import contradicts, possible_states, walked
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.sampling.initialization import ascend, changed_weights
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.encoding import variable_graph

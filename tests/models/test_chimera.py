@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.models.chimera_models import chimera, chimera_edges, random_chimera, read_chimera
+from orbitmc.models._chimera import chimera, chimera_edges, random_chimera, read_chimera
 from tests.oracle.enumeration import log_weights_of_all
 from tests.shared_data import shared
 

@@ -7,7 +7,7 @@ from orbitmc.errors import InputError
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import ground
-from orbitmc.models.friends_models import friends
+from orbitmc.models._friends import friends
 
 
 def test_an_open_world_has_an_atom_for_every_pair():

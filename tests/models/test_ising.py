@@ -4,7 +4,7 @@ from scipy.sparse import coo_array, csr_array
 
 import orbitmc as om
 from orbitmc.errors import InputError
-from orbitmc.models.ising_models import grid_edges, ising, ising_grid
+from orbitmc.models._ising import grid_edges, ising, ising_grid
 from tests.oracle.enumeration import log_weights_of_all
 
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.models.ising_models import ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising_grid, potts_grid
 from tests.oracle.enumeration import enumerate_states, log_weights_of_all
 
 

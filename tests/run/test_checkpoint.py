@@ -9,7 +9,7 @@ from orbitmc.estimate.tally import ValueTally
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.checkpoint import MAGIC, arrays_of, digest, load, save
 from orbitmc.sampling.sampler import proceed, sample
 from orbitmc.sampling.schedule import Schedule

@@ -9,7 +9,7 @@ from orbitmc.estimate.tally import ValueTally
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.protocol import linked
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.sampling import pack
 from orbitmc.sampling.checkpoint import load, save
 from orbitmc.sampling.estimator_trial import looks_of, trial_of

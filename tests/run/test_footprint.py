@@ -15,8 +15,7 @@ from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.models.ising_models import ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising_grid, potts_grid
 from orbitmc.sampling.budget import (
     Shape,
     answer_bytes,
@@ -116,7 +115,7 @@ import sys
 from pathlib import Path
 import numpy as np
 import orbitmc as om
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
 from orbitmc.ask.settings import Settings
 

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.kernels._tempering import tempering
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.ladder import choose_ladder, exchange_rates
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule

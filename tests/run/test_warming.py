@@ -14,7 +14,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models._ising import ising, ising_grid
 from orbitmc.sampling.budget import Clock
 from orbitmc.sampling.pack import start_pack, walk
 from orbitmc.sampling.sampler import sample

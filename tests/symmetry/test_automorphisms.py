@@ -7,9 +7,8 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.groups.permutation_groups import permutation_group
-from orbitmc.models.chimera_models import chimera
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._chimera import chimera
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.symmetry._automorphisms import (
     automorphisms,
     changes_energy,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.symmetry._automorphisms import automorphisms, orbit_cells
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.refinement import ball_cells, equitable_cells

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orbitmc.models.chimera_models import chimera
+from orbitmc.models._chimera import chimera
 from orbitmc.symmetry._automorphisms import PointMoves, automorphisms, value_group, variable_group
 from orbitmc.symmetry.encoding import value_graph, variable_graph
 from orbitmc.symmetry.refinement import equitable_cells

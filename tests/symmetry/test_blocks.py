@@ -8,8 +8,7 @@ import pytest
 from orbitmc._util.arrays import lengths
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.symmetry.blocks import blocks, budget_for, fields, moved
 from orbitmc.symmetry.exchangeability import links
 from tests.oracle.brute_force import states

@@ -8,7 +8,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels.exchange import relative_to_blocks
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.symmetry.blocks import blocks, moved
 from tests.oracle.moved_factors import members_of, moved_by_definition
 

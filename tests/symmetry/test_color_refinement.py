@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.symmetry.encoding import Drawing, variable_graph
 from orbitmc.symmetry.refinement import equitable_cells, memory, refine_colors
 from orbitmc.symmetry.terms import energy_form

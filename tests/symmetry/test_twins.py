@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc._util.arrays import ranks
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.matching import checker, preserves
 from orbitmc.symmetry.refinement import equitable_cells

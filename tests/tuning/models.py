@@ -7,7 +7,7 @@ import numpy as np
 import orbitmc as om
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.ising_models import grid_edges
+from orbitmc.models._ising import grid_edges
 
 
 def ordered_grid(side=8):

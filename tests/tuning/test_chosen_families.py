@@ -6,7 +6,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._orbital import Orbital
 from orbitmc.kernels.exchange import Shuffle
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.tuning.race import race
 from tests.tuning import conftest
 from tests.tuning.models import assignment, cubic_gas, lattice_gas

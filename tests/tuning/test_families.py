@@ -9,8 +9,8 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import ground
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.friends_models import friends
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._friends import friends
 from orbitmc.tuning.families import FAMILIES
 from orbitmc.tuning.structure import exclusive_groups
 from orbitmc.tuning.trial import guessed_acceptance

@@ -7,7 +7,7 @@ from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.kernels.testing.exact import one_step, outcomes
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models._ising import ising, ising_grid
 from orbitmc.sampling.checkpoint import digest
 from orbitmc.tuning.families import FAMILIES
 from orbitmc.tuning.record import Recipe

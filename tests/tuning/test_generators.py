@@ -9,7 +9,7 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.groups.permutation_groups import orbits
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.tuning import families as generators
 from orbitmc.tuning.families import FAMILIES
 from tests.tuning.models import cubic_torus, named

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.ising_models import grid_edges, ising
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._ising import grid_edges, ising
 from orbitmc.tuning.structure import lattice
 from tests.tuning.models import assignment
 

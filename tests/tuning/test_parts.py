@@ -5,8 +5,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.models.chimera_models import random_chimera
-from orbitmc.models.ising_models import grid_edges, ising
+from orbitmc.models._chimera import random_chimera
+from orbitmc.models._ising import grid_edges, ising
 from orbitmc.tuning import structure as parts
 from orbitmc.tuning.structure import strong_parts
 from tests.tuning.models import named, one_hot_pages

@@ -5,7 +5,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.models.chimera_models import random_chimera
+from orbitmc.models._chimera import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families import FAMILIES, Family
 from orbitmc.tuning.race import NO_TIME, race

@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.tuning.structure import twins
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph

@@ -31,8 +31,7 @@ from orbitmc.graph.support import possible_values
 from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry._automorphisms import automorphisms

@@ -52,7 +52,7 @@ def demo_model() -> "Model":
     """A cold lattice: spins that like to agree, each with a weak field of its own."""
     import numpy as np
 
-    from orbitmc.models.ising_models import ising_grid
+    from orbitmc.models._ising import ising_grid
 
     own = np.random.default_rng(FIELD_SEED).normal(size=(SIDE, SIDE))
     return ising_grid(SIDE, SIDE, COUPLING, FIELD * (own - own.mean()) + TILT)

@@ -1,15 +1,21 @@
 """From what a file lists, in its order, to a factor graph with shared tables."""
 
+import graphlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import TypeVar
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc.errors import said_of
+from orbitmc._util.text import Text, quoted, shortened
+from orbitmc.errors import InputError, said_of
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.model import Model
 
 Piece = TypeVar("Piece", bound=Sized)
 
@@ -57,3 +63,218 @@ def runs(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
     [['a', 'b'], ['cd'], ['e']]
     """
     return (list(group) for _, group in itertools.groupby(pieces, key=len))
+
+
+# Bayesian networks, as BIF and XMLBIF hold them: one conditional probability per variable.
+#
+# A factor is a conditional probability when its last variable is the child and its table sums to
+# one
+# over the child for all values of the parents (up to the rounding found in files). A table of a
+# network that does not still has a meaning: its entries are weights, and the product of all tables
+# is
+# normalised. But that changes how probable the parents are, and is seldom what was meant.
+
+
+class Beginnings:
+    """The names among some that have several words, to look up how a name may begin."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names = sorted(name for name in names if " " in name)
+
+    def add(self, name: str) -> None:
+        if " " in name:
+            insort(self.names, name)
+
+    def have(self, words: str) -> bool:
+        """Whether a name begins with these words, and has more."""
+        wanted = f"{words} "
+        place = bisect_left(self.names, wanted)
+        return place < len(self.names) and self.names[place].startswith(wanted)
+
+
+ROW_ERROR = 1e-3  # how far the sum of probabilities may be from one: files round
+SLACK = 1e-9  # of sums that are just so far
+NAMED = 3  # rows named as examples
+ROUNDING = 0.02
+"""How far from one the probabilities in published files add up, for want of digits."""
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The probability of a child given its parents, as logarithms, child fastest."""
+
+    child: int
+    parents: tuple[int, ...]
+    log_probabilities: Floats
+
+
+class Block(NamedTuple):
+    """What a file says of a child: its parents, and probabilities in rows for their values."""
+
+    parents: list[str]
+    table: Floats
+
+
+@dataclass
+class Network:
+    """What has been read so far, and where; `entries` counts those of all tables."""
+
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    blocks: dict[str, Block] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    entries: int = 0
+    beginnings: Beginnings = field(default_factory=Beginnings)
+
+    def declare(self, name: str, values: Iterable[str]) -> None:
+        """Let a name be known, and how it begins."""
+        self.domains[name] = tuple(values)
+        self.beginnings.add(name)
+
+    def model(self, text: Text) -> Model:
+        """The model of a network whose children stand at their places in a text."""
+        place = self.places.__getitem__
+        return network_model(
+            self.domains, self.blocks, text.source, lambda child, why: text.error(place(child), why)
+        )
+
+
+def network_model(
+    domains: Mapping[str, tuple[str, ...]],
+    blocks: Mapping[str, Block],
+    source: str,
+    error: Callable[[str, str], InputError] | None = None,
+) -> Model:
+    """The model of a network that was read: a factor for each child, in the order of the file.
+
+    `error` says what is wrong with a child, and where.
+    """
+    cycle = find_cycle({child: block.parents for child, block in blocks.items()})
+    if cycle:
+        why = f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}"
+        raise InputError(why, source=source) if error is None else error(cycle[0], why)
+    number = {name: variable for variable, name in enumerate(domains)}
+    assembly = Assembly([len(values) for values in domains.values()], source)
+    for child, block in blocks.items():
+        scope = [number[name] for name in [*block.parents, child]]
+        assembly.add_factor(scope, assembly.table(block.table))
+    return network_of_rows(Model(assembly.build(), tuple(domains), tuple(domains.values())))
+
+
+def conditionals(model: Model, format_name: str) -> list[Conditional]:
+    """Take a model as a Bayesian network, or say why it is none."""
+    graph = model.graph
+    reason = _reason(model)
+    if reason:
+        raise InputError(
+            f"{format_name} holds Bayesian networks only, and {reason}; write .uai or .json instead"
+        )
+    scopes = [graph.scope_of(factor).tolist() for factor in range(graph.factors)]
+    return [
+        Conditional(scope[-1], tuple(scope[:-1]), graph.table_values(factor))
+        for factor, scope in enumerate(scopes)
+    ]
+
+
+def find_cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Find variables that are each other's ancestors, or nothing."""
+    try:
+        graphlib.TopologicalSorter(parents).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def _reason(model: Model) -> str:
+    graph = model.graph
+    if model.observed:
+        return f"{quoted(next(iter(model.observed)))} is observed"
+    if graph.first_clause != graph.factors or graph.constant != 0:
+        return "this model has clauses or a constant"
+    scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
+    if sorted(scope[-1:] for scope in scopes) != [(v,) for v in range(graph.variables)]:
+        return "not every variable is the last one of exactly one factor"
+    names = model.names
+    parents = {names[scope[-1]]: [names[v] for v in scope[:-1]] for scope in scopes}
+    if find_cycle(parents):
+        return f"the parents of {quoted(find_cycle(parents)[0])} form a cycle"
+    for factor, scope in enumerate(scopes):
+        with np.errstate(over="ignore"):
+            sums = np.exp(graph.table_values(factor)).sum(axis=-1)
+        if (np.abs(sums - 1) > ROUNDING).any():
+            return f"the factor of {quoted(names[scope[-1]])} does not sum to one"
+    return ""
+
+
+class Rows(NamedTuple):
+    """The weights of a child, the last of its names, in a row for all values of its parents."""
+
+    names: Sequence[str]
+    values: Sequence[Sequence[str]]
+    weights: Floats
+
+
+def network_of_rows(model: Model) -> Model:
+    """A Bayesian network whose factors have their children last, with what is doubtful in it."""
+    return replace(model, doubts=(*model.doubts, *row_doubts(wrong_tables(model))))
+
+
+def wrong_tables(model: Model) -> Iterator[Rows]:
+    """Factors with rows that do not sum to one; a table that many share is looked at once."""
+    graph = model.graph
+    fair: dict[tuple[int, int], bool] = {}
+    for factor in range(graph.first_clause):
+        scope = graph.scope_of(factor).tolist()
+        key = int(graph.table_of[factor]), int(graph.cardinality[scope[-1]]) if scope else 0
+        if key not in fair:
+            fair[key] = not scope or not len(wrong_rows(_weights(graph, factor)))
+        if not fair[key]:
+            names, values = [model.names[v] for v in scope], [model.values[v] for v in scope]
+            yield Rows(names, values, _weights(graph, factor))
+
+
+def _weights(graph: FactorGraph, factor: int) -> Floats:
+    with np.errstate(over="ignore"):
+        weights: Floats = np.exp(graph.table_values(factor))
+    return weights
+
+
+def wrong_rows(weights: Floats) -> NDArray[np.int64]:
+    """Which rows, over the last axis, do not sum to one but for rounding."""
+    off = np.abs(_sums(weights) - 1)
+    return np.flatnonzero(~(off <= ROW_ERROR + SLACK)).astype(np.int64)
+
+
+def _sums(weights: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        sums: Floats = np.asarray(weights).sum(axis=-1).reshape(-1)
+    return sums
+
+
+def row_doubts(tables: Iterable[Rows]) -> tuple[str, ...]:
+    """One sentence about all rows that do not sum to one, or nothing."""
+    told: list[str] = []
+    count = 0
+    for one in tables:
+        wrong = wrong_rows(one.weights)
+        told += [_in_words(one, int(row)) for row in wrong[: max(0, NAMED - len(told))]]
+        count += len(wrong)
+    if not count:
+        return ()
+    more = f", and {count - len(told):,} more rows" if count > len(told) else ""
+    return (
+        f"probabilities do not sum to 1: {'; '.join(told)}{more}. They count as weights, and only "
+        "the product of all tables is normalised",
+    )
+
+
+def _in_words(one: Rows, row: int) -> str:
+    """A row by its variable, the values of its parents, and its sum."""
+    *parents, child = one.names
+    sizes = [len(own) for own in one.values[:-1]]
+    places = np.unravel_index(row, sizes) if parents else ()
+    seen = [
+        f"{shortened(name)}={shortened(own[int(place)])}"
+        for name, own, place in zip(parents, one.values, places, strict=False)
+    ]
+    given = f" given {', '.join(seen)}" if seen else ""
+    return f"those of {shortened(child)}{given} sum to {float(_sums(one.weights)[row]):.6g}"

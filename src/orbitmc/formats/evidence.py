@@ -16,8 +16,8 @@ from pathlib import Path
 
 from orbitmc._util.text import MEMORY, Text, quoted, read_text, suggestion
 from orbitmc.errors import ContradictionError, InputError, said_of
-from orbitmc.formats.json.fields import finite, name, parse_json, wrong
-from orbitmc.formats.uai.words import Words
+from orbitmc.formats.json_model import finite, name, parse_json, wrong
+from orbitmc.formats.uai import Words
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
 

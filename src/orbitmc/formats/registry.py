@@ -26,16 +26,16 @@ def _loaded(name: str) -> Any:
     return getattr(importlib.import_module(f"orbitmc.formats.{module}"), function)
 
 
-UAI = Format("uai.uai:read_uai", "uai.uai_writing:write_uai", ("markov", "bayes"))
-BIF = Format("bif.bif:read_bif", "bif.bif:write_bif", ("network", "variable", "//", "/*"))
-XMLBIF = Format("bif.xmlbif:read_xmlbif", "bif.xmlbif:write_xmlbif", ("<",))
-JSON = Format("json.json_model:read_json_model", "json.json_model:write_json_model", ("{",))
+UAI = Format("uai:read_uai", "uai:write_uai", ("markov", "bayes"))
+BIF = Format("bif:read_bif", "bif:write_bif", ("network", "variable", "//", "/*"))
+XMLBIF = Format("xml_networks:read_xmlbif", "xml_networks:write_xmlbif", ("<",))
+JSON = Format("json_model:read_json_model", "json_model:write_json_model", ("{",))
 
-NET = Format("networks.net:read_net", "", ("net\n", "net{", "net "))
-XDSL = Format("networks.xdsl:read_xdsl", "", ())
-COO = Format("energies.couplings:read_coo", "", ("# vartype",))
-COUPLINGS = Format("energies.couplings:read_ising", "", ())
-BQM = Format("energies.bqm:read_bqm", "", ("dimodbqm",))
+NET = Format("net:read_net", "", ("net\n", "net{", "net "))
+XDSL = Format("xml_networks:read_xdsl", "", ())
+COO = Format("quadratic:read_coo", "", ("# vartype",))
+COUPLINGS = Format("quadratic:read_ising", "", ())
+BQM = Format("quadratic:read_bqm", "", ("dimodbqm",))
 
 FORMATS = {
     ".uai": UAI,

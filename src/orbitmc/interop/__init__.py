@@ -8,13 +8,13 @@ from orbitmc._util.loading import lazily
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "DimodSampler": "interop.dimod_sampler",
-        "PgmpyInference": "interop.pgmpy_inference",
-        "PyAgrumInference": "interop.pyagrum_inference",
-        "from_dimod": "interop.dimod_models",
-        "from_networkx": "interop.networkx_graphs",
-        "from_pgmpy": "interop.pgmpy_networks",
-        "from_pyagrum": "interop.pyagrum_networks",
-        "to_dimod": "interop.dimod_models",
+        "DimodSampler": "interop.dimod",
+        "PgmpyInference": "interop.pgmpy",
+        "PyAgrumInference": "interop.pyagrum",
+        "from_dimod": "interop.dimod",
+        "from_networkx": "interop.networkx",
+        "from_pgmpy": "interop.pgmpy",
+        "from_pyagrum": "interop.pyagrum",
+        "to_dimod": "interop.dimod",
     },
 )

@@ -5,14 +5,14 @@ from orbitmc._util.loading import lazily
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "chimera": "models.chimera_models",
-        "chimera_edges": "models.chimera_models",
-        "friends": "models.friends_models",
-        "grid_edges": "models.ising_models",
-        "ising": "models.ising_models",
-        "ising_grid": "models.ising_models",
-        "potts_grid": "models.potts",
-        "random_chimera": "models.chimera_models",
-        "read_chimera": "models.chimera_models",
+        "chimera": "models._chimera",
+        "chimera_edges": "models._chimera",
+        "friends": "models._friends",
+        "grid_edges": "models._ising",
+        "ising": "models._ising",
+        "ising_grid": "models._ising",
+        "potts_grid": "models._ising",
+        "random_chimera": "models._chimera",
+        "read_chimera": "models._chimera",
     },
 )

@@ -14,7 +14,7 @@ from orbitmc.ask.method.memory import sampling_bytes
 from orbitmc.ask.settings import Settings
 from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict
-from orbitmc.formats.bif.bayes import Rows, row_doubts, wrong_tables
+from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model

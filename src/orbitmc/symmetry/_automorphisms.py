@@ -224,7 +224,7 @@ def automorphisms(
     Refinement comes first, then twins, then a search. When `seconds` are over, what was found is
     reported; compiling, which happens once per installation, is not counted.
 
-    >>> from orbitmc.models.ising_models import ising_grid
+    >>> from orbitmc.models._ising import ising_grid
     >>> automorphisms(ising_grid(5, 5, 0.3).graph).order
     8
     """
@@ -261,7 +261,7 @@ def given_generators(graph: FactorGraph, generators: Iterable[Permutation]) -> P
 def orbit_cells(group: PermutationGroup) -> Numbers:
     """Number the orbits, point by point; -1 for points that stay alone.
 
-    >>> from orbitmc.models.ising_models import ising
+    >>> from orbitmc.models._ising import ising
     >>> star = ising([0.0] * 4, [(0, 1), (0, 2), (0, 3)], 0.3)
     >>> orbit_cells(automorphisms(star.graph).group).tolist()
     [-1, 0, 0, 0]

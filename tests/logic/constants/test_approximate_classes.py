@@ -18,7 +18,7 @@ from orbitmc.mln.symmetry.approximate_classes import (
     clustered_weights,
 )
 from orbitmc.mln.symmetry.renamings import renamings
-from orbitmc.models.friends_models import friends
+from orbitmc.models._friends import friends
 from orbitmc.symmetry.approximations import cluster_weights
 from orbitmc.symmetry.clustering import clusters_of_numbers
 

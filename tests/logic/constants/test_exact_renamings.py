@@ -15,7 +15,7 @@ from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import World, ground
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.symmetry.renamings import induced, renamings
-from orbitmc.models.friends_models import friends
+from orbitmc.models._friends import friends
 from orbitmc.symmetry._automorphisms import automorphisms, changes_energy
 from tests.oracle import brute_force
 from tests.oracle.symmetries import as_image_and_maps

@@ -4,7 +4,7 @@ import numpy as np
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.models.ising_models import ising, ising_grid
-from orbitmc.models.potts import potts_grid
+from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.symmetry.approximations import cluster_weights
 from tests.symmetry.approximation.models import (
     assert_same_variables,

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising, ising_grid
+from orbitmc.models._ising import ising, ising_grid
 from orbitmc.symmetry.color_passing import cells
 from tests.symmetry.approximation.models import named, noisy_grid, random_model
 

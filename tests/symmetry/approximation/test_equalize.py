@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising_grid
+from orbitmc.models._ising import ising_grid
 from orbitmc.symmetry.approximations import one_coupling, without_fields
 from tests.symmetry.approximation.models import (
     assert_same_variables,

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
-from orbitmc.models.ising_models import ising
+from orbitmc.models._ising import ising
 from orbitmc.symmetry import approximations as low_rank_links
 from orbitmc.symmetry.approximations import low_rank
 from tests.symmetry.approximation.models import (

@@ -148,7 +148,7 @@ def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
 
 def _write(answer: "Marginals", path: Path) -> None:
     from orbitmc._util.files import write_pieces
-    from orbitmc.formats.uai.uai_results import write_flat_mar
+    from orbitmc.formats.uai import write_flat_mar
 
     if suffix(path) == ".mar":
         write_flat_mar(path, answer.columns.probability, answer.columns.start)

@@ -201,7 +201,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
     if piece is None:
         return None
     from orbitmc._util.text import MEMORY, Text, read_text
-    from orbitmc.formats.json.fields import parse_json
+    from orbitmc.formats.json_model import parse_json
     from orbitmc.tuning.record import recipe_from
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)

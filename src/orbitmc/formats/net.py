@@ -23,9 +23,8 @@ from orbitmc._util.text import (
     suggestion,
 )
 from orbitmc.errors import InputError
-from orbitmc.formats.bif import bayes
-from orbitmc.formats.bif.bif_scanner import MOST_WORDS
-from orbitmc.formats.bif.bif_tables import BYTES_PER_ENTRY
+from orbitmc.formats import assembly as bayes
+from orbitmc.formats.bif import BYTES_PER_ENTRY, MOST_WORDS
 from orbitmc.graph.model import Model
 
 PIECE = re.compile(

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from orbitmc._util.text import unreadable
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.models.ising_models import ising, spread
+from orbitmc.models._ising import ising, spread
 
 MOST_SPINS_PER_LINE = 8
 """A file that names one spin per cell is sparse; one that names fewer has a wrong number in it."""

@@ -7,8 +7,7 @@ import numpy as np
 from orbitmc._util.text import names_of
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.models.couplings import number, paired
-from orbitmc.models.ising_models import scaled_ising
+from orbitmc.models._ising import number, paired, scaled_ising
 
 
 def from_networkx(

@@ -1,0 +1,454 @@
+"""BIF: Bayesian networks with named values, as found in the wild.
+
+Comments (`//` and `/* */`) and `property` lines are skipped. Commas between names and numbers are
+optional. A name may contain any character except white space and `{}()[]|,;"`, may end in something
+in parentheses, or may be quoted and then contain anything but a quote or a line end. Names with
+spaces and without quotes, as pgmpy writes them, are understood where commas show where they end.
+
+Probabilities of a child with parents come in rows `(parent values) p, p, ...;` in any order;
+`default` fills the rows that are left out. `table` lists all, the child slowest and the last parent
+fastest. Numbers are kept as given, also when rounding keeps them from adding up to one.
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.files import weight_texts
+from orbitmc._util.text import MEMORY, Text, listed, quoted, read_text, require_memory, suggestion
+from orbitmc.errors import InputError, said_of
+from orbitmc.formats import assembly as bayes
+from orbitmc.formats.assembly import ROUNDING, Beginnings
+from orbitmc.graph.model import Model
+
+# The words, marks and numbers of a BIF text, with the place of each.
+
+# Possessive (`++`): what was taken is not given back, so no place to go back to takes memory.
+BARE = r"""[^\s{}()\[\]|,;"]"""
+WORD = rf"{BARE}++(?:\({BARE}*+\))*+"  # the parentheses that some names end in touch them
+PIECE = re.compile(
+    rf"""\s*+(?:(?P<mark>[{{}}()\[\]|,;])|"(?P<quoted>[^"\n]*+)"|(?P<keyword>probability)(?=\s*\()"""
+    rf"""|(?P<word>{WORD}))""",
+    re.IGNORECASE,
+)
+COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/|/\*', re.DOTALL)
+COMMENTED = re.compile(r"//|/\*")
+PROPERTY = re.compile(r'(?:"[^"\n]*+"|[^";{}]++)*+;')
+NUMBERS = re.compile(r'[^;{}()\[\]|"]*')
+WEIGHT = re.compile(r"[+]?(\d+[.]?\d*|[.]\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+SPACE = re.compile(r"\s*")
+MOST_WORDS = 1000  # of a name without quotes
+
+
+class Scanner:
+    """Takes a BIF text piece by piece; comments are blanked first, so places stay true."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.content = _without_comments(text)
+        self.offset = 0
+
+    @property
+    def at(self) -> int:
+        """Where the next piece stands."""
+        match = SPACE.match(self.content, self.offset)
+        return match.end() if match else self.offset
+
+    def ended(self) -> bool:
+        return self.at == len(self.content)
+
+    def name(self, what: str) -> str:
+        match = PIECE.match(self.content, self.offset)
+        if match is None or match["mark"] is not None:
+            raise self._unexpected(what)
+        self.offset = match.end()
+        return str(match["quoted"] if match["quoted"] is not None else match[match.lastgroup or 0])
+
+    def names(self, closing: str, what: str, count: int) -> list[str]:
+        """Take so many names up to a closing mark; commas between them may be left out.
+
+        If that makes too many, they are what stands between commas: some programs write names
+        with spaces and without quotes.
+        """
+        begun, commas = self.offset, 0
+        words: list[str] = []
+        while not self.took(closing):
+            words.append(self.name(what))
+            commas += self.took(",")
+        if not len(words) > count == commas + 1:
+            return words
+        self.offset = begun
+        return self._phrases(closing, what)
+
+    def _phrases(self, closing: str, what: str) -> list[str]:
+        """Take what stands between commas, up to a closing mark."""
+        phrases: list[str] = []
+        words: list[str] = []
+        while not self.took(closing):
+            self._require_few(words)
+            words.append(self.name(what))
+            if self.took(","):
+                phrases.append(" ".join(words))
+                words = []
+        return [*phrases, " ".join(words)]
+
+    def phrase(self, ends: str, what: str) -> str:
+        """Take a name up to a mark, which stays; one without quotes may have spaces."""
+        words = [self.name(what)]
+        while not self.content.startswith(ends, self.at):
+            self._require_few(words)
+            words.append(self.name(repr(ends)))
+        return " ".join(words)
+
+    def known(self, what: str, known: Container[str], beginnings: Beginnings) -> str:
+        """Take a name that should be known, and more of its words while one is that begins so."""
+        name = self.name(what)
+        while name not in known and beginnings.have(name):
+            name = f"{name} {self.name(what)}"
+        return name
+
+    def _require_few(self, words: Sequence[str]) -> None:
+        if len(words) == MOST_WORDS:
+            raise self.error(
+                self.at,
+                f"a name of more than {MOST_WORDS:,} words; put a name with spaces in quotes",
+            )
+
+    def took(self, mark: str) -> bool:
+        at = self.at
+        found = self.content.startswith(mark, at)
+        self.offset = at + len(mark) if found else self.offset
+        return found
+
+    def take(self, mark: str) -> None:
+        if not self.took(mark):
+            raise self._unexpected(repr(mark))
+
+    def took_word(self, word: str) -> bool:
+        match = PIECE.match(self.content, self.offset)
+        found = match is not None and (match["word"] or "").lower() == word
+        if match and found:
+            self.offset = match.end()
+        return found
+
+    def skip_property(self) -> None:
+        if not self.took_word("property"):
+            raise self._unexpected("property or '}'")
+        match = PROPERTY.match(self.content, self.offset)
+        if match is None:
+            raise self._unexpected("';' after the property")
+        self.offset = match.end()
+
+    def weights(self, what: str) -> list[float]:
+        """Take numbers, finite and not negative, and the semicolon after them."""
+        match = NUMBERS.match(self.content, self.offset)
+        assert match  # it may be empty, but it always matches
+        words = match.group().replace(",", " ").split()
+        try:
+            numbers = list(map(float, words))
+        except ValueError:
+            numbers = [math.nan]
+        if not all(0 <= number < math.inf for number in numbers) or "_" in match.group():
+            raise self._wrong_weight(what)
+        self.offset = match.end()
+        self.take(";")
+        return numbers
+
+    def error(self, at: int, message: str) -> InputError:
+        return self.text.error(at, message)
+
+    def _wrong_weight(self, what: str) -> InputError:
+        while True:
+            at, word = self.at, self.name(what)
+            if WEIGHT.fullmatch(word) is None or float(word) == math.inf:
+                found = quoted(word)
+                return self.error(at, f"expected {what} (finite, not negative), found {found}")
+            self.took(",")
+
+    def _unexpected(self, what: str) -> InputError:
+        place = self.at
+        match = PIECE.match(self.content, place)
+        rest = match.group() if match else self.content[place : place + 1]
+        found = quoted(rest) if rest else "the end of the file"
+        return self.text.error(place, f"expected {what}, found {found}")
+
+
+def written_name(name: str) -> str:
+    """Write a name so that it reads back, in quotes only where it needs them."""
+    if '"' in name or "\n" in name:
+        raise InputError(f"BIF cannot hold the name {quoted(name)}; write .json instead")
+    match = None if COMMENTED.search(name) else PIECE.fullmatch(name)
+    return name if match and match["word"] == name else f'"{name}"'
+
+
+def _without_comments(text: Text) -> str:
+    if "//" not in text.content and "/*" not in text.content:
+        return text.content
+    for match in COMMENT.finditer(text.content):
+        if match.group() == "/*":
+            raise text.error(match.start(), "the comment that begins here never ends")
+    return COMMENT.sub(_blank, text.content)
+
+
+def _blank(match: re.Match[str]) -> str:
+    found = match.group()
+    if found.startswith('"'):
+        return found
+    return "\n".join(" " * len(line) for line in found.split("\n"))
+
+
+# The body of a probability block of BIF: rows, a default, or one table.
+
+BYTES_PER_ENTRY = 32
+"""What an entry of a table takes: a weight, its logarithm, and copies while sharing them."""
+
+
+def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[str]]) -> Floats:
+    """Read a block for parents and, last, a child with these values; gives a row per parents."""
+    sizes = [len(own) for own in values]
+    rows, default, table = _read_body(scanner, values)
+    if table:
+        return _child_last(scanner, at, child, table, sizes[-1])
+    count = math.prod(sizes[:-1])
+    if len(rows) < count and not default:
+        missing = next(row for row in range(count) if row not in rows)
+        seen = listed(_parent_values(missing, values[:-1]))
+        raise scanner.error(
+            at, f"{quoted(child)} has no probabilities for ({seen}), and no default"
+        )
+    full = np.empty((count, sizes[-1]))
+    full[:] = default or 0.0
+    for row, weights in rows.items():
+        full[row] = weights
+    return full
+
+
+def _parent_values(row: int, values: Sequence[Sequence[str]]) -> list[str]:
+    """The values of the parents in a row of the table, the last parent fastest."""
+    seen: list[str] = []
+    for own in reversed(values):
+        row, value = divmod(row, len(own))
+        seen.append(own[value])
+    return seen[::-1]
+
+
+def _read_body(
+    scanner: Scanner, values: Sequence[Sequence[str]]
+) -> tuple[dict[int, list[float]], list[float], list[float]]:
+    rows: dict[int, list[float]] = {}
+    default: list[float] = []
+    table: list[float] = []
+    numbers = [{value: number for number, value in enumerate(own)} for own in values[:-1]]
+    beginnings = [Beginnings(own) for own in values[:-1]]
+    scanner.take("{")
+    while not scanner.took("}"):
+        at = scanner.at
+        if scanner.took("("):
+            row = _read_row(scanner, numbers, beginnings)
+            if row in rows:
+                raise scanner.error(at, "this row stands there twice")
+            rows[row] = _counted(scanner, len(values[-1]))
+        elif scanner.took_word("table"):
+            table = _counted(scanner, math.prod(len(own) for own in values))
+        elif scanner.took_word("default"):
+            default = _counted(scanner, len(values[-1]))
+        else:
+            scanner.skip_property()
+    return rows, default, table
+
+
+def _read_row(
+    scanner: Scanner, numbers: Sequence[dict[str, int]], beginnings: Sequence[Beginnings]
+) -> int:
+    """Read the values of the parents; gives the number of the row, the last parent fastest."""
+    row = 0
+    for own, begun in zip(numbers, beginnings, strict=True):
+        at = scanner.at
+        value = scanner.known("a value of each parent", own, begun)
+        if value not in own:
+            raise scanner.error(
+                at,
+                f"unknown value {quoted(value)}{suggestion(value, own)}; expected one of "
+                f"{listed(own)}",
+            )
+        row = row * len(own) + own[value]
+        scanner.took(",")
+    scanner.take(")")
+    return row
+
+
+def _counted(scanner: Scanner, count: int) -> list[float]:
+    at = scanner.at
+    weights = scanner.weights("a probability")
+    if len(weights) != count:
+        raise scanner.error(at, f"expected {count} probabilities, found {len(weights)}")
+    return weights
+
+
+def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], size: int) -> Floats:
+    """Bring the child from slowest to fastest; refuse a table that plainly has it fastest."""
+    given = np.array(table)
+    slow = given.reshape(size, -1)
+    fast = given.reshape(-1, size)
+    if not _sums_to_one(slow, 0) and _sums_to_one(fast, 1):
+        raise scanner.error(
+            at,
+            f"the table of {quoted(child)} must list its first value for all parents, then the "
+            "next",
+        )
+    return np.ascontiguousarray(slow.T)
+
+
+def _sums_to_one(table: Floats, axis: int) -> bool:
+    with np.errstate(over="ignore"):
+        return bool((np.abs(table.sum(axis=axis) - 1) <= ROUNDING).all())
+
+
+MOST_DIGITS = 18  # of a number of values: no file has more
+BYTES_PER_CHARACTER = 32
+"""What a character takes while reading, at most: `1,` is two and makes a number in a list."""
+
+
+def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
+    """Read a Bayesian network: one factor per probability block, in the order of the file."""
+    text = read_text(path, memory=memory)
+    require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
+    scanner, network = Scanner(text), bayes.Network()
+    if scanner.ended():
+        scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
+    while not scanner.ended():
+        at = scanner.at
+        word = scanner.name("network, variable or probability").lower()
+        if word == "network":
+            _skip_network(scanner)
+        elif word == "variable":
+            _read_variable(scanner, network)
+        elif word == "probability":
+            _read_probability(scanner, network, memory)
+        else:
+            raise scanner.error(
+                at, f"expected network, variable or probability, found {quoted(word)}"
+            )
+    _require_complete(scanner, network)
+    return network.model(text)
+
+
+def _skip_network(scanner: Scanner) -> None:
+    while not scanner.took("{"):
+        scanner.name("the name of the network")
+    while not scanner.took("}"):
+        scanner.skip_property()
+
+
+def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
+    at = scanner.at
+    name = scanner.phrase("{", "the name of a variable")
+    if name in network.domains:
+        raise scanner.error(at, f"variable {quoted(name)} is declared twice")
+    scanner.take("{")
+    values: list[str] = []
+    while not scanner.took("}"):
+        if scanner.took_word("type"):
+            values = _read_values(scanner)
+        else:
+            scanner.skip_property()
+    if not values:
+        raise scanner.error(at, f"variable {quoted(name)} has no `type discrete [ n ] {{ ... }};`")
+    network.declare(name, values)
+
+
+def _read_values(scanner: Scanner) -> list[str]:
+    at = scanner.at
+    kind = scanner.name("discrete")
+    if kind.lower() != "discrete":
+        raise scanner.error(at, f"expected type discrete, found {quoted(kind)}")
+    scanner.take("[")
+    at = scanner.at
+    count = scanner.name("the number of values")
+    scanner.take("]")
+    scanner.take("{")
+    values = scanner.names("}", "a value", announced(count))
+    scanner.take(";")
+    if len(values) != announced(count):
+        raise scanner.error(at, f"{quoted(count)} values are announced, found {len(values)}")
+    if len(set(values)) != len(values):
+        raise scanner.error(at, "a value stands there twice")
+    return values
+
+
+def announced(count: str) -> int:
+    """How many values a file says there are, 0 if that is no such number."""
+    return int(count) if count.isascii() and count.isdigit() and len(count) < MOST_DIGITS else 0
+
+
+def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> None:
+    scanner.take("(")
+    at = scanner.at
+    scope = _read_scope(scanner, network)
+    if not scope:
+        raise scanner.error(at, "expected a variable, found ')'")
+    child, *parents = scope
+    if child in network.blocks:
+        raise scanner.error(at, f"a second probability block for {quoted(child)}")
+    values = [network.domains[name] for name in [*parents, child]]
+    network.entries += math.prod(len(own) for own in values)
+    require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
+    network.places[child] = at
+    network.blocks[child] = bayes.Block(parents, read_table(scanner, at, child, values))
+
+
+def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
+    scope: list[str] = []
+    known = network.domains
+    while not scanner.took(")"):
+        at = scanner.at
+        name = scanner.known("a variable", known, network.beginnings)
+        if name not in known:
+            near = suggestion(name, known)
+            raise scanner.error(at, f"unknown variable {quoted(name)}{near} (declare it before)")
+        if name in scope:
+            raise scanner.error(at, f"variable {quoted(name)} stands there twice")
+        scope.append(name)
+        scanner.took("|") or scanner.took(",")
+    return scope
+
+
+def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
+    for name in network.domains:
+        if name not in network.blocks:
+            raise scanner.error(scanner.at, f"variable {quoted(name)} has no probability block")
+
+
+def write_bif(model: Model, path: str | Path) -> None:
+    """Write a Bayesian network; other models are refused."""
+    from orbitmc._util.files import write_text
+
+    with said_of(str(path)):
+        content = "".join(_pieces(model, bayes.conditionals(model, "BIF")))
+    write_text(path, content)
+
+
+def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]:
+    names = [written_name(name) for name in model.names]
+    values = [[written_name(value) for value in own] for own in model.values]
+    yield "network unknown {\n}\n"
+    for name, own in zip(names, values, strict=True):
+        yield f"variable {name} {{\n  type discrete [ {len(own)} ] {{ {', '.join(own)} }};\n}}\n"
+    for one in network:
+        given = f" | {', '.join(names[parent] for parent in one.parents)}" if one.parents else ""
+        yield f"probability ( {names[one.child]}{given} ) {{\n"
+        yield from _rows(one, values)
+        yield "}\n"
+
+
+def _rows(one: bayes.Conditional, values: Sequence[Sequence[str]]) -> Iterator[str]:
+    texts = weight_texts(one.log_probabilities)
+    size = len(values[one.child])
+    for row, seen in enumerate(itertools.product(*(values[parent] for parent in one.parents))):
+        head = f"({', '.join(seen)})" if seen else "table"
+        yield f"  {head} {', '.join(texts[row * size : (row + 1) * size])};\n"

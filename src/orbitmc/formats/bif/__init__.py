@@ -1,1 +1,0 @@
-"""BIF and XMLBIF: Bayesian networks with named values."""

@@ -1,1 +1,0 @@
-"""Files of energies: couplings as text, and binary quadratic models of dimod."""

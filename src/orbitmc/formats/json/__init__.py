@@ -1,1 +1,0 @@
-"""Models as JSON, and JSON as its standard says."""

@@ -1,1 +1,0 @@
-"""Bayesian networks of other programs: Hugin and GeNIe."""

@@ -1,1 +1,0 @@
-"""UAI: models, evidence and results."""
