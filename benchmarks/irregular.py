@@ -183,19 +183,18 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What happens between a file and an answer, one after the other."""
     import numpy as np
 
-    from orbitmc.ask.answers import answer
-    from orbitmc.ask.method.decisions import Decision
-    from orbitmc.ask.method.methods import PlannedKernel
-    from orbitmc.ask.questions.drawing import draws
-    from orbitmc.ask.settings import Settings
     from orbitmc.conditionals.prepared import prepare
     from orbitmc.exact.plan import predict
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.ancestral import network_of
     from orbitmc.graph.hardening import hardened
     from orbitmc.graph.support import possible_values
+    from orbitmc.inference._draws import draws
+    from orbitmc.inference.answer import answer
+    from orbitmc.inference.overview import overview
+    from orbitmc.inference.plan import Decision, PlannedKernel
+    from orbitmc.inference.settings import Settings
     from orbitmc.kernels._gibbs import SystematicScan
-    from orbitmc.report.inspection import overview
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.report.tables import plain_pieces
     from orbitmc.sampling.sampler import sample
@@ -245,7 +244,7 @@ def _asked(model: Any, seconds: float) -> Iterator[tuple[str, Callable[[], Any]]
     if not seconds:
         return
     import orbitmc as om
-    from orbitmc.compare.symmetry_report import symmetry_overview
+    from orbitmc.inference.symmetries import symmetry_overview
 
     first, last = model.names[0], model.names[-1]
     event = f"{first} = {model.values[0][0]}"

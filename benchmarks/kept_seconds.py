@@ -46,8 +46,8 @@ def main() -> None:
 def child(side: int, method: str, seconds: float) -> None:
     """Answer once, and print what it took."""
     import orbitmc as om
-    from orbitmc.ask.method.memory import sampling_bytes
-    from orbitmc.ask.settings import Settings
+    from orbitmc.inference.plan import sampling_bytes
+    from orbitmc.inference.settings import Settings
     from orbitmc.report.json_answer import json_pieces
     from orbitmc.sampling.run import Run
 

@@ -53,9 +53,9 @@ def main() -> None:
 
 def child(kind: str, size: int, seconds: float) -> None:
     """Build a model, ask for its marginals, and print what all of it took."""
-    from orbitmc.ask.answers import answer, sampled
-    from orbitmc.ask.method.decisions import decide
-    from orbitmc.ask.settings import Settings
+    from orbitmc.inference.answer import answer, sampled
+    from orbitmc.inference.plan import decide
+    from orbitmc.inference.settings import Settings
 
     compile_all(kind)
     watch = Watch()
@@ -108,7 +108,7 @@ def built(kind: str, size: int) -> tuple[Any, Any]:
     if kind == "Ising":
         fields = np.random.default_rng(1).uniform(-0.5, 0.5, (size, size))
         return orbitmc.ising_grid(size, size, 0.3, fields), None
-    from orbitmc.ask.programs import logic
+    from orbitmc.inference.program import logic
     from orbitmc.models._friends import friends
 
     program = logic(*friends(size))

@@ -15,11 +15,10 @@ import numpy as np
 from workloads import DATA
 
 import orbitmc as om
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import kernel_for
 from orbitmc.cli.demo import demo_model
 from orbitmc.estimate.divergences import divergence
 from orbitmc.estimate.statistics import values_of
+from orbitmc.inference.plan import decide, kernel_for
 from orbitmc.kernels._gibbs import SystematicScan
 
 SEEDS, WARM_UP = (1, 2, 3), 8

@@ -16,13 +16,13 @@ import numpy as np
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats
-from orbitmc.ask.method.decisions import RACE_SHARE
-from orbitmc.ask.settings import DEFAULT_SECONDS
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.estimate.tally import rows_of
 from orbitmc.exact.contraction import marginals
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
+from orbitmc.inference.plan import RACE_SHARE
+from orbitmc.inference.settings import DEFAULT_SECONDS
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, advance, start_pack

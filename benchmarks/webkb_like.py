@@ -29,12 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc.ask.method.lifting import cheap_blocks, over_symmetric
-from orbitmc.ask.method.pilot import pilot_blocks
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
+from orbitmc.inference.lift import cheap_blocks, over_symmetric, pilot_blocks
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels.exchange import shuffle

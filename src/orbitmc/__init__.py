@@ -10,7 +10,6 @@ from orbitmc.version import __version__
 
 if TYPE_CHECKING:
     from orbitmc import (
-        ask,
         compare,
         estimate,
         exact,
@@ -25,32 +24,33 @@ if TYPE_CHECKING:
         symmetry,
         tuning,
     )
-    from orbitmc.ask.marginals import marginals
-    from orbitmc.ask.programs import MarkovLogic, read_logic
-    from orbitmc.ask.questions.best import best
-    from orbitmc.ask.questions.drawing import draws
-    from orbitmc.ask.questions.event import probability
-    from orbitmc.ask.questions.expectation import expect
-    from orbitmc.ask.questions.information import information
-    from orbitmc.ask.questions.joint import joint
-    from orbitmc.ask.questions.log_z import log_z
-    from orbitmc.ask.questions.predict import predict
-    from orbitmc.ask.questions.sweep import sweep
-    from orbitmc.ask.reading import read
-    from orbitmc.ask.resuming import resume
-    from orbitmc.ask.settings import Settings
+    from orbitmc import inference as ask
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.answers import BestState, BestStates, Draws, Estimate, Estimates, Joint
     from orbitmc.estimate.marginals import Marginal, Marginals
     from orbitmc.formats.registry import write
     from orbitmc.graph.model import Model, model
+    from orbitmc.inference._best import best
+    from orbitmc.inference._draws import draws
+    from orbitmc.inference._information import information
+    from orbitmc.inference._joint import joint
+    from orbitmc.inference._log_z import log_z
+    from orbitmc.inference._marginals import marginals
+    from orbitmc.inference._predict import predict
+    from orbitmc.inference._probability import probability
+    from orbitmc.inference._resume import resume
+    from orbitmc.inference._sweep import sweep
+    from orbitmc.inference.expectation import expect
+    from orbitmc.inference.overview import Overview, overview
+    from orbitmc.inference.program import MarkovLogic, read_logic
+    from orbitmc.inference.reading import read
+    from orbitmc.inference.settings import Settings
     from orbitmc.interop.dimod import from_dimod, to_dimod
     from orbitmc.interop.networkx import from_networkx
     from orbitmc.interop.pgmpy import from_pgmpy
     from orbitmc.interop.pyagrum import from_pyagrum
     from orbitmc.models._chimera import chimera, random_chimera, read_chimera
     from orbitmc.models._ising import ising, ising_grid, potts_grid
-    from orbitmc.report.inspection import Overview, overview
     from orbitmc.sampling.run import Run
     from orbitmc.sampling.sampler import sample
     from orbitmc.sampling.schedule import Schedule
@@ -84,38 +84,38 @@ _HOMES = {
     "LimitError": "errors",
     "Marginal": "estimate.marginals",
     "Marginals": "estimate.marginals",
-    "MarkovLogic": "ask.programs",
+    "MarkovLogic": "inference.program",
     "Model": "graph.model",
     "OrbitError": "errors",
-    "Overview": "report.inspection",
+    "Overview": "inference.overview",
     "Run": "sampling.run",
     "Schedule": "sampling.schedule",
-    "Settings": "ask.settings",
-    "best": "ask.questions.best",
+    "Settings": "inference.settings",
+    "best": "inference._best",
     "chimera": "models._chimera",
-    "draws": "ask.questions.drawing",
-    "expect": "ask.questions.expectation",
+    "draws": "inference._draws",
+    "expect": "inference.expectation",
     "from_dimod": "interop.dimod",
     "from_networkx": "interop.networkx",
     "from_pgmpy": "interop.pgmpy",
     "from_pyagrum": "interop.pyagrum",
-    "information": "ask.questions.information",
+    "information": "inference._information",
     "ising": "models._ising",
     "ising_grid": "models._ising",
-    "joint": "ask.questions.joint",
-    "log_z": "ask.questions.log_z",
-    "sweep": "ask.questions.sweep",
-    "marginals": "ask.marginals",
+    "joint": "inference._joint",
+    "log_z": "inference._log_z",
+    "sweep": "inference._sweep",
+    "marginals": "inference._marginals",
     "model": "graph.model",
-    "overview": "report.inspection",
+    "overview": "inference.overview",
     "potts_grid": "models._ising",
-    "predict": "ask.questions.predict",
-    "probability": "ask.questions.event",
+    "predict": "inference._predict",
+    "probability": "inference._probability",
     "random_chimera": "models._chimera",
-    "read": "ask.reading",
+    "read": "inference.reading",
     "read_chimera": "models._chimera",
-    "read_logic": "ask.programs",
-    "resume": "ask.resuming",
+    "read_logic": "inference.program",
+    "resume": "inference._resume",
     "sample": "sampling.sampler",
     "to_dimod": "interop.dimod",
     "write": "formats.registry",

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import kernel_for
-from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare_unrounded
+from orbitmc.inference.plan import decide, kernel_for
+from orbitmc.inference.settings import Settings
 from orbitmc.kernels import integer
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import Mixture

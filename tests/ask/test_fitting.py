@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.fitting import (
-    ENOUGH,
-    LARGE,
-    SHARE,
-    fitted,
-    prepared_for,
-    sample_seconds,
-)
-from orbitmc.ask.method.memory import sampling_bytes
-from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import FEW_LIMITS
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
+from orbitmc.inference.plan import (
+    ENOUGH,
+    LARGE,
+    SHARE,
+    decide,
+    fitted,
+    prepared_for,
+    sample_seconds,
+    sampling_bytes,
+)
+from orbitmc.inference.settings import Settings
 
-log_z_question = importlib.import_module("orbitmc.ask.questions.log_z")
+log_z_question = importlib.import_module("orbitmc.inference._log_z")
 SIDE = 230
 GRAPH = om.ising_grid(SIDE, SIDE, 0.3).graph
 

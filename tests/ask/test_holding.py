@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method import decisions
-from orbitmc.ask.method.decisions import decide, exact_plan
-from orbitmc.ask.settings import Settings
 from orbitmc.exact import order
 from orbitmc.exact.plan import predict
+from orbitmc.inference import plan as decisions
+from orbitmc.inference.plan import decide, exact_plan
+from orbitmc.inference.settings import Settings
 
 MODEL = om.ising_grid(12, 12, 0.3, 0.1)
 

@@ -9,10 +9,9 @@ import pytest
 
 import orbitmc as om
 from orbitmc._util.settings import settings_of
-from orbitmc.ask.keywords import Options
-from orbitmc.ask.programs import MarkovLogic
-from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError
+from orbitmc.inference.program import MarkovLogic
+from orbitmc.inference.settings import Options, Settings
 
 SPRINKLER = om.model({"rain": ["no", "yes"]}, [(["rain"], [0.8, 0.2])])
 QUESTIONS = [om.marginals, MarkovLogic.marginals]

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.marginals import marginals
-from orbitmc.ask.method.lifting import (
+from orbitmc.conditionals.prepared import prepare
+from orbitmc.errors import LimitError
+from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.groups._exchange_blocks import exchange_blocks
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.lift import (
     by_approximate_symmetries,
     by_exact_symmetries,
     cheap_blocks,
     over_symmetric,
 )
-from orbitmc.conditionals.prepared import prepare
-from orbitmc.errors import LimitError
-from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import lifted, orbital_kernels
 from orbitmc.kernels.exchange import shuffle

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.settings import Settings
 from orbitmc.errors import InputError, LimitError
+from orbitmc.inference.plan import decide
+from orbitmc.inference.settings import Settings
 from tests.shared_data import shared
 
 FROZEN = {"frozen", "tied to frozen"}

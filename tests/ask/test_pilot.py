@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method.methods import kernel_for
-from orbitmc.ask.method.pilot import by_pilot, pilot_blocks, pilot_marginals
-from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.inference.lift import by_pilot, pilot_blocks, pilot_marginals
+from orbitmc.inference.plan import kernel_for
+from orbitmc.inference.settings import Settings
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from tests.oracle import brute_force

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method import quick
 from orbitmc.exact import contraction as elimination
 from orbitmc.exact import templates as passes
 from orbitmc.exact.plan import predict
+from orbitmc.inference import cache as quick
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
 ASKED = ("s2_1", "s0_0")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method import quick
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.rows.kept import Kept
 from orbitmc.graph.model import Model
+from orbitmc.inference import cache as quick
+from orbitmc.inference.cache import Kept
 from tests.exact.random_graphs import random_graph
 
 

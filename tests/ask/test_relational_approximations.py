@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from orbitmc.ask.marginals import marginals
-from orbitmc.ask.method.methods import kernel_for
-from orbitmc.ask.method.relational_lifting import CLASSES
-from orbitmc.ask.programs import MarkovLogic, logic
-from orbitmc.ask.resuming import kept_settings
-from orbitmc.ask.settings import APPROXIMATIONS, Settings
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference._resume import kept_settings
+from orbitmc.inference.lift import CLASSES
+from orbitmc.inference.plan import kernel_for
+from orbitmc.inference.program import MarkovLogic, logic
+from orbitmc.inference.settings import APPROXIMATIONS, Settings
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.renaming import renaming
 from orbitmc.kernels.testing.exact import one_step, transition_matrix

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from orbitmc.ask.method.relational_lifting import by_renaming
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.inference.lift import by_renaming
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.resuming import kept_settings
+from orbitmc.inference._resume import kept_settings
 from orbitmc.kernels import integer
 from tests.cli.commands import orbitmc
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from orbitmc.ask.method.methods import kernel_for
-from orbitmc.ask.settings import Settings
-from orbitmc.ask.usual import MOVES, QUESTIONS, at_most_one, labels, network, spins
 from orbitmc.conditionals.prepared import prepare
+from orbitmc.inference.plan import kernel_for
+from orbitmc.inference.precompile import MOVES, QUESTIONS, at_most_one, labels, network, spins
+from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import Alternation
 from orbitmc.kernels._clusters import Clusters
 from orbitmc.kernels._flips import Flips

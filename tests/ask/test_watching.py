@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask import progress
-from orbitmc.ask.answers import in_notebook
+from orbitmc.inference import progress
+from orbitmc.inference.answer import in_notebook
 from orbitmc.sampling import observers as snapshots
 from orbitmc.sampling.observers import COST, Course
 

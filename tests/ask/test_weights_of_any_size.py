@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.model import Model
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.oracle import exact_weights

@@ -6,9 +6,9 @@ from dataclasses import fields
 import pytest
 
 from orbitmc._util.settings import settings_of
-from orbitmc.ask.settings import Settings
 from orbitmc.cli.main import VERBS
 from orbitmc.cli.session.settable import OPTIONS, metavar, settable
+from orbitmc.inference.settings import Settings
 from tests.cli.commands import orbitmc
 from tests.pages import enter
 

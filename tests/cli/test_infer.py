@@ -132,8 +132,8 @@ def test_json_has_no_infinities(model):
 
 
 def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tmp_path):
-    from orbitmc.ask import marginals
-    from orbitmc.ask.questions import log_z
+    from orbitmc.inference import _log_z as log_z
+    from orbitmc.inference import _marginals as marginals
 
     given = {}
     carry_out, ask = marginals.carry_out, log_z.log_z

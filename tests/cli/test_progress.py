@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.ask import progress
-from orbitmc.ask.progress import COST, Watching, fraction
 from orbitmc.cli.session.progress import Display
+from orbitmc.inference import progress
+from orbitmc.inference.progress import COST, Watching, fraction
 from orbitmc.sampling.schedule import Schedule
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import orbitmc as om
-from orbitmc.compare import symmetry_report
-from orbitmc.compare.symmetry_report import symmetry_overview
+from orbitmc.inference import symmetries as symmetry_report
+from orbitmc.inference.symmetries import symmetry_overview
 from orbitmc.mln.symmetry import approximate_classes as boolean_relations
 from orbitmc.symmetry import approximations as low_rank_links
 from tests.cli.commands import answer_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.ask import usual
 from orbitmc.cli import warm
+from orbitmc.inference import precompile as usual
 from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone
 from tests.cli.warmed import asked_for

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from orbitmc.ask.marginals import marginals
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
+from orbitmc.inference._marginals import marginals
 
 
 def test_what_is_connected_to_an_unmixed_variable_is_not_believed():

@@ -3,9 +3,9 @@
 import numpy as np
 
 import orbitmc as om
-from orbitmc.ask.method import quick
 from orbitmc.exact import order
-from orbitmc.exact.rows.kept import Kept
+from orbitmc.inference import cache as quick
+from orbitmc.inference.cache import Kept
 from tests.ask.questions.truth import hard_models
 
 

@@ -109,8 +109,8 @@ def questions(model):
     yield om.draws(model, samples=2, chains=2, method="gibbs").about
     yield om.sweep(model, [0.5, 1.0])[0].marginals.about
     yield om.sweep(model, [0.5, 1.0], method="gibbs", samples=50)[0].marginals.about
-    from orbitmc.ask.questions.predict import predictions
-    from orbitmc.ask.settings import Settings
+    from orbitmc.inference._predict import predictions
+    from orbitmc.inference.settings import Settings
 
     yield predictions(model, rows, settings=Settings()).about
 

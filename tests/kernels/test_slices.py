@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.marginals import marginals
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.inference._marginals import marginals
 from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.mcsat.kernel import mc_sat

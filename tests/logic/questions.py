@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orbitmc.ask.programs import MarkovLogic, logic
+from orbitmc.inference.program import MarkovLogic, logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.oracle.markov_logic import Case

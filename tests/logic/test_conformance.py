@@ -4,8 +4,8 @@ from math import exp
 
 import pytest
 
-from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 

@@ -6,8 +6,8 @@ That they mean what enumerating every world means is tested on random programs.
 import numpy as np
 import pytest
 
-from orbitmc.ask.programs import logic
 from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_features import ClauseFeatures
 from orbitmc.mln.grounding.ground_model import graph_of

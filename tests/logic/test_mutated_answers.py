@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbitmc.ask.programs import logic
 from orbitmc.errors import OrbitError
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.answers import atoms_answered, ends_well

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 

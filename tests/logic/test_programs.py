@@ -98,7 +98,7 @@ def all_closed(monkeypatch):
 
 
 def undivided(monkeypatch):
-    monkeypatch.setattr("orbitmc.ask.programs.split_into_clauses", lambda program, _: program)
+    monkeypatch.setattr("orbitmc.inference.program.split_into_clauses", lambda program, _: program)
 
 
 def soft_ignored(monkeypatch):

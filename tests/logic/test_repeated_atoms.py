@@ -5,7 +5,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from orbitmc.ask.programs import logic
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.atoms import meeting
 from orbitmc.mln.grounding.ground_model import graph_of

@@ -4,7 +4,7 @@ from math import exp
 
 import pytest
 
-from orbitmc.ask.programs import logic
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.logic.questions import question

@@ -10,8 +10,6 @@ import pytest
 from orbitmc._numba import tiers
 from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tiered
 from orbitmc._util.arrays import starts
-from orbitmc.ask.marginals import marginals
-from orbitmc.compare.symmetry_report import symmetry_overview
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.order_search import search_order
@@ -19,6 +17,8 @@ from orbitmc.graph.ancestral import forward_draws, network_of
 from orbitmc.graph.feasibility import contradicts, possible_states, walked
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import possible_values
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.symmetries import symmetry_overview
 from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.sampling.initialization import ascend, changed_weights
 from orbitmc.symmetry._automorphisms import automorphisms

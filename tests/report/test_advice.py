@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.answers import _ruled_out
-from orbitmc.ask.method.decisions import Decision
-from orbitmc.ask.settings import Settings
 from orbitmc.estimate.marginals import About, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FROZEN, MISSED, UNMIXED, VERDICTS
+from orbitmc.inference.answer import _ruled_out
+from orbitmc.inference.plan import Decision
+from orbitmc.inference.settings import Settings
 from orbitmc.report.words import verdict
 from orbitmc.tuning.record import Recipe
 from tests.gathered import gathered

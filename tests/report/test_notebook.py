@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.compare.symmetry_report import symmetry_overview
+from orbitmc.inference.symmetries import symmetry_overview
 from orbitmc.report.display.graph_drawing import MOST_VARIABLES
 from orbitmc.report.display.notebook import MOST_ROWS
 from tests.report.test_page import EVIL, Tags

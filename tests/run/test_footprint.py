@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
-from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import conditionals, prepare
 from orbitmc.errors import LimitError
 from orbitmc.groups._exchange_blocks import exchange_blocks
+from orbitmc.inference.plan import sampling_bytes, sampling_bytes_of
+from orbitmc.inference.settings import Settings
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
@@ -116,8 +116,8 @@ from pathlib import Path
 import numpy as np
 import orbitmc as om
 from orbitmc.models._ising import ising_grid
-from orbitmc.ask.method.memory import sampling_bytes, sampling_bytes_of
-from orbitmc.ask.settings import Settings
+from orbitmc.inference.plan import sampling_bytes, sampling_bytes_of
+from orbitmc.inference.settings import Settings
 
 def resident(key):
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -282,8 +282,8 @@ ROWS = [{"a": value} for value in "xyz"] * 3 + [{"a": "x", "d": "z"}, {}, {"d": 
 
 @pytest.mark.parametrize("how", [{}, {"method": "gibbs", "samples": 20, "seed": 1}])
 def test_rows_have_the_same_bytes(how):
-    from orbitmc.ask.questions.predict import predictions
-    from orbitmc.ask.settings import Settings
+    from orbitmc.inference._predict import predictions
+    from orbitmc.inference.settings import Settings
 
     here = predictions(HARD, ROWS, query=["b", "c"], settings=Settings(**how))
     there = predictions(HARD, ROWS, query=["b", "c"], settings=Settings(executor=Losing(), **how))
@@ -294,9 +294,9 @@ def test_rows_have_the_same_bytes(how):
 
 
 def test_many_rows_are_spread(monkeypatch):
-    from orbitmc.ask.questions.predict import predictions
-    from orbitmc.ask.settings import Settings
     from orbitmc.exact import templates as batches
+    from orbitmc.inference._predict import predictions
+    from orbitmc.inference.settings import Settings
 
     monkeypatch.setattr(batches, "TOGETHER", 1)
     rng = np.random.default_rng(1)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.answers import carry_out
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import kernel_for
-from orbitmc.ask.settings import Settings
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.verdicts import TIED, UNMIXED
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.plan import decide, kernel_for
+from orbitmc.inference.settings import Settings
 from orbitmc.sampling.checkpoint import digest, load, save
 from orbitmc.sampling.sampler import proceed, sample
 from orbitmc.sampling.schedule import Schedule

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import t as student
 
 import orbitmc as om
-from orbitmc.ask.answers import carry_out
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.settings import Settings
 from orbitmc.graph.builder import Builder
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.plan import decide
+from orbitmc.inference.settings import Settings
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 from tests.tuning.scores import Runs, deviation, honest, normal_scores, scores
 from tests.tuning.test_family_kernels import grid, turning_ring, two_triangles

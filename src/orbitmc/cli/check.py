@@ -11,7 +11,7 @@ from orbitmc.cli.session.settable import assigned
 
 if TYPE_CHECKING:
     from orbitmc.graph.model import Model
-    from orbitmc.report.inspection import Overview
+    from orbitmc.inference.overview import Overview
 
 CHEAP = 1.0  # seconds that elimination may take for a look at a model
 
@@ -28,7 +28,7 @@ def check(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say what is in a model, what answers cost, and what looks wrong."""
-    from orbitmc.report.inspection import overview
+    from orbitmc.inference.overview import overview
 
     logic = LogicOptions(query=as_one(query), **assigned("check", more))
     asked = read_question(model, evidence, memory, logic).model
@@ -44,8 +44,8 @@ def check(
 
 def log_z_in_words(model: "Model", memory: int) -> str:
     """The exact sum of all weights, or that there is none."""
-    from orbitmc.ask.questions.log_z import log_z
     from orbitmc.errors import ContradictionError
+    from orbitmc.inference._log_z import log_z
 
     try:
         return f"{float(log_z(model, method='exact', memory=memory)):.10g}"

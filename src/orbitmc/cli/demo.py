@@ -32,8 +32,8 @@ def demo(
 ) -> int:
     """Show where Gibbs fails and LMH does not."""
     say("the first run compiles for a while")
-    from orbitmc.ask.marginals import marginals
     from orbitmc.conditionals.prepared import prepare
+    from orbitmc.inference._marginals import marginals
 
     model = demo_model()
     truth = marginals(model, method="exact").columns.probability[1::2]

@@ -15,9 +15,9 @@ from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import ContradictionError, InputError, LimitError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.settings import Settings
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
+    from orbitmc.inference.settings import Settings
 
 LOG_Z_SHARE = 0.4  # of a timed run
 
@@ -50,7 +50,7 @@ def infer(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
-    from orbitmc.ask.keeping import require_new_run
+    from orbitmc.inference._resume import require_new_run
 
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
@@ -104,10 +104,10 @@ def _ask(
     A timed run leaves so many seconds in `reserve`.
     """
     begun = time.perf_counter()
-    from orbitmc.ask.answers import carry_out
-    from orbitmc.ask.keeping import record_of
-    from orbitmc.ask.method.decisions import decide
     from orbitmc.cli.session.sampling import Session
+    from orbitmc.inference._resume import record_of
+    from orbitmc.inference.answer import carry_out
+    from orbitmc.inference.plan import decide
 
     loading = time.perf_counter() - begun
     place = None if settings.checkpoint is None else Path(settings.checkpoint)
@@ -131,14 +131,14 @@ def _ask(
 
 def _log_z_seconds(settings: "Settings") -> float:
     """How much of a timed run is for log Z, where it is sampled, too."""
-    from orbitmc.ask.settings import DEFAULT_SECONDS
+    from orbitmc.inference.settings import DEFAULT_SECONDS
 
     return LOG_Z_SHARE * (settings.seconds or DEFAULT_SECONDS)
 
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
-    from orbitmc.ask.questions.log_z import log_z
+    from orbitmc.inference._log_z import log_z
 
     about = answer.about
     try:
@@ -168,7 +168,7 @@ def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "M
 
 def _limits(settings: "Settings") -> "Settings":
     """Settings with their budget, memory and seed, and nothing of the method."""
-    from orbitmc.ask.settings import ENDS, Settings
+    from orbitmc.inference.settings import ENDS, Settings
 
     kept = (*ENDS, "seed", "memory", "threads", "executor")
     return Settings(**{name: getattr(settings, name) for name in kept})
@@ -197,7 +197,7 @@ def _require_files(
 
 def settings_from(given: dict[str, Any], **options: Any) -> "Settings":
     """Settings from options and from what `--set` gave; refused where they make no sense."""
-    from orbitmc.ask.settings import ENDS, Settings
+    from orbitmc.inference.settings import ENDS, Settings
 
     if sum(options.get(end) is not None for end in ENDS) > 1:
         raise InputError("give only one of --seconds, --samples and --error")

@@ -55,8 +55,8 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = assigned("resume", more)
-    from orbitmc.ask.resuming import go_on, kept_query, kept_settings
     from orbitmc.cli.session.sampling import Session
+    from orbitmc.inference._resume import go_on, kept_query, kept_settings
     from orbitmc.sampling.checkpoint import load
 
     with owned(run):

@@ -12,7 +12,7 @@ from orbitmc.cli.session.questions import LogicOptions, as_one, read_generators,
 from orbitmc.cli.session.settable import assigned
 
 if TYPE_CHECKING:
-    from orbitmc.compare.symmetry_report import SymmetryOverview
+    from orbitmc.inference.symmetries import SymmetryOverview
 
 MOST_LINES = 20
 VALUES_HELP = "Also find symmetries that permute values."
@@ -44,7 +44,7 @@ def symmetry(
     Generators, orbits and order of its group come first.
     """
     from orbitmc.cli.session.progress import Compiling
-    from orbitmc.compare.symmetry_report import symmetry_overview
+    from orbitmc.inference.symmetries import symmetry_overview
 
     logic = LogicOptions(query=as_one(query), **assigned("symmetry", more))
     asked = read_question(model, evidence, memory, logic)

@@ -31,7 +31,7 @@ def warm(
     Nothing is compiled twice: what was compiled before takes no time.
     """
     from orbitmc._numba.store import folder
-    from orbitmc.ask.usual import QUESTIONS
+    from orbitmc.inference.precompile import QUESTIONS
     from orbitmc.sampling.budget import available_cores
 
     names = _chosen(list(QUESTIONS), only or [])
@@ -71,8 +71,8 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     """How many functions, and how many seconds; a bar says which questions are being asked."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    from orbitmc.ask.usual import compile_for
     from orbitmc.cli.session.progress import Display
+    from orbitmc.inference.precompile import compile_for
 
     functions, seconds = 0, 0.0
     waiting = {pool.submit(compile_for, name): name for name in names}

@@ -10,11 +10,11 @@ from typing import Any
 
 from orbitmc._util.arrays import brief
 from orbitmc._util.loading import drawing
-from orbitmc.ask.answers import TALLIES
 from orbitmc.compare.reference import Reference
 from orbitmc.compare.samplers import PreparedSampler
 from orbitmc.estimate.divergences import Divergence, divergence
 from orbitmc.estimate.statistics import values_of
+from orbitmc.inference.answer import TALLIES
 from orbitmc.sampling.run import Run
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import LANES, SWEEPS_PER_SAMPLE, Schedule

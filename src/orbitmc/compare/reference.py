@@ -10,10 +10,6 @@ from scipy.special import bdtrc, stdtr, stdtrit
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Floats, Indices, brief, lengths
 from orbitmc._util.text import MEMORY
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.lifting import by_approximate_symmetries
-from orbitmc.ask.method.methods import PlannedKernel, kernel_for
-from orbitmc.ask.settings import Settings
 from orbitmc.compare.samplers import PreparedSampler, Sampler, by_method, prepared_sampler
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import LimitError
@@ -23,6 +19,9 @@ from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
+from orbitmc.inference.lift import by_approximate_symmetries
+from orbitmc.inference.plan import PlannedKernel, decide, kernel_for
+from orbitmc.inference.settings import Settings
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import PACKS, Schedule
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import brief
 from orbitmc._util.text import MEMORY
-from orbitmc.ask.method.decisions import decide
-from orbitmc.ask.method.methods import PlannedKernel, kernel_for
-from orbitmc.ask.settings import METHODS, Settings
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
+from orbitmc.inference.plan import PlannedKernel, decide, kernel_for
+from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.kernels.protocol import Kernel
 
 

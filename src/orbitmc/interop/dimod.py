@@ -11,10 +11,10 @@ import numpy as np
 
 from orbitmc._util.loading import extra
 from orbitmc._util.text import names_of
-from orbitmc.ask.questions.drawing import draws
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import require_beta
+from orbitmc.inference._draws import draws
 from orbitmc.models._ising import NUMBERS, SPIN, Quadratic, number, paired, quadratic_model
 from orbitmc.models._ising import VALUES as UP_AND_DOWN
 

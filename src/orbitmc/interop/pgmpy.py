@@ -10,12 +10,12 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
 from orbitmc._util.text import names_of
-from orbitmc.ask.marginals import marginals
-from orbitmc.ask.questions.joint import joint as joint_of
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Rows, row_doubts
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model, model
+from orbitmc.inference._joint import joint as joint_of
+from orbitmc.inference._marginals import marginals
 
 KINDS = "DiscreteBayesianNetwork, DiscreteMarkovNetwork or FactorGraph"
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
-from orbitmc.ask.marginals import marginals
-from orbitmc.ask.questions.joint import joint
 from orbitmc.errors import InputError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.formats.assembly import network_of_rows
 from orbitmc.graph.evidence import Seen
 from orbitmc.graph.model import Model, model
+from orbitmc.inference._joint import joint
+from orbitmc.inference._marginals import marginals
 
 # Bayesian networks and Markov random fields of pyAgrum.
 

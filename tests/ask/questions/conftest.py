@@ -2,8 +2,8 @@
 
 import pytest
 
-from orbitmc.ask.questions.subject import Subject
 from orbitmc.exact import contraction as shrinking
+from orbitmc.inference.query import Subject
 
 
 @pytest.fixture(params=["kept", "planned"])

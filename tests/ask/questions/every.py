@@ -1,8 +1,8 @@
 """Every question, asked of one model in the same way."""
 
 import orbitmc as om
-from orbitmc.ask.questions.predict import predictions
 from orbitmc.estimate.answers import Sweep
+from orbitmc.inference._predict import predictions
 
 
 def questions(model):

@@ -9,10 +9,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc._numba.jit import Stopwatch
-from orbitmc.ask.questions import best as asking
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.map import Neighbourhoods
 from orbitmc.graph.model import Model
+from orbitmc.inference import _best as asking
 from orbitmc.sampling.initialization import cooled_states
 from tests.oracle.brute_force import log_weight, states
 from tests.oracle.random_models import random_graph

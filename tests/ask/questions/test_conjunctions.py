@@ -5,8 +5,8 @@ import math
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.programs import logic
 from orbitmc.errors import InputError, LimitError
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.atoms import constant_text
 from orbitmc.mln.language.parser import parse

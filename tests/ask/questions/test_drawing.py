@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chi2
 
 import orbitmc as om
-from orbitmc.ask.questions import drawing
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.model import Model
+from orbitmc.inference import _draws as drawing
 from tests.oracle.brute_force import distribution, log_weight, states
 from tests.oracle.random_models import random_graph
 

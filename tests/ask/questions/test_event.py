@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.questions.event import EventFeature
 from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.inference._probability import EventFeature
 from tests.ask.questions.events import holds, random_event
 from tests.ask.questions.truth import hard_models, require_honest, soft_models
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.questions.features.functions import FunctionFeature
-from orbitmc.ask.questions.features.noting import FeatureNotes
 from orbitmc.errors import InputError
+from orbitmc.inference.expectation import FunctionFeature
+from orbitmc.inference.feature_sampling import FeatureNotes
 from tests.ask.questions.truth import hard_models, over, require_honest, soft_models
 
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers"
@@ -198,7 +198,7 @@ def test_mistakes_are_explained(sprinkler, features, said, method):
 def test_what_waits_to_be_summed_up_counts_as_time_of_the_run(monkeypatch):
     """A function that takes a second for each state leaves less time to a run while states wait."""
     clock = [0.0]
-    monkeypatch.setattr("orbitmc.ask.questions.features.noting.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("orbitmc.inference.feature_sampling.time.perf_counter", lambda: clock[0])
 
     class Slow:
         variables, averaged, rows = np.arange(4), -1, 1

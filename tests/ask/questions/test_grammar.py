@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.questions.events.expressions import MOST_DEPTH
-from orbitmc.ask.questions.events.formulas import read_formula
-from orbitmc.ask.questions.events.grammar import read_event
-from orbitmc.ask.questions.subject import subject
 from orbitmc.errors import InputError
+from orbitmc.inference.events import MOST_DEPTH, read_event, read_formula
+from orbitmc.inference.query import subject
 from tests.ask.questions.events import holds
 
 MODEL = om.model(

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom
 
 import orbitmc as om
-from orbitmc.ask.questions import information as question
 from orbitmc.errors import InputError
+from orbitmc.inference import _information as question
 from tests.ask.questions.truth import FALSE_ALARM, hard_models, over, soft_models
 
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers"
@@ -64,7 +64,7 @@ def test_noise_is_not_taken_for_information(monkeypatch):
     """Of independent variables the plain formula tells too much; the jackknife takes that off."""
     values = {"A": list("abcd"), "B": list("efgh")}
     model = om.model(values, [(["A"], [1, 2, 3, 4]), (["B"], [4, 3, 2, 1])])
-    monkeypatch.setattr("orbitmc.ask.questions.features.noting.MOST_FACTORS", -1)
+    monkeypatch.setattr("orbitmc.inference.feature_sampling.MOST_FACTORS", -1)
     found = [
         om.information(model, "A", ["B"], method="gibbs", samples=20, seed=seed)["B"]
         for seed in range(10)

@@ -73,7 +73,7 @@ def test_wrong_numbers_would_be_noticed(monkeypatch):
 
 def test_without_averaging_the_numbers_are_right_too(monkeypatch):
     """A variable with too many factors is not averaged over; the same bound as above."""
-    monkeypatch.setattr("orbitmc.ask.questions.features.noting.MOST_FACTORS", -1)
+    monkeypatch.setattr("orbitmc.inference.feature_sampling.MOST_FACTORS", -1)
     off, _ = scores(soft_models(30))
     assert np.abs(off).max() < 8
 
@@ -81,7 +81,7 @@ def test_without_averaging_the_numbers_are_right_too(monkeypatch):
 def test_averaging_makes_errors_smaller(sprinkler, monkeypatch):
     options = {"method": "gibbs", "samples": 2000, "seed": 1}
     averaged = om.joint(sprinkler, ["rain", "grass"], **options)
-    monkeypatch.setattr("orbitmc.ask.questions.features.noting.MOST_FACTORS", -1)
+    monkeypatch.setattr("orbitmc.inference.feature_sampling.MOST_FACTORS", -1)
     counted = om.joint(sprinkler, ["rain", "grass"], **options)
     assert averaged.standard_error.mean() < 0.9 * counted.standard_error.mean()
 

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method import quick
-from orbitmc.ask.questions.predict import predictions
-from orbitmc.ask.questions.rows import answering, wide
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.model import Model
+from orbitmc.inference import cache as quick
+from orbitmc.inference import rows as answering
+from orbitmc.inference import rows as wide
+from orbitmc.inference._predict import predictions
 from tests.ask.questions.truth import over, require_honest, soft_models
 from tests.oracle.random_models import random_graph
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.method import quick
 from orbitmc.errors import InputError
+from orbitmc.inference import cache as quick
 from tests.ask.questions.truth import hard_models, over, require_honest, soft_models
 
 

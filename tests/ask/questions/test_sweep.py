@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.questions import sweep as asking
-from orbitmc.ask.questions.features import tempered
-from orbitmc.ask.questions.features.energy import EnergyFeature
-from orbitmc.ask.questions.features.side_by_side import together
 from orbitmc.errors import InputError
+from orbitmc.inference import _sweep as asking
+from orbitmc.inference import _sweep as tempered
+from orbitmc.inference._sweep import EnergyFeature
+from orbitmc.inference.feature_sampling import together
 from tests.ask.questions.truth import hard_models, require_honest, soft_models
 from tests.oracle.enumeration import log_weights_of_all
 

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import orbitmc as om
-from orbitmc.ask.questions.subject import Subject
+from orbitmc.inference.query import Subject
 from tests.ask.questions.every import about, questions
 from tests.cli.commands import orbitmc, rain
 

@@ -7,8 +7,8 @@ import signal
 import numpy as np
 import pytest
 
-from orbitmc.ask.progress import Watching
 from orbitmc.exact.map import Neighbourhoods
+from orbitmc.inference.progress import Watching
 from orbitmc.sampling.annealed_importance import _Cooling
 from tests.cli.commands import grid, orbitmc, rain
 

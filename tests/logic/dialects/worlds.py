@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from orbitmc.ask.programs import logic
+from orbitmc.inference.program import logic
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 

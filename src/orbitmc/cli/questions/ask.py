@@ -49,20 +49,20 @@ def _answer(
     **how: Any,
 ) -> "Estimates":
     if event is not None:
-        from orbitmc.ask.questions.event import probability
         from orbitmc.estimate.answers import Estimates
+        from orbitmc.inference._probability import probability
 
         found = probability(source, event, given=given, **how)
         return Estimates({ANSWER: found}, found.about)
-    from orbitmc.ask.questions.information import information
+    from orbitmc.inference._information import information
 
     return information(source, about or "", _names(source, query), **how)
 
 
 def _names(source: Any, query: list[str] | None) -> list[str] | None:
     """Candidates of a query: variables with commas between, or atoms."""
-    from orbitmc.ask.query import names_in
     from orbitmc.graph.model import Model
+    from orbitmc.inference.query import names_in
 
     if not query:
         return None

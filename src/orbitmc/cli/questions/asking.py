@@ -17,10 +17,10 @@ from orbitmc.cli.session.settable import assigned, part_of
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.programs import MarkovLogic
-    from orbitmc.ask.settings import Settings
     from orbitmc.estimate.marginals import About
     from orbitmc.graph.model import Model
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.inference.settings import Settings
     from orbitmc.sampling.run import Watcher
 
 Text = Callable[[], str | Iterable[str]]

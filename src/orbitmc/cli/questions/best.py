@@ -10,8 +10,8 @@ from orbitmc.cli.session.help import QUESTION
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.settings import Settings
     from orbitmc.estimate.answers import BestStates
+    from orbitmc.inference.settings import Settings
 
 Count = Annotated[
     int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
@@ -25,9 +25,9 @@ MethodName = Annotated[
 @question(without=("samples", "error"), method=MethodName, opens_query=True)
 def best(asking: Asking, count: Count = 1, query: options.Names = None) -> Reply:
     """Find the most probable states, all variables together."""
-    from orbitmc.ask.query import names_in
-    from orbitmc.ask.questions.best import best as ask_best
     from orbitmc.graph.model import Model
+    from orbitmc.inference._best import best as ask_best
+    from orbitmc.inference.query import names_in
 
     source = asking.source
     model = source if isinstance(source, Model) else None
@@ -63,7 +63,7 @@ def best_world(
     quiet: bool,
 ) -> int:
     """Print the most probable world of a program as Alchemy does, or write it to a file."""
-    from orbitmc.ask.questions.best import best_of_program
+    from orbitmc.inference._best import best_of_program
 
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:

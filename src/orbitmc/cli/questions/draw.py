@@ -22,7 +22,7 @@ Chains = Annotated[
 def draw(asking: Asking, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)
-    from orbitmc.ask.questions.drawing import draws
+    from orbitmc.inference._draws import draws
     from orbitmc.report.state_files import WRITERS, csv_lines, json_text
 
     settings = replace(asking.settings, samples=states // each)

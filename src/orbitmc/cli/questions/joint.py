@@ -11,7 +11,7 @@ NAMES_HELP = "Variables, or ground atoms of a program."
 @question()
 def joint(asking: Asking, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]) -> Reply:
     """Say how probable the joint values of variables are."""
-    from orbitmc.ask.questions import joint as asked
+    from orbitmc.inference import _joint as asked
     from orbitmc.report.question_answers import joint_csv, joint_json, joint_table
 
     found = asked.joint(asking.source, names, **asking.how)

@@ -15,8 +15,8 @@ from orbitmc.cli.session.questions import as_one
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.ask.questions.predict import Predictions
     from orbitmc.graph.model import Model
+    from orbitmc.inference._predict import Predictions
 
 NOTHING = ("", "NA", "NaN", "nan", "None", "null")
 """Cells that observe nothing, unless a value is called so."""
@@ -44,8 +44,8 @@ def predict(
     ids: Ids = None,
 ) -> Reply:
     """Say how probable values are, for each row of a table."""
-    from orbitmc.ask.query import names_in
-    from orbitmc.ask.questions.predict import model_in, predictions
+    from orbitmc.inference._predict import model_in, predictions
+    from orbitmc.inference.query import names_in
 
     source = asking.source
     model = model_in(source)

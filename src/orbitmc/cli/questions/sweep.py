@@ -22,7 +22,7 @@ def sweep(
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
-    from orbitmc.ask.questions import sweep as asked
+    from orbitmc.inference import _sweep as asked
 
     found = asked.sweep(
         asking.source, [one for text in beta for one in betas_in(text)], **asking.how

@@ -13,10 +13,10 @@ from orbitmc._util.settings import setting
 from orbitmc.errors import ContradictionError, InputError, said_of
 
 if TYPE_CHECKING:
-    from orbitmc.ask.programs import MarkovLogic
     from orbitmc.estimate.marginals import Asked, Marginals
     from orbitmc.graph.evidence import Evidence
     from orbitmc.graph.model import Model
+    from orbitmc.inference.program import MarkovLogic
     from orbitmc.mln.grounding.grounding import Ground
 
 LOGIC_SUFFIXES = (".mln", ".pracmln")
@@ -111,9 +111,9 @@ def read_question(
         raise InputError(
             f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
-    from orbitmc.ask.query import asked_names, names_in
     from orbitmc.formats.evidence import merged_evidence, read_evidence
     from orbitmc.formats.registry import read
+    from orbitmc.inference.query import asked_names, names_in
 
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
@@ -134,7 +134,7 @@ def read_program(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
 ) -> "MarkovLogic":
     """Read a program and all pieces of evidence, files and atoms."""
-    from orbitmc.ask.programs import read_logic
+    from orbitmc.inference.program import read_logic
     from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
 
     files, texts = _sorted_out(pieces)

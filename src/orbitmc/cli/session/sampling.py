@@ -5,11 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from orbitmc.ask.progress import Watching
 from orbitmc.cli.session.exits import say
 from orbitmc.cli.session.progress import Compiling, Display
 from orbitmc.cli.session.stopping import Stopping
 from orbitmc.errors import InputError
+from orbitmc.inference.progress import Watching
 from orbitmc.sampling.checkpoint import Checkpoints, save
 from orbitmc.sampling.run import Run, Watcher
 

@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 def settable(verb: str) -> Mapping[str, Setting]:
     """What `--set` may set for a verb, by name."""
-    from orbitmc.ask.settings import Settings
+    from orbitmc.inference.settings import Settings
 
     how, reading = settings_of(Settings), settings_of(LogicOptions)
     plain = {name: one for name, one in how.items() if name not in OPTIONS}

@@ -11,7 +11,7 @@ from orbitmc.report.display.graph_drawing import draw_graph
 from orbitmc.report.display.words import counted, paragraph, safe, table
 
 if TYPE_CHECKING:
-    from orbitmc.compare.symmetry_report import Approximation, SymmetryOverview
+    from orbitmc.inference.symmetries import Approximation, SymmetryOverview
     from orbitmc.symmetry._automorphisms import SymmetryReport
 
 MOST_LINES = 12

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orbitmc.ask.answers import carry_out
-from orbitmc.ask.method.decisions import Decision, exact_plan
-from orbitmc.ask.settings import Settings
 from orbitmc.errors import OrbitError
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.plan import Decision, exact_plan
+from orbitmc.inference.settings import Settings
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from orbitmc.ask.settings import ENDS, Settings
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import Marginals
+from orbitmc.inference.settings import ENDS, Settings
 from orbitmc.report.display.words import code, paragraph, safe
 from orbitmc.report.words import worst
 from orbitmc.version import __version__

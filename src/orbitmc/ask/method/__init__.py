@@ -1,1 +1,0 @@
-"""Which method and kernel answer a question, and why."""

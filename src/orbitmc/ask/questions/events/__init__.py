@@ -1,1 +1,0 @@
-"""Events: what people write, what it means, and how elimination sees it."""

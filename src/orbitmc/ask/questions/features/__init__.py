@@ -1,1 +1,0 @@
-"""Questions about features of states: how they are noted while chains run, and answered."""

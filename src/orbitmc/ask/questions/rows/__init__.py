@@ -1,1 +1,0 @@
-"""Rows of evidence: how they are read, and how they are answered together."""

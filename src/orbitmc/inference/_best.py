@@ -1,0 +1,346 @@
+"""The most probable states: proven by elimination, or the best that a search has found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._util.arrays import Bytes, Numbers
+from orbitmc._util.interrupts import listening, stopped_by_ctrl_c
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import BestState, BestStates
+from orbitmc.estimate.marginals import About
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.log_weights import exact_log_weight, extremes
+from orbitmc.graph.model import Model
+from orbitmc.inference.plan import most_seconds, patience, price
+from orbitmc.inference.query import Program, Query, asked_names
+from orbitmc.inference.settings import DEFAULT_SECONDS, Options, Settings, asks, with_options
+
+if TYPE_CHECKING:
+    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.problem import Problem
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.sampling.initialization import Champions
+
+
+METHODS = ("auto", "exact", "gibbs")
+EXACT_STEPS = 1e-4  # seconds for each variable, about, until exact steps are prepared
+STEPS = 12  # exact ones in the first round of a search, twice as many in each later one
+BOUND_SHARE = 0.5  # of a timed search may be over when its bound is found
+Progress = Callable[[float, str], None]
+SURE = 1e-9
+"""A state this near to the bound is a best one."""
+
+
+@asks
+@listening()
+def best(
+    model: Model | Program,
+    evidence: Evidence | None = None,
+    *,
+    k: int = 1,
+    query: Query | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> BestStates:
+    """Find the `k` most probable states, of all variables together, heaviest first.
+
+    Where elimination is affordable they are proven, and states that weigh the same come in the
+    order of their values. Elsewhere chains are cooled slowly and then climb, for as many `seconds`
+    as there are, or for as many rounds as `samples` says; the answer is the best that was found,
+    with a `bound` that no state exceeds. `packs` of chains cool side by side (one by default), on
+    the workers of an `executor` if there is one. Impossible states are never given; if fewer than
+    `k` states are possible, there are fewer. A `query` names variables to report. A program is told
+    in atoms that are true or false. A search calls `progress` now and then, with the share of its
+    time that is over and with words about what it has found.
+
+    >>> import orbitmc as om
+    >>> found = om.best(om.read("examples/sprinkler.bif"), {"grass": "wet"}, k=2)
+    >>> found[0]["sprinkler"], found.proven
+    ('on', True)
+    """
+    chosen = with_options(settings, options)
+    _require_sense(chosen, k)
+    if isinstance(model, Model):
+        names = asked_names(query, model)
+        seen = model.given(evidence)
+        found = _found(seen, chosen, k, progress)
+        states = _in_names(seen, found)
+        return states if names is None else states.only(names)
+    if evidence is not None and len(evidence):
+        raise InputError("evidence of a program is a database: read(program, databases)")
+    return best_of_program(model, chosen, k, query, progress)
+
+
+def best_of_program(
+    program: MarkovLogic,
+    settings: Settings,
+    k: int,
+    query: Query | None = None,
+    progress: Progress | None = None,
+) -> BestStates:
+    """The same for a program: which atoms are true."""
+    if not hasattr(program, "asking"):
+        raise InputError(
+            f"a question is about a model or a program, not about a {type(program).__name__}: "
+            "om.read(path) reads one"
+        )
+    asked = program.asking(query)
+    try:
+        found = _found(program.model, settings, k, progress)
+    except ContradictionError as error:
+        raise program.explained(error) from None
+    return _dressed(found, lambda state: _in_atoms(asked, state))
+
+
+def _require_sense(settings: Settings, k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"k is how many states to find, at least 1, not {k!r}")
+    if settings.method not in METHODS:
+        raise InputError(
+            f"the best states are found by {', '.join(METHODS)}, not by {settings.method}"
+        )
+    if settings.checkpoint is not None:
+        raise InputError("a search for the best states is no run that could be saved")
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+
+
+@dataclass(frozen=True)
+class _Found:
+    """States of a model as numbers of values, and what is known of them."""
+
+    states: Sequence[Numbers]
+    weights: Sequence[float]
+    proven: bool
+    bound: float
+    about: About
+
+
+def _found(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Found:
+    try:
+        with Stopwatch() as watch:
+            firm = hardened(model)
+            plan, reason = _plan(firm.model, settings)
+            found = (
+                _searched(firm.model, settings, k, reason, _Clock(settings, watch), progress)
+                if plan is None
+                else _proven(firm.model, plan, k, reason)
+            )
+    except ContradictionError as error:
+        from orbitmc.graph.feasibility import explained
+
+        raise explained(model, error) from None
+    warnings = (*firm.remarks, *found.about.warnings)
+    if len(found.states) < k and found.proven:
+        warnings += (f"only {len(found.states)} states are possible",)
+    return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
+
+
+def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
+    """How to eliminate, or None and why not."""
+    if settings.method == "gibbs":
+        return None, "gibbs was asked for"
+    from orbitmc.exact.map import needed_bytes
+    from orbitmc.exact.plan import predict
+
+    forced = settings.method == "exact"
+    try:
+        within = math.inf if forced else most_seconds(settings)
+        plan = predict(
+            model.graph, memory=settings.memory, seconds=patience(settings), within=within
+        )
+    except LimitError as error:
+        if forced:
+            raise
+        return None, str(error)
+    affordable = forced or plan.seconds <= most_seconds(settings)
+    if needed_bytes(plan) <= settings.memory and affordable:
+        from orbitmc.inference.settings import unheeded
+
+        return plan, f"{price(plan)}{unheeded(settings)}"
+    if forced:
+        raise LimitError(
+            f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
+            f"{settings.memory / 2**30:.3g} GiB"
+        )
+    return None, f"{price(plan)}, too much"
+
+
+def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
+    from orbitmc.exact.map import proven_best
+
+    states = proven_best(plan, k)
+    ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
+    weights = [-negative for negative, _ in ranked]
+    about = About(method="exact", reason=reason)
+    return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)
+
+
+def _searched(
+    model: Model,
+    settings: Settings,
+    k: int,
+    reason: str,
+    clock: _Clock,
+    progress: Progress | None,
+) -> _Found:
+    """Cool chains until the time is up, or a state is as heavy as any can be.
+
+    The best of each round is improved by exact steps, which hold some of its variables, unless it
+    takes too long to prepare them.
+    """
+    from orbitmc.exact.map import Neighbourhoods
+    from orbitmc.exact.problem import prepare
+    from orbitmc.sampling.initialization import Champions, cooled_states
+
+    graph = model.graph
+    most = int(graph.cardinality.max(initial=1))
+    if most > MOST_VALUES:
+        raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
+    problem = prepare(graph) if clock.has_time_for(EXACT_STEPS * graph.variables) else None
+    bound = _sum_of_maxima(graph) if problem is None else _bound(problem, clock)
+    champions = Champions(graph, k)
+    steps = None if problem is None else Neighbourhoods(problem, settings.seed)
+    rounds, packs = 0, settings.packs or 1
+    cooling = cooled_states(
+        graph,
+        seed=settings.seed,
+        lanes=settings.lane_count,
+        packs=packs,
+        executor=settings.executor,
+        stopped=lambda: clock.stopped,
+        is_over=lambda: clock.is_over(rounds),
+    )
+    try:
+        with stopped_by_ctrl_c(clock.stop):
+            for states in cooling:
+                champions.consider(states)
+                for _ in range(1 if steps is None else STEPS << rounds):
+                    if clock.is_over(rounds):
+                        break
+                    if steps is not None:
+                        champions.consider(_column(steps.improved(champions.states()[0])))
+                    if progress is not None:
+                        progress(clock.fraction(rounds), _in_words(champions, bound))
+                rounds += 1
+                if clock.is_over(rounds) or (k == 1 and _is_sure(champions.ranked()[0][0], bound)):
+                    break
+    except KeyboardInterrupt:
+        if not champions.weights:
+            raise
+        clock.stop()
+    ranked = champions.ranked()
+    about = About(
+        method="annealing",
+        reason=reason,
+        seed=settings.seed,
+        samples=rounds,
+        chains=packs * settings.lane_count,
+        interrupted=clock.stopped,
+    )
+    proven = k == 1 and _is_sure(ranked[0][0], bound)
+    weights = [weight for weight, _ in ranked]
+    return _Found(champions.states(), weights, proven, max(bound, weights[0]), about)
+
+
+def _is_sure(weight: float, bound: float) -> bool:
+    return weight >= bound - SURE * max(1.0, abs(bound))
+
+
+def _in_words(champions: Champions, bound: float) -> str:
+    """How good the best state is, for those who wait."""
+    weight = champions.ranked()[0][0]
+    return f"log weight {weight:.6g}, none is above {bound:.6g}"
+
+
+class _Clock:
+    """When a search ends: so many seconds after the question, or after some rounds."""
+
+    def __init__(self, settings: Settings, watch: Stopwatch) -> None:
+        self.rounds = settings.samples
+        self.seconds = settings.seconds or DEFAULT_SECONDS
+        self.watch = watch
+        self.stopped = False
+
+    def __call__(self) -> float:
+        """Seconds so far, compiling aside."""
+        return self.watch.so_far()
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether a timed search may spend so much on what makes it better."""
+        return self.rounds is not None or self() + seconds <= BOUND_SHARE * self.seconds
+
+    def fraction(self, rounds: int) -> float:
+        """How much of the search is over."""
+        done = self() / self.seconds if self.rounds is None else rounds / self.rounds
+        return min(1.0, done)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def is_over(self, rounds: int) -> bool:
+        if self.rounds is not None:
+            return self.stopped or rounds >= self.rounds
+        return self.stopped or self() > self.seconds
+
+
+def _column(state: Numbers) -> Bytes:
+    """One state as those of a pack."""
+    return state.astype(np.uint8)[:, None]
+
+
+def _sum_of_maxima(graph: FactorGraph) -> float:
+    """The simplest bound: every factor at its best."""
+    return graph.constant + float(extremes(graph)[1][graph.table_of].sum())
+
+
+def _bound(problem: Problem, clock: _Clock) -> float:
+    """A log-weight that no state exceeds; a looser one if a good one takes too long."""
+    from orbitmc.exact.map import upper_bound
+
+    limit = BOUND_SHARE * clock.seconds if clock.rounds is None else math.inf
+    found = upper_bound(problem, is_over=lambda: clock() > limit)
+    return found if not math.isnan(found) else math.inf
+
+
+def _in_names(model: Model, found: _Found) -> BestStates:
+    """States by the names of a model, observed variables included."""
+
+    def told(state: Numbers) -> Mapping[str, str]:
+        own = zip(model.names, model.values, state.tolist(), strict=True)
+        free = {name: values[value] for name, values, value in own}
+        seen = {name: one.values[one.value] for name, one in model.observed.items()}
+        return {name: free[name] if name in free else seen[name] for name in model.order}
+
+    return _dressed(found, told)
+
+
+def _dressed(found: _Found, told: Callable[[Numbers], Mapping[str, str]]) -> BestStates:
+    pairs = zip(found.states, found.weights, strict=True)
+    states = tuple(BestState(told(state), weight) for state, weight in pairs)
+    return BestStates(states, found.proven, found.bound, found.about)
+
+
+def _in_atoms(program: MarkovLogic, state: Numbers) -> dict[str, str]:
+    """Which atoms are true."""
+    from orbitmc.mln.data.database import TRUE
+
+    asked = program.asked
+    known = asked.variable < 0
+    holds = (
+        np.where(known, asked.status == TRUE, state[np.maximum(asked.variable, 0)] == asked.value)
+        if len(state)
+        else asked.status == TRUE
+    )
+    words = ("false", "true")
+    return {name: words[int(true)] for name, true in zip(asked.names, holds, strict=True)}

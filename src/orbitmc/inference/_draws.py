@@ -1,0 +1,271 @@
+"""States of a model: independent where elimination affords it, from chains elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Bytes, Floats, lengths
+from orbitmc._util.interrupts import listening
+from orbitmc._util.text import in_words
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import Draws
+from orbitmc.estimate.marginals import About
+from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.log_weights import log_weights_of_parts
+from orbitmc.graph.model import Model
+from orbitmc.inference.plan import Decision, decide, price
+from orbitmc.inference.query import Named, Subject, everything, subject
+from orbitmc.inference.settings import Options, Settings, asks, unheeded, with_options
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.exact.plan import Plan
+    from orbitmc.graph.factor_graph import FactorGraph
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Watcher
+
+
+SAMPLES, CHAINS, LANES = 1000, 64, 32
+LEAST_WARM_UP = 100  # samples: nobody averages over what is left of the starts
+LEAST_SAMPLES = 200  # fewer say little about mixing; of more samples than asked, the last are kept
+AT_ONCE = 4096  # states whose log-weights are added up together
+
+
+@asks
+@listening()
+def draws(
+    model: Model | Program,
+    evidence: Evidence | None = None,
+    *,
+    chains: int = CHAINS,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Draws:
+    """Draw states: `samples` in each of `chains` (1000 in 64, unless set).
+
+    Where exact elimination is affordable, all states are independent and exact. Elsewhere chains
+    are sampled, `spacing` steps apart, after a warm-up that is not included; the verdict says
+    whether they had mixed. Observed variables are included. Of a program, the atoms that it was
+    read for are drawn. After Ctrl-C, what was drawn so far is the answer.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> drawn = om.draws(model, {"grass": "wet"}, samples=5, chains=2, seed=1)
+    >>> drawn.values.shape, drawn.names, drawn.verdict
+    ((2, 5, 4), ('season', 'sprinkler', 'rain', 'grass'), 'exact')
+    """
+    _require_chains(chains)
+    given = with_options(settings, options)
+    chosen = _settings(given, chains)
+    asked = subject(model, evidence)
+    names = everything(asked)
+    try:
+        found = _drawn(asked, names, chosen, chains, watchers)
+    except ContradictionError as error:
+        raise asked.explained(error) from None
+    if found.about.method != "exact":
+        return found
+    reason = f"{found.about.reason}{unheeded(given, 'samples')}"
+    return replace(found, about=replace(found.about, reason=reason))
+
+
+def _require_chains(chains: int) -> None:
+    if isinstance(chains, bool) or not isinstance(chains, int | np.integer) or chains < 1:
+        raise InputError(f"chains is a number above 0, not {chains!r}")
+
+
+def _settings(settings: Settings, chains: int) -> Settings:
+    """Let packs have enough lanes for all chains, and a warm-up that is never too short."""
+    if settings.seconds is not None or settings.standard_error is not None:
+        raise InputError("draws are counted: give samples, not seconds nor standard_error")
+    if settings.checkpoint is not None:
+        raise InputError("draws are not kept in a checkpoint: leave it out")
+    counted = replace(settings, samples=SAMPLES if settings.samples is None else settings.samples)
+    lanes = min(settings.lane_count, LANES * -(-chains // LANES))
+    packs = -(-chains // lanes)
+    usual = counted.schedule().warm_up_for(counted.samples or 0)
+    warm_up = max(LEAST_WARM_UP, usual) if settings.warm_up is None else settings.warm_up
+    return replace(counted, lanes=lanes, packs=packs, warm_up=warm_up)
+
+
+def _drawn(
+    asked: Subject,
+    names: Sequence[Named],
+    settings: Settings,
+    chains: int,
+    watchers: Iterable[Watcher],
+) -> Draws:
+    room = chains * (settings.samples or 0) * (len(names) * _dtype(names).itemsize + 8)
+    if room >= settings.memory:
+        raise LimitError(
+            f"{chains} chains of {settings.samples} draws of {len(names)} variables need "
+            f"{in_words(room)}, the limit is {in_words(settings.memory)}; draw fewer"
+        )
+    decision = decide(asked.model, replace(settings, memory=settings.memory - room))
+    if decision.plan is not None:
+        found = _independent(names, decision, decision.plan, chains)
+    else:
+        found = _by_chains(asked, names, decision, chains, watchers)
+    about = replace(found.about, warnings=(*decision.remarks, *found.about.warnings))
+    return replace(found, about=about)
+
+
+def _dtype(names: Sequence[Named]) -> np.dtype[Any]:
+    most = max((len(one.values) for one in names), default=1)
+    return np.dtype(np.uint8 if most <= 256 else np.uint32)
+
+
+def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains: int) -> Draws:
+    from orbitmc.exact.draws import independent_states, state_bytes
+
+    settings, begun = decision.settings, time.perf_counter()
+    samples = settings.samples or 0
+    needed = plan.bytes + state_bytes(plan, chains * samples)
+    if needed > settings.memory:
+        raise LimitError(
+            f"{chains * samples} exact draws need {in_words(needed)}, the limit is "
+            f"{in_words(settings.memory)}; draw fewer"
+        )
+    states = independent_states(plan, chains * samples, seed=settings.seed)
+    values = np.empty((chains, samples, len(names)), dtype=_dtype(names))
+    flat = values.reshape(chains * samples, len(names))
+    for place, one in enumerate(names):
+        flat[:, place] = one.known if one.known is not None else one.meaning[states[one.variable]]
+    weights = _log_weights(decision.model.graph, states).reshape(chains, samples)
+    about = About(
+        method="exact",
+        reason=f"{price(plan)}; draws are independent",
+        seconds=time.perf_counter() - begun,
+        seed=settings.seed,
+        samples=samples,
+        chains=chains,
+    )
+    return _draws(names, values, weights, EXACT, about)
+
+
+def _by_chains(
+    asked: Subject,
+    names: Sequence[Named],
+    decision: Decision,
+    chains: int,
+    watchers: Iterable[Watcher],
+) -> Draws:
+    from orbitmc.inference.answer import answer, sampled
+
+    wanted = decision.settings.samples or 0
+    longer = replace(decision.settings, samples=max(wanted, LEAST_SAMPLES))
+    kept = _Kept(names, decision, chains)
+    run, chosen = sampled(replace(decision, settings=longer), watchers, asked.ground, notes=kept)
+    recorded = min(run.recorded, wanted)
+    kept.end(run.recorded)
+    run.notes = None  # what a glimpse after an early end shows is not kept
+    found = answer(run, decision, chosen)
+    early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
+    about = replace(
+        found.about,
+        samples=recorded,
+        chains=chains,
+        warnings=(*early, *found.about.warnings) if recorded else early,
+    )
+    values, weights = kept.values[:, :recorded], kept.log_weight[:, :recorded]
+    return _draws(names, values, weights, _worst(found) if recorded else FEW, about)
+
+
+class _Kept:
+    """Notes that keep every state of the chains that were asked for."""
+
+    needed = slice(None)  # the log-weight of a state depends on all variables
+
+    def __init__(self, names: Sequence[Named], decision: Decision, chains: int) -> None:
+        samples = decision.settings.samples or 0
+        self.lanes, self.chains = decision.settings.lane_count, chains
+        self.graph = decision.model.graph
+        self.values = np.zeros((chains, samples, len(names)), dtype=_dtype(names))
+        self.log_weight = np.zeros((chains, samples))
+        self.meaning = _meanings(names)
+        free = [place for place, one in enumerate(names) if one.known is None]
+        self.free = np.array(free, dtype=np.int64)
+        self.variable = np.array([names[place].variable for place in free], dtype=np.int64)
+        for place, one in enumerate(names):
+            if one.known:
+                self.values[:, :, place] = one.known
+
+    @property
+    def waiting(self) -> float:
+        """States are kept as they are."""
+        return 0.0
+
+    def note(self, number: int, states: Bytes, recorded: int) -> None:
+        first = number * self.lanes
+        count = min(self.lanes, self.chains - first)
+        rows, place = slice(first, first + count), recorded % self.values.shape[1]
+        states = states[:, :count]
+        self.log_weight[rows, place] = _log_weights(self.graph, states)
+        own: NDArray[Any] = states[self.variable]
+        if self.meaning is not None:
+            own = np.take_along_axis(self.meaning, own.astype(np.int64), axis=1)
+        kept = self.values[rows, place]
+        if len(self.free) == kept.shape[1]:
+            kept[:] = own.T
+        else:
+            kept[:, self.free] = own.T
+
+    def end(self, recorded: int) -> None:
+        """Put the last states into the order in which they were drawn."""
+        samples = self.values.shape[1]
+        if recorded > samples and recorded % samples:
+            for kept in (self.values, self.log_weight):
+                kept[:] = np.roll(kept, -(recorded % samples), axis=1)
+
+    def spread(self, recorded: int, lanes: int) -> Floats:
+        return np.zeros(0)
+
+
+def _meanings(names: Sequence[Named]) -> NDArray[np.int64] | None:
+    """What each value of a variable means, a row for each free name; None if just itself."""
+    free = [one.meaning for one in names if one.known is None]
+    if all((own == np.arange(len(own))).all() for own in free):
+        return None
+    table = np.zeros((len(free), max(map(len, free))), dtype=np.int64)
+    for row, own in zip(table, free, strict=True):
+        row[: len(own)] = own
+    return table
+
+
+def _log_weights(graph: FactorGraph, states: NDArray[Any]) -> Floats:
+    """The log-weight of each state `[variable, state]`."""
+    whole = np.zeros(graph.variables, dtype=np.int64)
+    alone = np.flatnonzero(lengths(graph.scope_start) == 0).tolist()
+    constant = graph.constant + sum(graph.table_values(factor).item() for factor in alone)
+    found = [np.zeros(0)]
+    for first in range(0, states.shape[1], AT_ONCE):
+        own = log_weights_of_parts(graph, states[:, first : first + AT_ONCE], whole)
+        found.append(own.sum(axis=0) + constant)
+    return np.concatenate(found)
+
+
+def _worst(found: Marginals) -> str:
+    """The first verdict that is not to be believed, or that all is well."""
+    doubted = [verdict for verdict in found.verdicts() if verdict not in BELIEVED]
+    return doubted[0] if doubted else GOOD
+
+
+def _draws(
+    names: Sequence[Named], values: NDArray[Any], weights: Floats, verdict: str, about: About
+) -> Draws:
+    return Draws(
+        names=tuple(one.name for one in names),
+        domains=tuple(one.values for one in names),
+        values=values,
+        log_weight=weights,
+        verdict=verdict,
+        about=about,
+    )

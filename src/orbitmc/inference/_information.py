@@ -1,0 +1,209 @@
+"""What knowing one variable says about another: their mutual information, in nats."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+from scipy.special import xlogy
+
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
+from orbitmc.errors import InputError
+from orbitmc.estimate.answers import Estimate, Estimates, certain
+from orbitmc.estimate.marginals import About
+from orbitmc.exact.joints import joints, tied
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.model import Model
+from orbitmc.inference._joint import JointFeature, in_names
+from orbitmc.inference.feature_sampling import (
+    Noted,
+    exact_about,
+    explained,
+    require_no_checkpoint,
+    require_possible,
+    sample_feature,
+    variables_of,
+)
+from orbitmc.inference.plan import Decision, decide
+from orbitmc.inference.query import Named, Subject, everything, subject
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+
+if TYPE_CHECKING:
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Watcher
+
+
+@asks
+@listening()
+def information(
+    model: Model | Program,
+    target: str,
+    candidates: Sequence[str] | None = None,
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Estimates:
+    """Say how much each candidate would tell about a target, the most informative one first.
+
+    The mutual information of two variables given the evidence, in nats: by how much observing one
+    lowers the entropy of the other, on average. Unless `candidates` are named, all other variables
+    that are not observed are. Of a program, names are ground atoms.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> found = om.information(model, "rain", evidence={"grass": "wet"})
+    >>> [(name, round(float(one), 4)) for name, one in found.items()]
+    [('sprinkler', 0.3222), ('season', 0.246)]
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    plain = subject(model)
+    wanted = plain.find(target)
+    others = _candidates(plain, wanted, candidates, evidence)
+    scopes = [variables_of([wanted, other]) for other in others]
+    row = plain.quick_row(evidence, chosen, scopes)
+    if row is not None:
+        return _exact(wanted, others, scopes, row.tables(scopes), row.about)
+    asked = subject(model, evidence)
+    named = [asked.find(one.name) for one in (wanted, *others)]
+    return explained(asked, lambda: _found(asked, named[0], named[1:], chosen, watchers))
+
+
+def _candidates(
+    asked: Subject, target: Named, names: Sequence[str] | None, evidence: Evidence | None
+) -> list[Named]:
+    if names is None:
+        seen = {target.name, *asked.decided_by(evidence)}
+        return [one for one in everything(asked) if one.known is None and one.name not in seen]
+    listed = [names] if isinstance(names, str) else list(names)
+    if not listed:
+        raise InputError("name at least one candidate")
+    return list(asked.named(listed))
+
+
+def _found(
+    asked: Subject,
+    target: Named,
+    others: Sequence[Named],
+    settings: Settings,
+    watchers: Iterable[Watcher],
+) -> Estimates:
+    begun = time.perf_counter()
+    if not others:
+        decision = decide(asked.model, settings)
+        require_possible(decision)
+        reason = "no other variable is left that could be observed"
+        return Estimates({}, About("exact", reason, warnings=decision.remarks))
+    scopes = [variables_of([target, other]) for other in others]
+    decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))
+    if decision.plan is None:
+        return _sampled(asked, target, others, decision, watchers)
+    tables = joints(decision.plan, scopes)
+    return _exact(target, others, scopes, tables, exact_about(decision, begun))
+
+
+def _exact(
+    target: Named,
+    others: Sequence[Named],
+    scopes: Sequence[tuple[int, ...]],
+    tables: Sequence[Floats],
+    about: About,
+) -> Estimates:
+    """The answer from tables of the target and each other one."""
+    found = {
+        other.name: certain(_information(in_names(table, scope, [target, other])), about)
+        for other, scope, table in zip(others, scopes, tables, strict=True)
+    }
+    return Estimates(_sorted(found), about)
+
+
+def _information(table: Floats) -> float:
+    """The mutual information of the two axes of a table of probabilities."""
+    apart = np.outer(table.sum(axis=1), table.sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = xlogy(table, table / np.where(apart > 0, apart, 1.0))
+    return max(0.0, float(logs.sum()))
+
+
+def _sorted(found: dict[str, Estimate]) -> dict[str, Estimate]:
+    return dict(sorted(found.items(), key=lambda pair: -pair[1].value))
+
+
+class PairsFeature:
+    """The joint values of a target and each of several others, one pair after the other."""
+
+    def __init__(self, target: Named, others: Sequence[Named], model: Model, averaged: int) -> None:
+        sizes = model.graph.cardinality.tolist()
+        self.averaged = averaged
+        self.pairs = [JointFeature([target, other], sizes, averaged) for other in others]
+        self.variables = np.array(variables_of([target, *others]), dtype=np.int64)
+        self.rows = sum(pair.rows for pair in self.pairs)
+        place = {variable: row for row, variable in enumerate(self.variables.tolist())}
+        self.places = [[place[v] for v in pair.variables.tolist()] for pair in self.pairs]
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        pairs = zip(self.pairs, self.places, strict=True)
+        return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.statistics import spread_of
+
+        return spread_of(means)
+
+
+def _sampled(
+    asked: Subject,
+    target: Named,
+    others: Sequence[Named],
+    decision: Decision,
+    watchers: Iterable[Watcher],
+) -> Estimates:
+    from orbitmc.inference.feature_sampling import best_averaged
+
+    averaged = best_averaged(decision.model.graph, variables_of([target]))
+    feature = PairsFeature(target, others, decision.model, averaged)
+    noted = sample_feature(asked, decision, feature, watchers)
+    found, first = {}, 0
+    for pair, other in zip(feature.pairs, others, strict=True):
+        found[other.name] = _estimated(noted, pair, slice(first, first + pair.rows), feature)
+        first += pair.rows
+    return Estimates(_sorted(found), noted.about)
+
+
+def _estimated(noted: Noted, pair: JointFeature, rows: slice, feature: PairsFeature) -> Estimate:
+    """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
+    from scipy.special import stdtrit
+
+    from orbitmc.estimate.features import column_means, worst_verdict
+    from orbitmc.estimate.statistics import LEVEL
+
+    own = [sums[:, rows] for sums in noted.sums]
+    seen = noted.over(own)
+    means = column_means(own, noted.recorded, noted.lanes)
+    columns, whole = means.shape[1], means.sum(axis=1)
+    without = np.array([_information(_table(whole - means[:, c], pair)) for c in range(columns)])
+    plain = _information(_table(whole, pair))
+    value = max(0.0, columns * plain - (columns - 1) * float(without.mean()))
+    spread = float(np.sqrt((columns - 1) * without.var()))
+    error = max(spread, float((1.0 / seen.states).max()))
+    half = float(stdtrit(columns - 1, 0.5 + LEVEL / 2)) * error
+    places = {v: k for k, v in enumerate(feature.variables.tolist())}
+    verdicts = [noted.verdicts[places[v]] for v in pair.variables.tolist()]
+    return Estimate(
+        value=value,
+        standard_error=error,
+        low=max(0.0, value - half),
+        high=value + half,
+        verdict=worst_verdict(seen.verdict(), verdicts),
+        about=noted.about,
+    )
+
+
+def _table(sums: Floats, pair: JointFeature) -> Floats:
+    table: Floats = (sums / sums.sum()).reshape(pair.shape)
+    return table

@@ -1,0 +1,200 @@
+"""How probable the joint values of a few variables are."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes, Floats, Numbers
+from orbitmc._util.interrupts import listening
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.answers import Joint
+from orbitmc.estimate.marginals import About
+from orbitmc.estimate.verdicts import EXACT
+from orbitmc.exact.joints import MOST_ENTRIES, joints, tied
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.model import Model
+from orbitmc.inference.feature_sampling import (
+    exact_about,
+    explained,
+    require_no_checkpoint,
+    sample_feature,
+    variables_of,
+)
+from orbitmc.inference.plan import Decision, decide
+from orbitmc.inference.query import NOBODY, Named, Subject, subject
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+
+if TYPE_CHECKING:
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Watcher
+
+
+@asks
+@listening()
+def joint(
+    model: Model | Program,
+    names: Sequence[str],
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Joint:
+    """Say how probable each joint value of some variables is, with its error.
+
+    The arrays of the answer have an axis for each name. `method="auto"` answers exactly when that
+    is affordable and samples otherwise, averaging over one of the variables. Of a program, names
+    are ground atoms. Ctrl-C gives the partial answer.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> found = om.joint(model, ["sprinkler", "rain"], {"grass": "wet"})
+    >>> found.probability.round(4).tolist()
+    [[0.0156, 0.2132, 0.1947], [0.4497, 0.079, 0.0478]]
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    plain, listed = subject(model), _listed(names)
+    named = plain.named(listed)
+    _require_few(named)
+    scope = variables_of(named)
+    row = plain.quick_row(evidence, chosen, [scope])
+    if row is not None:
+        return _exact(named, scope, row.tables([scope])[0], row.about)
+    asked = subject(model, evidence)
+    return explained(asked, lambda: _found(asked, asked.named(listed), chosen, watchers))
+
+
+def _listed(names: Sequence[str]) -> list[str]:
+    listed = [names] if isinstance(names, str) else list(names)
+    if not listed:
+        raise InputError("name at least one variable")
+    return listed
+
+
+def _require_few(named: Sequence[Named]) -> None:
+    entries = math.prod(len(one.values) for one in named)
+    if entries > MOST_ENTRIES:
+        raise LimitError(
+            f"a joint table of these {len(named)} variables would have {entries:.3g} entries, the "
+            f"limit is {MOST_ENTRIES}; ask about fewer"
+        )
+
+
+def _found(
+    asked: Subject, named: Sequence[Named], settings: Settings, watchers: Iterable[Watcher]
+) -> Joint:
+    begun, scope = time.perf_counter(), variables_of(named)
+    decision = decide(asked.model, settings, lambda graph: tied(graph, [scope]))
+    if decision.plan is None:
+        return _sampled(asked, named, decision, watchers)
+    table = joints(decision.plan, [scope])[0]
+    return _exact(named, scope, table, exact_about(decision, begun))
+
+
+def _exact(named: Sequence[Named], scope: Sequence[int], table: Floats, about: About) -> Joint:
+    """The answer from a table of variables."""
+    told = in_names(table, scope, named)
+    none = np.zeros_like(told)
+    return _joint(named, (told, none, told, told, none), EXACT, about)
+
+
+def in_names(table: Floats, scope: Sequence[int], named: Sequence[Named]) -> Floats:
+    """Say a joint table of variables in terms of names that depend on them."""
+    places = dict(zip(scope, np.indices(table.shape), strict=True))
+    shape = [len(one.values) for one in named]
+    flat = np.zeros(table.shape, dtype=np.int64)
+    for one, stride in zip(named, strides_of(shape), strict=True):
+        flat += stride * one.meaning[places.get(one.variable, 0)]
+    total: NDArray[Any] = np.bincount(flat.reshape(-1), table.reshape(-1), math.prod(shape))
+    return total.reshape(shape)
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """How far a step along each axis goes in a flat table, last axis fastest."""
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+class JointFeature:
+    """The indicator of every joint value; one of the variables may be averaged over."""
+
+    def __init__(self, named: Sequence[Named], sizes: Sequence[int], averaged: int) -> None:
+        self.named, self.averaged = named, averaged
+        self.variables = np.array(variables_of(named), dtype=np.int64)
+        self.shape = [len(one.values) for one in named]
+        self.rows = math.prod(self.shape)
+        self.offset = np.zeros(1 if averaged == NOBODY else sizes[averaged], dtype=np.int64)
+        for one, stride in zip(named, strides_of(self.shape), strict=True):
+            if one.known is None and one.variable == averaged:
+                self.offset += stride * one.meaning
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        chances = np.ones((1, states.shape[1])) if chances is None else chances
+        cells = self._cells(states) * COLUMNS + np.arange(states.shape[1]) % COLUMNS
+        total = np.zeros(self.rows * COLUMNS)
+        for offset, own in zip(self.offset.tolist(), chances, strict=True):
+            total += np.bincount(cells + offset * COLUMNS, own, minlength=len(total))
+        return total.reshape(self.rows, COLUMNS)
+
+    def _cells(self, states: Bytes) -> Numbers:
+        """The joint value of each state, as if those that are averaged over had their first."""
+        place = {variable: row for row, variable in enumerate(self.variables.tolist())}
+        cells = np.zeros(states.shape[1], dtype=np.int64)
+        for one, stride in zip(self.named, strides_of(self.shape), strict=True):
+            if one.known is not None:
+                cells += stride * one.known
+            elif one.variable != self.averaged:
+                cells += stride * one.meaning[states[place[one.variable]]]
+        return cells
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.statistics import spread_of
+
+        return spread_of(means)
+
+
+def _sampled(
+    asked: Subject, named: Sequence[Named], decision: Decision, watchers: Iterable[Watcher]
+) -> Joint:
+    from orbitmc.estimate.features import worst_verdict
+    from orbitmc.inference.feature_sampling import best_averaged
+
+    graph = decision.model.graph
+    averaged = best_averaged(graph, variables_of(named))
+    feature = JointFeature(named, graph.cardinality.tolist(), averaged)
+    noted = sample_feature(asked, decision, feature, watchers)
+    found = noted.features()
+    columns: list[NDArray[Any]] = [
+        found.probability,
+        found.standard_error,
+        found.low,
+        found.high,
+        found.rare,
+    ]
+    verdict = worst_verdict(found.verdict(), noted.verdicts)
+    shape = [len(one.values) for one in named]
+    return _joint(named, [own.reshape(shape) for own in columns], verdict, noted.about)
+
+
+def _joint(
+    named: Sequence[Named], columns: Sequence[NDArray[Any]], verdict: str, about: About
+) -> Joint:
+    probability, error, low, high, rare = columns
+    return Joint(
+        names=tuple(one.name for one in named),
+        values=tuple(one.values for one in named),
+        probability=probability,
+        standard_error=error,
+        low=low,
+        high=high,
+        rare=rare.astype(np.bool_),
+        verdict=verdict,
+        about=about,
+    )

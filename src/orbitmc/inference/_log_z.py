@@ -1,0 +1,143 @@
+"""The logarithm of the sum of all weights: exact, or by cooling chains down."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+
+from orbitmc._numba.time_limits import time_limit
+from orbitmc._util.interrupts import listening
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.answers import Estimate, certain
+from orbitmc.estimate.marginals import About
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.model import Model
+from orbitmc.inference.feature_sampling import explained, require_no_checkpoint
+from orbitmc.inference.plan import exact_plan
+from orbitmc.inference.query import Subject, subject
+from orbitmc.inference.settings import DEFAULT_SECONDS, Options, Settings, asks, with_options
+from orbitmc.sampling.schedule import Schedule
+
+if TYPE_CHECKING:
+    from orbitmc.exact.plan import Plan
+    from orbitmc.inference.query import Program
+
+
+METHODS = ("auto", "exact", "gibbs")
+LATEST = 1.1  # times the seconds that were asked for, and a little more: then a pass is given up
+MORE = 0.7  # seconds
+VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
+NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"
+
+
+@asks
+@listening()
+def log_z(
+    model: Model | Program,
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    **options: Unpack[Options],
+) -> Estimate:
+    """Give the natural logarithm of the sum of all weights, evidence built in.
+
+    Of a Bayesian network it is the log-probability of the evidence. `method="auto"` answers exactly
+    when that is affordable. Otherwise variables that are cheap to sum out are, and of the rest
+    populations of chains are cooled down (annealed importance sampling): `samples` is the number of
+    temperatures, `seconds` and `standard_error` end a run as they do for marginals. Ctrl-C gives
+    what the last complete pass has found.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> print(om.log_z(model, {"grass": "wet"}))
+    -0.668923, exact
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    if chosen.method not in METHODS:
+        raise InputError(f"log Z is found by {', '.join(METHODS)}, not by {chosen.method!r}")
+    row = subject(model).quick_row(evidence, chosen)
+    if row is not None:
+        return certain(row.log_z, row.about)
+    asked = subject(model, evidence)
+    return explained(asked, lambda: _found(asked, chosen))
+
+
+def _found(asked: Subject, settings: Settings) -> Estimate:
+    begun = time.perf_counter()
+    settings.require_use()
+    firm = hardened(asked.model)
+    plan, reason = None, "gibbs was asked for"
+    if settings.method != "gibbs":
+        plan, reason = exact_plan(firm.model.graph, settings)
+    about = About("exact", reason, warnings=firm.remarks)
+    graph = firm.model.graph
+    if plan is not None:
+        found = _exact(graph, plan, about)
+    else:
+        with time_limit(begun + LATEST * _seconds(settings) + MORE - time.perf_counter()):
+            found = _sampled(graph, settings, about)
+    seconds = time.perf_counter() - begun
+    return replace(found, about=replace(found.about, seconds=seconds))
+
+
+def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
+    from orbitmc.exact.contraction import marginals
+
+    found = marginals(graph, memory=plan.bytes, plan=plan, wanted=[]).log_z
+    if not math.isfinite(found):
+        raise LimitError("log Z is beyond the largest double")
+    return certain(found, about)
+
+
+def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
+    from orbitmc.exact.contraction import shrunk
+    from orbitmc.inference.plan import require_memory, sampling_bytes
+    from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+    from orbitmc.sampling.budget import available_cores
+    from orbitmc.sampling.pack import check_lanes, start_values
+
+    most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
+    if graph.variables <= most and not (graph := shrunk(graph)).variables:
+        return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
+    lanes = POPULATIONS * SIZE
+    check_lanes(graph, lanes)
+    start_values(graph, 1, np.random.SeedSequence(settings.seed))  # refuses what is impossible
+    require_memory(sampling_bytes(graph, replace(settings, lanes=lanes, packs=PACKS)), settings)
+    threads = settings.threads or available_cores()
+    found = sampled_log_z(
+        graph,
+        _schedule(settings),
+        seed=settings.seed,
+        threads=threads,
+        executor=settings.executor,
+    )
+    said = replace(
+        about,
+        method="annealed importance sampling",
+        reason=f"{about.reason}; {found.rungs:,} temperatures, {graph.variables:,} variables",
+        seed=settings.seed,
+        samples=found.rungs,
+        chains=found.chains,
+        interrupted=found.interrupted,
+    )
+    return Estimate(found.value, found.standard_error, found.low, found.high, found.verdict, said)
+
+
+def _seconds(settings: Settings) -> float:
+    """How long it may take; no limit if another end was asked for."""
+    return _schedule(settings).seconds or math.inf
+
+
+def _schedule(settings: Settings) -> Schedule:
+    """When to end: as was asked for, or after the usual time."""
+    ends = (settings.samples, settings.seconds, settings.standard_error)
+    if all(end is None for end in ends):
+        return Schedule(seconds=DEFAULT_SECONDS)
+    return Schedule(*ends)

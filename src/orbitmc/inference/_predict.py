@@ -1,0 +1,248 @@
+"""One question for each row of a table, all rows together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.interrupts import listening
+from orbitmc._util.loading import extra
+from orbitmc.errors import InputError
+from orbitmc.estimate.marginals import About
+from orbitmc.estimate.verdicts import BELIEVED, EXACT
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.model import Model
+from orbitmc.inference.query import Program, Query, asked_names, require_program
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from orbitmc.sampling.run import Watcher
+
+
+Progress = Callable[[int, int], None]
+"""Is told how many rows of how many are answered."""
+
+MOST_NAMED = 5  # rows in a remark; more would not be read
+
+
+class Errors(NamedTuple):
+    """The errors of the numbers of a row, and the ends of their intervals."""
+
+    standard_error: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Probabilities [value, row] of the values of some variables, one variable after the other.
+
+    `problems` says of rows that have no answer what is wrong with them; `sampled` are rows that
+    chains answered, with the worst verdict of each, and `errors` those of their numbers. Settings
+    that were `unheeded` because no row was sampled are the end of a reason. `doubts` are about the
+    model and the table, `ids` columns that were copied from it.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    probability: Floats = field(repr=False)
+    problems: Mapping[int, str] = field(default_factory=dict)
+    sampled: Mapping[int, str] = field(default_factory=dict)
+    errors: Mapping[int, Errors] = field(default_factory=dict, repr=False)
+    interrupted: bool = False
+    seconds: float = 0.0
+    unheeded: str = ""
+    doubts: tuple[str, ...] = ()
+    ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> list[tuple[str, str]]:
+        """Variable and value of each row of numbers."""
+        pairs = zip(self.names, self.values, strict=True)
+        return [(name, value) for name, values in pairs for value in values]
+
+    def remarks(self) -> list[str]:
+        """What must be said with the numbers."""
+        said = list(self.doubts)
+        if self.problems:
+            rows = sorted(self.problems)
+            told = [f"row {row}: {self.problems[row]}" for row in rows[:MOST_NAMED]]
+            more = f"; and {len(rows) - MOST_NAMED:,} more" if len(rows) > MOST_NAMED else ""
+            said.append(
+                f"{len(rows):,} of {self.rows:,} rows have no answer: {'; '.join(told)}{more}"
+            )
+        if self.sampled:
+            doubtful = sum(verdict not in BELIEVED for verdict in self.sampled.values())
+            said.append(
+                f"{len(self.sampled):,} rows were sampled, side by side; {doubtful:,} of them have "
+                "not converged"
+            )
+        if self.interrupted:
+            said.append("interrupted: rows without numbers were not reached")
+        return said
+
+    @property
+    def about(self) -> About:
+        """How the rows were answered."""
+        exact = self.answered - len(self.sampled)
+        idle = "" if self.sampled else self.unheeded
+        return About(
+            method="sampled" if self.sampled else "exact",
+            reason=f"{exact:,} rows by elimination, {len(self.sampled):,} by sampling{idle}",
+            seconds=self.seconds,
+            interrupted=self.interrupted,
+            warnings=tuple(self.remarks()),
+        )
+
+    @property
+    def answered(self) -> int:
+        """How many rows have an answer."""
+        return int(np.isfinite(self.probability).all(axis=0).sum())
+
+    @property
+    def converged(self) -> bool:
+        """Whether all numbers may be believed within their errors."""
+        return BELIEVED.issuperset(self.sampled.values())
+
+    def verdict(self, row: int) -> str:
+        """What to think of a row; nothing if it has no answer."""
+        return "" if row in self.problems else self.sampled.get(row, EXACT)
+
+    @property
+    def rows(self) -> int:
+        return int(self.probability.shape[1])
+
+    def to_frame(self, index: Any = None) -> DataFrame:
+        """A pandas DataFrame with a row for each row, and a column for each variable and value."""
+        pd = extra("pandas", "frames")
+        if self.ids:
+            index = pd.DataFrame(dict(self.ids)).set_index([*self.ids]).index
+        columns = pd.MultiIndex.from_tuples(self.columns, names=["variable", "value"])
+        found: DataFrame = pd.DataFrame(
+            self.probability.T, index=index, columns=columns, copy=False
+        )
+        found.attrs = {
+            "problems": dict(self.problems),
+            "sampled": dict(self.sampled),
+            "standard_error": {
+                row: self.by_name(self.errors[row].standard_error.tolist()) for row in self.sampled
+            },
+            "interrupted": self.interrupted,
+            "reason": self.about.reason,
+        }
+        return found
+
+    def by_name(self, numbers: Sequence[float]) -> dict[str, dict[str, float]]:
+        """The numbers of one row by variable and value."""
+        told: dict[str, dict[str, float]] = {}
+        for (name, value), number in zip(self.columns, numbers, strict=True):
+            told.setdefault(name, {})[value] = number
+        return told
+
+
+@asks
+@listening()
+def predict(
+    model: Model | Program,
+    rows: Any,
+    evidence: Evidence | None = None,
+    *,
+    query: Query | None = None,
+    ignore: Query = (),
+    id: Query = (),
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """Say, for each row of a table, how probable the values of other variables are.
+
+    `rows` is a data frame with a column for each observed variable, or a list with a mapping for
+    each row; None and NaN mean that a row does not observe that variable. `evidence` holds in all
+    rows. A `query` names the variables to report; without one, those without a column. The answer
+    has the index of the rows, and a column (variable, value) for each number. Columns to `ignore`
+    are no evidence, nor are those of `id`, which become the index of the answer. What is asked for
+    should be no column: where it is, it counts as evidence, and a warning says so.
+
+    Rows that observe the same variables are eliminated together. A row that makes no sense, or is
+    impossible, has NaN; a warning says which, and why, and so do `attrs["problems"]`. Rows that
+    elimination cannot afford are sampled side by side, many in a run; `seconds` are for all of them
+    together. Their verdicts are `attrs["sampled"]`, their errors `attrs["standard_error"]`.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> rows = [{"grass": "wet"}, {"grass": "wet", "season": "rainy"}, {}]
+    >>> om.predict(model, rows, query="rain")["rain", "heavy"].round(3).tolist()
+    [0.243, 0.448, 0.13]
+    """
+    found = predictions(
+        model,
+        rows,
+        evidence,
+        query=query,
+        ignore=ignore,
+        ids=id,
+        settings=with_options(settings, options),
+        progress=progress,
+    )
+    for remark in found.remarks():
+        warnings.warn(remark, stacklevel=4)
+    return found.to_frame(getattr(rows, "index", None) if hasattr(rows, "iloc") else None)
+
+
+def predictions(
+    model: Model | Program,
+    rows: Any,
+    evidence: Evidence | None = None,
+    *,
+    query: Query | None = None,
+    ignore: Query = (),
+    ids: Query = (),
+    settings: Settings,
+    progress: Progress | None = None,
+    watchers: Iterable[Watcher] = (),
+) -> Predictions:
+    """The same, as plain arrays."""
+    from orbitmc.inference.rows import Answering, read_rows
+
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+    if settings.checkpoint is not None:
+        raise InputError("many rows are no run that could be saved: leave out the checkpoint")
+    chosen = model_in(model).given(evidence)
+    table = read_rows(chosen, rows, _listed(ignore), _listed(ids))
+    names = _asked(model, query, chosen) or _others(chosen, table.names)
+    return Answering(chosen, table, settings, names, watchers).answers(progress)
+
+
+def _listed(names: Query) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _asked(source: Model | Program, query: Query | None, model: Model) -> tuple[str, ...] | None:
+    """The variables that a query names; of a program, it may name predicates."""
+    if query is None or isinstance(source, Model):
+        return asked_names(query, model)
+    known = {*model.order}
+    return tuple(name for name in source.atoms_in(query) if name in known)
+
+
+def model_in(source: Model | Program) -> Model:
+    """A model, or that of a program, whose variables are its atoms."""
+    if isinstance(source, Model):
+        return source
+    require_program(source)
+    return source.model
+
+
+def _others(model: Model, columns: Sequence[str]) -> tuple[str, ...]:
+    """All variables without a column; all, if each has one."""
+    known = {*columns, *model.observed}
+    return tuple(name for name in model.order if name not in known) or model.order

@@ -1,0 +1,389 @@
+"""How probable an event is, and how probable given another one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.answers import Estimate, certain
+from orbitmc.estimate.marginals import (
+    About,
+    Columns,
+    Marginals,
+    certain_columns,
+    concatenate_columns,
+    no_parts,
+)
+from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import extended
+from orbitmc.inference.events import (
+    Event,
+    Settled,
+    Signal,
+    Wires,
+    changed,
+    combine_events,
+    condition,
+    masks_of,
+    names_in,
+    read_formula,
+    truth,
+)
+from orbitmc.inference.feature_sampling import (
+    exact_about,
+    explained,
+    require_no_checkpoint,
+    require_possible,
+    sample_feature,
+    variables_of,
+)
+from orbitmc.inference.plan import Decision, decide
+from orbitmc.inference.query import Named, Subject, atoms_named, moved, narrowed, subject
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.mln.grounding.atoms import constant_text
+from orbitmc.mln.grounding.queries import Pattern
+
+if TYPE_CHECKING:
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Watcher
+
+
+CERTAIN = Settled(True)
+FEW_ENTRIES = 2**12  # of a joint table of all names: such events need no elimination of their own
+RARE = 1e-6  # what is given and less probable is rather made evidence, which loses no digits
+
+
+@asks
+@listening()
+def probability(
+    model: Model | Program,
+    event: str,
+    evidence: Evidence | None = None,
+    *,
+    given: str | None = None,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Estimate:
+    """Say how probable an event is, with its error; `given` another event, if there is one.
+
+    Events compare variables with values: `A == 'x' and (B != 'y' or C in ('u', 'v'))`; `A == B`
+    compares two variables, and a name alone means that a variable is true. Of a program, events are
+    formulas of ground atoms: `Smokes(Anna) ^ !Cancer(Bob)`. `method="auto"` answers exactly when
+    that is affordable and samples otherwise. Ctrl-C gives the partial answer.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
+    0.984422, exact
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    found = _quickly_found(subject(model), event, given, evidence, chosen)
+    if found is not None:
+        return found
+    asked = subject(model, evidence)
+    wanted, when = _both(event, given, asked)
+    return explained(asked, lambda: _found(asked, wanted, when, chosen, watchers))
+
+
+def _both(event: str, given: str | None, asked: Subject) -> tuple[Event, Event]:
+    return (
+        _read(event, asked, "event"),
+        CERTAIN if given is None else _read(given, asked, "given"),
+    )
+
+
+def _quickly_found(
+    plain: Subject, event: str, given: str | None, evidence: Evidence | None, settings: Settings
+) -> Estimate | None:
+    """An exact answer from the joint table of all names, if that is small; None elsewhere."""
+    wanted, when = _both(event, given, plain)
+    scope = variables_of((*names_in(wanted), *names_in(when)))
+    shape = [int(plain.model.graph.cardinality[variable]) for variable in scope]
+    if math.prod(shape) > FEW_ENTRIES:
+        return None
+    row = plain.quick_row(evidence, settings, [scope])
+    if row is None:
+        return None
+    table = row.tables([scope])[0]
+    places = dict(zip(scope, np.indices(shape), strict=True))
+    holds = np.where(truth(when, lambda one: one.meaning[places[one.variable]]), table, 0.0)
+    both = np.where(truth(wanted, lambda one: one.meaning[places[one.variable]]), holds, 0.0)
+    if holds.sum() < RARE:
+        return None
+    return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
+
+
+def _read(text: str, asked: Subject, source: str) -> Event:
+    if asked.program is not None:
+        from orbitmc.inference.events import read_formula
+
+        return read_formula(text, asked.program, source)
+    from orbitmc.inference.events import read_event
+
+    return read_event(text, asked, source)
+
+
+def _found(
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+) -> Estimate:
+    """Turn what is given into evidence where it is that; then event and condition remain."""
+    if given == Settled(False):
+        raise ContradictionError("what is given is impossible")
+    masks = masks_of(given)
+    if masks is not None:
+        if not all(mask.any() for mask in masks.values()):
+            raise ContradictionError("what is given is impossible")
+        seen = narrowed(asked, masks)
+        event = changed(event, lambda one: moved(one, asked.model, seen.model))
+        asked, given = seen, CERTAIN
+    return _answered(asked, event, given, settings, watchers)
+
+
+def _answered(
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+) -> Estimate:
+    begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
+    signal = None if isinstance(event, Settled) else wires.signal(event)
+    if given != CERTAIN:
+        wires.require(given)
+    decision = decide(
+        asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
+    )
+    if decision.plan is None:
+        if isinstance(event, Settled) and given == CERTAIN:
+            require_possible(decision)
+            said = About("exact", "evidence decides the event", warnings=decision.remarks)
+            return certain(event.holds, said)
+        return _sample_event(asked, event, given, decision, watchers)
+    chance = _eliminated(decision, wires, signal)
+    if isinstance(event, Settled):
+        chance = float(event.holds)
+    return certain(chance, exact_about(decision, begun))
+
+
+def _eliminated(decision: Decision, wires: Wires, signal: Signal | None) -> float:
+    """How probable a signal is; without one, whether any state is possible."""
+    from orbitmc.exact.contraction import marginals
+
+    graph = extended(decision.model.graph, wires.factors, wires.sizes)
+    wanted = [] if signal is None else [signal.variable]
+    memory, plan = decision.settings.memory, decision.plan
+    found = marginals(graph, memory=memory, plan=plan, wanted=wanted).marginals
+    return 1.0 if signal is None else min(1.0, float(found[0][signal.yes].sum()))
+
+
+class EventFeature:
+    """Whether both hold, and whether the condition holds if there is one, averaged as may be."""
+
+    def __init__(self, event: Event, given: Event, averaged: int) -> None:
+        both = combine_events("and", [event, given])
+        self.events = [both] if given == CERTAIN else [both, given]
+        names = (*names_in(event), *names_in(given))
+        self.variables = np.array(variables_of(names), dtype=np.int64)
+        self.averaged, self.rows = averaged, len(self.events)
+        self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        from orbitmc.estimate.features import by_column
+
+        found = np.zeros((self.rows, states.shape[1]))
+        for value, weight in enumerate([1.0] if chances is None else chances):
+            values = partial(self._values, states, value)
+            for row, event in zip(found, self.events, strict=True):
+                row += weight * truth(event, values)
+        return by_column(found)
+
+    def _values(self, states: Bytes, value: int, one: Named) -> Any:
+        """The values of a name in all states; the one that is averaged over has this one."""
+        if one.variable == self.averaged:
+            return one.meaning[value]
+        return one.meaning[states[self.place[one.variable]]]
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.statistics import spread_of
+
+        if self.rows == 1:
+            return spread_of(means)
+        both, given = means.mean(axis=1)
+        left = means[:1] - both / max(given, np.finfo(float).tiny) * means[1:]
+        found: Floats = spread_of(left) / max(given, np.finfo(float).tiny)
+        return found
+
+
+def _sample_event(
+    asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[Watcher]
+) -> Estimate:
+    from orbitmc.estimate.features import worst_verdict
+    from orbitmc.inference.feature_sampling import best_averaged
+
+    names = (*names_in(event), *names_in(given))
+    averaged = best_averaged(decision.model.graph, variables_of(names))
+    feature = EventFeature(event, given, averaged)
+    noted = sample_feature(asked, decision, feature, watchers)
+    if feature.rows == 2 and not any(own[:, 1].any() for own in noted.sums):
+        raise LimitError(
+            f"what is given was true in none of {noted.recorded} samples of each chain: nothing is "
+            "known of the event then; sample longer, or ask for method exact"
+        )
+    found = noted.features() if feature.rows == 1 else noted.ratio()
+    return Estimate(
+        value=float(found.probability[0]),
+        standard_error=float(found.standard_error[0]),
+        low=float(found.low[0]),
+        high=float(found.high[0]),
+        verdict=worst_verdict(found.verdict(), noted.verdicts),
+        about=noted.about,
+    )
+
+
+# How probable conjunctions of atoms are, as in the query `Smokes(x) ^ Cancer(x)`.
+#
+# Every binding of the variables is an event of its own; all are answered together, and so are the
+# single atoms that the same query asks about.
+
+MOST_EVENTS = 100_000
+TRUE = ("true",)
+
+
+def conjunctions(
+    program: MarkovLogic, settings: Settings, watchers: Iterable[Watcher]
+) -> Marginals:
+    """How probable all atoms and conjunctions of a program's query are."""
+    require_no_checkpoint(settings)
+    asked = subject(program)
+    events = dict(_events(program))
+    begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
+    open_ones = {name: event for name, event in events.items() if not isinstance(event, Settled)}
+    signals = [wires.signal(event) for event in open_ones.values()]
+    decision = decide(
+        asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
+    )
+    if decision.plan is None:
+        found, about = _sample_conjunctions(asked, open_ones, decision, watchers)
+    else:
+        from orbitmc.exact.contraction import marginals
+
+        graph = extended(decision.model.graph, wires.factors, wires.sizes)
+        wanted = [signal.variable for signal in signals]
+        answer = marginals(graph, memory=settings.memory, plan=decision.plan, wanted=wanted)
+        pairs = zip(answer.marginals, signals, strict=True)
+        chances = np.array([min(1.0, float(own[signal.yes].sum())) for own, signal in pairs])
+        found = certain_columns(list(open_ones), [TRUE] * len(open_ones), chances, EXACT)
+        about = exact_about(decision, begun)
+    settled = {name: event for name, event in events.items() if isinstance(event, Settled)}
+    holds = np.array([float(event.holds) for event in settled.values()])
+    known = certain_columns(list(settled), [TRUE] * len(settled), holds, OBSERVED)
+    place = {name: number for number, name in enumerate([*open_ones, *settled])}
+    order = np.array([place[name] for name in events], dtype=np.int64)
+    return Marginals(concatenate_columns([found, known]).taken(order), about)
+
+
+def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:
+    """Every conjunction that is asked about by its name, then every atom."""
+    for conjunction in program.conjunctions:
+        yield from _groundings(program, conjunction)
+    for one in atoms_named(program, program.asked):
+        yield one.name, condition([one], np.array([False, True]))
+
+
+def _groundings(
+    program: MarkovLogic, conjunction: Sequence[Pattern]
+) -> Iterator[tuple[str, Event]]:
+    ground, kinds = program.ground, _kinds(program, conjunction)
+    count = math.prod(ground.universe.size(kind) for kind in kinds.values())
+    if count > MOST_EVENTS:
+        raise LimitError(f"a conjunction of the query has {count:,} groundings: name constants")
+    constants = [ground.universe.constants[kind] for kind in kinds.values()]
+    for chosen in itertools.product(*constants):
+        binding = dict(zip(kinds, chosen, strict=True))
+        name = " ^ ".join(_text(pattern, binding) for pattern in conjunction)
+        yield name, read_formula(name, program, "query")
+
+
+def _kinds(program: MarkovLogic, conjunction: Sequence[Pattern]) -> dict[str, str]:
+    """The variables of a conjunction with their types."""
+    found: dict[str, str] = {}
+    for pattern in conjunction:
+        types = program.ground.program.predicates[pattern.predicate].types
+        for (word, is_constant), kind in zip(pattern.arguments or (), types, strict=False):
+            if not is_constant and found.setdefault(word, kind) != kind:
+                raise InputError(f"the query uses {word} for a {found[word]} and for a {kind}")
+    return found
+
+
+def _text(pattern: Pattern, binding: Mapping[str, str]) -> str:
+    words = [
+        constant_text(word if is_constant else binding[word])
+        for word, is_constant in pattern.arguments or ()
+    ]
+    return f"{pattern.predicate}({','.join(words)})" if words else pattern.predicate
+
+
+class _EachEvent:
+    """Whether each of some events holds; nothing is averaged over."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events, self.rows, self.averaged = events, len(events), -1
+        self.used = [variables_of(names_in(event)) for event in events]
+        self.variables = np.array(sorted({v for own in self.used for v in own}), dtype=np.int64)
+        self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        from orbitmc.estimate.features import by_column
+
+        values = partial(self._values, states)
+        found = np.zeros((self.rows, states.shape[1]))
+        for row, event in zip(found, self.events, strict=True):
+            row += truth(event, values)
+        return by_column(found)
+
+    def _values(self, states: Bytes, one: Named) -> Any:
+        return one.meaning[states[self.place[one.variable]]]
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.statistics import spread_of
+
+        return spread_of(means)
+
+
+def _sample_conjunctions(
+    asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[Watcher]
+) -> tuple[Columns, Any]:
+    from orbitmc.estimate.features import worst_verdict
+
+    feature = _EachEvent(list(events.values()))
+    noted = sample_feature(asked, decision, feature, watchers)
+    every = noted.features()
+    verdicts = [
+        worst_verdict(every.row(row).verdict(), [noted.verdicts[feature.place[v]] for v in own])
+        for row, own in enumerate(feature.used)
+    ]
+    columns = Columns(
+        list(events),
+        [TRUE] * len(events),
+        np.arange(len(events) + 1),
+        probability=every.probability,
+        standard_error=every.standard_error,
+        low=every.low,
+        high=every.high,
+        ess=every.ess,
+        r_hat=every.r_hat,
+        rare=every.rare,
+        verdict=np.array([CODE[verdict] for verdict in verdicts], dtype=np.uint8),
+        part=no_parts(len(events)),
+    )
+    return columns, noted.about

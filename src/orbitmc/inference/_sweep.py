@@ -1,0 +1,399 @@
+"""A model at several inverse temperatures: energies, heat capacities, marginals."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
+from orbitmc.conditionals.prepared import prepare
+from orbitmc.errors import InputError
+from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
+from orbitmc.estimate.features import by_column, column_means, expectations, worst_verdict
+from orbitmc.estimate.marginals import About, Marginals
+from orbitmc.estimate.statistics import spread_of
+from orbitmc.estimate.verdicts import EXACT
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.factor_graph import FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.log_weights import extremes, partial_log_weight
+from orbitmc.graph.model import Model
+from orbitmc.groups.permutation_groups import permutation_group
+from orbitmc.groups.permutations import Permutation, from_images
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.feature_sampling import (
+    Noted,
+    apart,
+    explained,
+    require_no_checkpoint,
+    sample_feature,
+    together,
+)
+from orbitmc.inference.plan import (
+    MOST_IN_BLOCKS,
+    Decision,
+    decide,
+    decide_for,
+    exact_plan,
+    frozen_alone,
+    sampling_bytes,
+    with_block_work,
+)
+from orbitmc.inference.query import Subject, subject
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.kernels._alternation import alternation
+from orbitmc.kernels._gibbs import gibbs
+from orbitmc.kernels._orbital import orbital
+from orbitmc.sampling.annealed_importance import mean_log_weight
+
+if TYPE_CHECKING:
+    from orbitmc.inference.query import Program
+    from orbitmc.kernels.protocol import Kernel
+    from orbitmc.sampling.run import Watcher
+
+
+STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
+BETA_ROUNDING = 1e-15  # of an energy
+ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
+
+
+@asks
+@listening()
+def sweep(
+    model: Model | Program,
+    betas: Sequence[float],
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Sweep:
+    """Look at a model at several inverse temperatures: all log-weights times `beta`.
+
+    The energy of a state is minus its log-weight at beta 1; the heat capacity is its variance times
+    beta squared. All temperatures are answered exactly where that is affordable. Elsewhere they are
+    sampled side by side, in one run in which neighbouring temperatures exchange their states
+    (parallel tempering), unless a `method` is asked for. Ctrl-C gives the partial answer.
+
+    >>> import orbitmc as om
+    >>> found = om.sweep(om.ising_grid(3, 3, 1.0), [0.2, 0.4])
+    >>> [round(rung.energy.value, 5) for rung in found]
+    [-2.49348, -5.4409]
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    wanted = _checked(betas)
+    asked = subject(model, evidence)
+    return explained(asked, lambda: _found(asked, wanted, chosen, watchers))
+
+
+def _found(
+    asked: Subject, betas: Sequence[float], settings: Settings, watchers: Iterable[Watcher]
+) -> Sweep:
+    coldest = asked.model.at(max(betas))  # refuses what is no beta
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+    if settings.method in ("auto", "exact"):
+        plan, reason = exact_plan(coldest.graph, settings)
+        if plan is not None:
+            return Sweep(tuple(_exact(asked, beta, settings) for beta in betas))
+    else:
+        reason = f"{settings.method} was asked for"
+
+    return tempered_sweep(asked, betas, settings, reason, watchers)
+
+
+def _checked(betas: Sequence[float]) -> list[float]:
+    try:
+        found = [float(beta) for beta in betas]
+    except (TypeError, ValueError):
+        raise InputError(f"betas are a list of numbers, not {betas!r}") from None
+    if not found:
+        raise InputError("name at least one beta")
+    return found
+
+
+def _exact(asked: Subject, beta: float, settings: Settings) -> Rung:
+    decision = decide(asked.model.at(beta), replace(settings, method="exact"))
+    found = carry_out(decision)
+    energy = _energy(asked.model, beta, settings)
+    heat, off = _heat_capacity(asked.model, beta, energy, settings)
+    return Rung(
+        beta, certain(energy, found.about), _derived(heat, off, found.about), asked.told(found)
+    )
+
+
+def _energy(model: Model, beta: float, settings: Settings) -> float:
+    """The mean energy: minus the mean log-weight, by elimination."""
+    from orbitmc.exact.joints import mean_log_weight
+
+    plan, _ = exact_plan(hardened(model.at(beta)).model.graph, replace(settings, method="exact"))
+    assert plan is not None  # it is asked for
+    return -mean_log_weight(plan) / beta
+
+
+def _heat_capacity(
+    model: Model, beta: float, energy: float, settings: Settings
+) -> tuple[float, float]:
+    """The variance of the energy times beta squared, which is how it falls with beta; its error.
+
+    Near a sharp transition only small steps see how steep it is.
+    """
+    found = []
+    for step in STEPS:
+        near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
+        fall, off = _extrapolated(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
+        lost = BETA_ROUNDING * abs(beta * energy) / step
+        found.append((off + lost, fall))
+        if off <= max(lost, ENOUGH * abs(fall)):
+            break
+    off, fall = min(found)
+    return max(fall, 0.0), off
+
+
+def _slope(f: dict[int, float], gap: int, step: float) -> float:
+    """The first derivative, by differences of fourth order."""
+    return (8 * (f[gap] - f[-gap]) - (f[2 * gap] - f[-2 * gap])) / (12 * gap * step)
+
+
+def _extrapolated(fine: float, coarse: float) -> tuple[float, float]:
+    """A derivative without its error of fourth order, and how far that is from the fine one."""
+    better = fine + (fine - coarse) / 15.0
+    return better, abs(better - fine)
+
+
+def _derived(value: float, error: float, about: About) -> Estimate:
+    """A number that is exact but for differences that stand for derivatives."""
+    return Estimate(value, error, value - error, value + error, EXACT, about)
+
+
+# The energy of states, minus their log-weight, as a feature: its mean and its variance.
+
+POWERS = 4
+ROUNDING = 1e-12  # of the sum of all log-potentials: energies that differ by less are the same
+
+
+class EnergyFeature:
+    """Sums of the first four powers of the energy, less a constant near its mean."""
+
+    averaged = -1
+    rows = POWERS
+
+    def __init__(self, graph: FactorGraph, near: float) -> None:
+        self.graph, self.near = graph, near
+        self.variables = np.arange(graph.variables)
+        self.factors = np.arange(graph.factors, dtype=np.uint32)
+        self.low, self.high = np.inf, -np.inf
+        self.alone = threading.Lock()  # packs work in threads
+
+    def energies(self, states: Bytes) -> Floats:
+        """Minus the log-weight of each state, less the constant."""
+        log_weight = partial_log_weight(self.graph, self.factors, np.ascontiguousarray(states))
+        found: Floats = -log_weight - self.graph.constant - self.near
+        return found
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        own = self.energies(states)
+        with self.alone:
+            self.low = min(self.low, float(own.min()))
+            self.high = max(self.high, float(own.max()))
+        return by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
+
+    def errors(self, means: Floats) -> Floats:
+        return spread_of(means[:1])
+
+    def moments(self, every: list[Floats], recorded: int, lanes: int) -> list[Floats]:
+        """Sums of the energy, its square, its squared deviation, and the square of that."""
+        mean = float(column_means(every, recorded, lanes)[0].mean())
+        return [_moments(own, mean, counts) for own, counts in _counted(every, recorded, lanes)]
+
+    def ends(self, mean: float) -> tuple[Floats, Floats]:
+        """The least and largest energy and squared deviation that were seen.
+
+        If all energies were the same, those of states that were not seen may still differ by what
+        tables allow.
+        """
+        low, high = self.low, self.high
+        least, most = (own[self.graph.table_of] for own in extremes(self.graph))
+        if high - low <= ROUNDING * float(np.maximum(np.abs(least), np.abs(most)).sum()):
+            low = min(low, -float(most.sum()) - self.graph.constant - self.near)
+            high = max(high, -float(least.sum()) - self.graph.constant - self.near)
+        furthest = max(mean - low, high - mean) ** 2
+        return np.array([low, 0.0]), np.array([high, furthest])
+
+
+def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
+    """Sums with how many states each column has in each part of time."""
+    from orbitmc._simd.random import COLUMNS
+    from orbitmc.estimate.statistics import part_lengths
+    from orbitmc.estimate.tally import PARTS
+
+    counts = np.zeros(PARTS)
+    lengths = part_lengths(recorded)
+    counts[: len(lengths)] = lengths * (lanes // COLUMNS)
+    return [(own, counts[:, None]) for own in every]
+
+
+def _moments(own: Floats, mean: float, count: Floats) -> Floats:
+    first, second, third, fourth = (own[:, row] for row in range(POWERS))
+    deviation = second - 2 * mean * first + mean**2 * count
+    squared = (
+        fourth - 4 * mean * third + 6 * mean**2 * second - 4 * mean**3 * first + mean**4 * count
+    )
+    return np.stack([first, second, deviation, squared], axis=1)
+
+
+# A model at several temperatures in one run, whose neighbours exchange their states.
+#
+# Copies of the model stand side by side, and an exchange of two copies is a permutation of their
+# variables: a symmetry but for the temperature, which orbital Metropolis accepts or rejects.
+
+EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its turn once in a while
+
+
+def tempered_sweep(
+    asked: Subject,
+    betas: Sequence[float],
+    settings: Settings,
+    reason: str,
+    watchers: Iterable[Watcher],
+) -> Sweep:
+    """Sample all temperatures in one run, or one after the other where memory is short."""
+    graph = asked.model.graph
+    if len(betas) > 1 and len(betas) * sampling_bytes(graph, settings) > settings.memory:
+        shared = replace(settings, seconds=settings.seconds and settings.seconds / len(betas))
+        rungs: list[Rung] = []
+        for beta in betas:
+            rungs += _rungs(asked, [beta], shared, reason, watchers)
+            if rungs[-1].marginals.about.interrupted:
+                break
+    else:
+        rungs = _rungs(asked, betas, settings, reason, watchers)
+    return Sweep(tuple(rungs), interrupted=rungs[-1].marginals.about.interrupted)
+
+
+def _rungs(
+    asked: Subject,
+    betas: Sequence[float],
+    settings: Settings,
+    reason: str,
+    watchers: Iterable[Watcher],
+) -> list[Rung]:
+    cooled = [asked.model.at(beta) for beta in betas]
+    decision = _decided(together(cooled, _labels(betas)), betas, settings)
+    reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
+    decision = replace(decision, reason=reasons, ruled_out=("exact",))
+    feature = LadderFeature(asked.model, betas, settings.seed)
+    noted = sample_feature(asked, decision, feature, watchers)
+    if settings.method == "auto":
+        about = replace(noted.about, method="tempering")
+        noted = replace(noted, marginals=replace(noted.marginals, about=about))
+    own = apart(noted.marginals, cooled)
+    return [_rung(asked, place, feature, noted, own[place]) for place in range(len(betas))]
+
+
+def _labels(betas: Sequence[float]) -> list[str]:
+    """A label for each copy; those that look the same are counted."""
+    plain = [f"beta {beta:g}" for beta in betas]
+    if len(set(plain)) == len(plain):
+        return plain
+    return [f"{label}, number {place}" for place, label in enumerate(plain, 1)]
+
+
+def _decided(model: Model, betas: Sequence[float], settings: Settings) -> Decision:
+    """Let neighbours exchange their states, unless another method is asked for."""
+    if settings.method != "auto":
+        return decide(model, settings)
+    decision = decide_for(model, _kernel(model, betas, settings), settings)
+    exchanges = "neighbouring temperatures exchange states" if len(set(betas)) > 1 else "Gibbs"
+    return replace(decision, reason=exchanges)
+
+
+def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
+    """Gibbs, in blocks where zeros freeze single variables, and exchanges of neighbours."""
+    graph, size = model.graph, model.graph.variables // len(betas)
+    base: Kernel = gibbs()
+    if graph.has_zeros() and graph.variables <= MOST_IN_BLOCKS:
+        from orbitmc.kernels.block_gibbs.kernel import low_width
+
+        if frozen_alone(prepare(graph), settings):
+            work = with_block_work(replace(settings, base="low-width")).block_work
+            base = low_width(graph, most_work=work or math.inf)
+    pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
+    if not pairs or not size:
+        return base
+    swaps = [_exchange(graph.variables, size, *pair) for pair in pairs]
+    jump = orbital(graph, permutation_group(graph.variables, swaps))
+    return alternation(base, jump, period=EXCHANGES * size)
+
+
+def _differ(betas: Sequence[float], one: int, other: int) -> bool:
+    return betas[one] != betas[other]
+
+
+def _exchange(variables: int, size: int, one: int, other: int) -> Permutation:
+    """Two copies exchange their states."""
+    here, there = (np.arange(k * size, (k + 1) * size) for k in (one, other))
+    return from_images(variables, np.concatenate([here, there]), np.concatenate([there, here]))
+
+
+class LadderFeature:
+    """Powers of the energy of each copy, one copy after the other."""
+
+    averaged = -1
+
+    def __init__(self, model: Model, betas: Sequence[float], seed: int) -> None:
+        self.betas, self.size = betas, model.graph.variables
+        self.near = [-mean_log_weight(model.at(b).graph, seed=seed) / b for b in betas]
+        self.own = [EnergyFeature(model.graph, near) for near in self.near]
+        self.variables = np.arange(self.size * len(betas))
+        self.rows = POWERS * len(betas)
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        copies = enumerate(self.own)
+        parts = [own.sums(states[self.part(k, self.size)], None) for k, own in copies]
+        return np.concatenate(parts)
+
+    def part(self, place: int, size: int) -> slice:
+        """Where a copy's numbers are, if each has so many."""
+        return slice(place * size, (place + 1) * size)
+
+    def errors(self, means: Floats) -> Floats:
+        copies = enumerate(self.own)
+        return np.concatenate([own.errors(means[self.part(k, POWERS)]) for k, own in copies])
+
+
+def _rung(
+    asked: Subject, place: int, feature: LadderFeature, noted: Noted, found: Marginals
+) -> Rung:
+    """The energy and the heat capacity of one copy, with its marginals."""
+    beta, near, own = feature.betas[place], feature.near[place], feature.own[place]
+    sums = [every[:, feature.part(place, POWERS)] for every in noted.sums]
+    mean = float(column_means(sums, noted.recorded, noted.lanes)[0].mean())
+    moments = own.moments(sums, noted.recorded, noted.lanes)
+    rows = len(noted.rows) // len(feature.betas)
+    depends = np.zeros_like(noted.rows)
+    depends[feature.part(place, rows)] = True
+    both = expectations(moments, noted.recorded, noted.lanes, noted.known, depends, own.ends(mean))
+    verdicts = noted.verdicts[feature.part(place, feature.size)]
+    energy, heat = (
+        Estimate(
+            value=shift + factor * float(one.probability[0]),
+            standard_error=factor * float(one.standard_error[0]),
+            low=shift + factor * float(one.low[0]),
+            high=shift + factor * float(one.high[0]),
+            verdict=worst_verdict(one.verdict(), verdicts),
+            about=noted.about,
+        )
+        for one, shift, factor in ((both.row(0), near, 1.0), (both.row(1), 0.0, beta**2))
+    )
+    if not math.isfinite(energy.value):
+        raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
+    return Rung(beta, energy, heat, asked.told(found))

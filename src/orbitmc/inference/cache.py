@@ -1,0 +1,328 @@
+"""Questions that take longer to prepare than to answer: what can be prepared is kept.
+
+Which variables are observed decides how an elimination goes; their values only choose entries of
+tables. So the second question about the same variables starts with all of that done.
+"""
+
+import math
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc.errors import ContradictionError, LimitError
+from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
+from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
+from orbitmc.exact.problem import Problem, Scope, prepare
+from orbitmc.exact.templates import Elimination, Template, Upward, template
+from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
+from orbitmc.graph.log_weights import exact_sum, large_factors
+from orbitmc.graph.model import Model
+from orbitmc.inference.plan import affordable, price
+from orbitmc.inference.settings import Settings, unheeded
+
+# What was worked out of an object, kept as long as the object is there.
+#
+# It belongs to that very object: a changed copy of it is another one, and shares nothing.
+
+T = TypeVar("T")
+
+Key = tuple[int, Hashable]
+
+
+class Kept:
+    """The last few things that were worked out, by object and by what was asked of it.
+
+    No more than so many, and together no more than so many bytes.
+    """
+
+    def __init__(self, most: int, most_bytes: int = 2**27) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self._found: OrderedDict[Key, tuple[weakref.ref[Any], Any, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self,
+        owner: object,
+        key: Hashable,
+        make: Callable[[], T],
+        size_of: Callable[[T], int] = lambda made: 0,
+    ) -> T:
+        """What `make` gives for an object and a key, made once; never that of another object."""
+        place = (id(owner), key)
+        with self._lock:
+            known = self._found.get(place)
+            if known is not None and known[0]() is owner:
+                self._found.move_to_end(place)
+                return known[1]  # type: ignore[no-any-return]
+        made = make()
+        with self._lock:
+            self._found[place] = (weakref.ref(owner), made, size_of(made))
+            self._found.move_to_end(place)
+            if self._is_full():
+                self._forget()
+        return made
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _is_full(self) -> bool:
+        taken = sum(size for _, _, size in self._found.values())
+        return len(self._found) > self.most or taken > self.most_bytes
+
+    def _forget(self) -> None:
+        """Let go what belonged to objects that are gone, and what was asked for longest ago."""
+        for place in [place for place, (owner, *_) in self._found.items() if owner() is None]:
+            del self._found[place]
+        while len(self._found) > 1 and self._is_full():
+            self._found.popitem(last=False)
+
+
+MOST_VARIABLES = 2_000
+MOST_COST = 2.0**25
+"""Of an order; beyond, what values rule out saves more than what is kept."""
+
+SEARCH = 1.0  # seconds at most for an order
+KEPT = Kept(256, most_bytes=2**28)
+Names = tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the numbers of an answer come from.
+
+    Of the answer's flat array, `decided` is known before; `variables` of the tree go to `target`;
+    `seen[k]` is where the values of the k-th observed variable begin, or -1. The `sizes` of all
+    variables say how many values they have, `start` where these begin.
+    """
+
+    names: Sequence[str]
+    values: Sequence[tuple[str, ...]]
+    decided: Floats
+    variables: tuple[int, ...]
+    target: Places
+    seen: Places
+    verdict: Bytes
+    start: Places
+    sizes: Places
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of evidence, eliminated: `values` are those of the observed variables, in order."""
+
+    model: Model
+    elimination: Elimination
+    values: dict[int, int]
+    upward: Upward
+    log_z: float
+    begun: float
+    unheeded: str
+
+    @property
+    def about(self) -> About:
+        """What to say of an answer."""
+        seconds = time.perf_counter() - self.begun
+        reason = f"{price(self.elimination.template)}{self.unheeded}"
+        return About(
+            method="exact",
+            reason=reason,
+            seconds=seconds,
+            log_z=self.log_z,
+            warnings=self.model.doubts,
+        )
+
+    def tables(self, scopes: Sequence[Scope]) -> list[Floats]:
+        """Joint probabilities of variables of the model that were tied, an axis for each."""
+        place = self.elimination.template.place
+        own = [tuple(place[v] for v in scope if v in place) for scope in scopes]
+        found = self.elimination.joints(self.upward, own)
+        problem = self.elimination.template.problem
+        return [problem.joint_of(*one, self.values) for one in zip(scopes, found, strict=True)]
+
+    def likely_state(self) -> dict[int, int]:
+        """A possible state of all variables of the model."""
+        template = self.elimination.template
+        chosen = self.elimination.likely_state(self.upward)
+        free = {
+            variable: int(
+                own[chosen[template.place[variable]] if variable in template.place else 0]
+            )
+            for variable, own in enumerate(template.problem.possible)
+        }
+        return {**free, **self.values}
+
+
+def quick_row(
+    model: Model,
+    evidence: Evidence | None,
+    settings: Settings,
+    tied: Sequence[Scope] = (),
+) -> Row | None:
+    """Eliminate a small model with evidence; None where others must look at it."""
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+    if not _may_be_quick(model, settings):
+        return None
+    begun = time.perf_counter()
+    domains = KEPT.of(model, "domains", model.domains)
+    findings = resolve(as_mapping(evidence), domains)
+    model.require_consistent(findings)
+    soft = tuple(sorted(findings.soft))
+    hard = {model.index[name]: v for name, v in findings.hard.items() if name in model.index}
+    if any(name not in model.index or model.index[name] in hard for name in soft):
+        return None
+    likely = tuple(model.index[name] for name in soft)
+    elimination = _elimination(model, tuple(sorted(hard)), likely, tuple(tied))
+    if elimination is None or not affordable(elimination.template, settings):
+        return None
+    return _eliminated(model, elimination, hard, findings, begun, unheeded(settings))
+
+
+def quick_answer(
+    model: Model, evidence: Evidence | None, settings: Settings, names: Names
+) -> Marginals | None:
+    """All marginals, or some, of a small model; None where others must look at it."""
+    row = quick_row(model, evidence, settings)
+    return None if row is None else _dressed(row, names)
+
+
+def _may_be_quick(model: Model, settings: Settings) -> bool:
+    asked = settings.method in ("auto", "exact")
+    plain = settings.checkpoint is None and settings.approximation is None
+    return asked and plain and model.graph.variables <= MOST_VARIABLES
+
+
+def _problem(model: Model) -> Problem | None:
+    """The tables of a model, unless its weights need a closer look, or leave no state."""
+    if len(large_factors(model.graph)):
+        return None
+    try:
+        return prepare(model.graph)
+    except (ContradictionError, LimitError):
+        return None
+
+
+def prepared_elimination(
+    model: Model, hard: tuple[str, ...], soft: tuple[str, ...], settings: Settings
+) -> Elimination | None:
+    """An elimination for rows that observe these variables; None if a row costs too much."""
+    if not _may_be_quick(model, settings):
+        return None
+    observed, likely = (tuple(model.index[name] for name in names) for names in (hard, soft))
+    found = _elimination(model, observed, likely, ())
+    return found if found is not None and affordable(found.template, settings) else None
+
+
+def _elimination(
+    model: Model, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
+) -> Elimination | None:
+    problem = KEPT.of(model, "problem", lambda: _problem(model))
+    if problem is None:
+        return None
+    return KEPT.of(
+        model,
+        (hard, soft, tied),
+        lambda: _planned(problem, hard, soft, tied),
+        lambda found: 0 if found is None else found.held_bytes,
+    )
+
+
+def _planned(
+    problem: Problem, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
+) -> Elimination | None:
+    try:
+        return Elimination(template(problem, hard, soft, tied, seconds=SEARCH, most=MOST_COST))
+    except LimitError:
+        return None
+
+
+def _eliminated(
+    model: Model,
+    elimination: Elimination,
+    hard: dict[int, int],
+    findings: Findings,
+    begun: float,
+    idle: str,
+) -> Row | None:
+    """One row; None if it is impossible or its weight is no number."""
+    found = elimination.template
+    values = {variable: hard[variable] for variable in found.observed}
+    pairs = zip(found.number, values.values(), strict=True)
+    row = np.array([own[value] for own, value in pairs], np.int64)
+    if (row < 0).any():
+        return None
+    upward = elimination.upward(row.reshape(-1, 1), _likelihoods(model, found, findings))
+    log_z = exact_sum(float(part[0]) for part in upward.parts)
+    if not math.isfinite(log_z):
+        return None
+    return Row(model, elimination, values, upward, log_z, begun, idle)
+
+
+def _dressed(row: Row, names: Names) -> Marginals | None:
+    """Marginals of one row; None if they are no numbers."""
+    elimination = row.elimination
+    layout = KEPT.of(elimination, names, lambda: _layout(row.model, elimination, names))
+    marginals = elimination.marginals(row.upward, layout.variables)
+    flat = layout.decided.copy()
+    if layout.variables:
+        flat[layout.target] = np.concatenate([marginals[v][:, 0] for v in layout.variables])
+    for first, value in zip(layout.seen, row.values.values(), strict=True):
+        if first >= 0:
+            flat[first + value] = 1.0
+    flat /= np.repeat(np.add.reduceat(flat, layout.start), layout.sizes)
+    if not np.isfinite(flat).all():
+        return None
+    columns = replace(
+        certain_columns(layout.names, layout.values, flat, EXACT), verdict=layout.verdict
+    )
+    return Marginals(columns, row.about)
+
+
+def _likelihoods(model: Model, found: Template, findings: Findings) -> list[Floats]:
+    """Logarithms of soft evidence, of possible values only."""
+    with np.errstate(divide="ignore"):
+        return [
+            np.log(np.array(findings.soft[model.names[v]])[found.problem.possible[v], None])
+            for v in found.soft
+        ]
+
+
+def _layout(model: Model, elimination: Elimination, names: Names) -> Layout:
+    found, domains = elimination.template, model.domains()
+    chosen = model.order if names is None else names
+    sizes = [len(domains[name]) for name in chosen]
+    start = dict(zip(chosen, np.cumsum([0, *sizes])[:-1].tolist(), strict=True))
+    decided = np.zeros(sum(sizes))
+    for name, observed in model.observed.items():
+        if name in start:
+            decided[start[name] + observed.value] = 1.0
+    variables: list[int] = []
+    target = [np.zeros(0, dtype=np.int64)]
+    for name in chosen:
+        variable = model.index.get(name, -1)
+        if variable in found.place:
+            variables.append(found.place[variable])
+            target.append(start[name] + found.problem.possible[variable])
+        elif variable >= 0 and variable not in found.observed:
+            decided[start[name] + found.problem.possible[variable]] = 1.0
+    seen = [start.get(model.names[variable], -1) for variable in found.observed]
+    hidden = {*model.observed, *(model.names[variable] for variable in found.observed)}
+    verdict = [CODE[OBSERVED if name in hidden else EXACT] for name in chosen]
+    return Layout(
+        names=chosen,
+        values=[domains[name] for name in chosen],
+        decided=decided,
+        variables=tuple(variables),
+        target=np.concatenate(target),
+        seen=np.array(seen, dtype=np.int64),
+        verdict=np.array(verdict, dtype=np.uint8),
+        start=np.array(list(start.values()), dtype=np.int64),
+        sizes=np.array(sizes, dtype=np.int64),
+    )

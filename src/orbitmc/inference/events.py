@@ -1,0 +1,509 @@
+"""Read events about variables: A == 'x' and (B != 'y' or C in ('u', 'v')).
+
+Nothing is evaluated: names and values are looked up, and what is wrong is said with its column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.text import Text, quoted, suggestion
+from orbitmc.errors import InputError
+from orbitmc.graph.evidence import value_number
+from orbitmc.graph.transforms import Factor
+from orbitmc.inference.query import Named, Subject, atoms_named
+from orbitmc.mln.grounding.queries import Pattern, query_atoms
+from orbitmc.mln.language.grammar import Tree, parse_sentence
+from orbitmc.mln.language.scanner import Source, Statement
+
+if TYPE_CHECKING:
+    from orbitmc.inference.program import MarkovLogic
+
+
+# Events: conditions on names, joined by and, or, and if and only if.
+
+MOST_DEPTH = 100  # brackets and negations within each other
+Kind = Literal["and", "or", "iff"]
+OPPOSITE: Mapping[Kind, Kind] = {"and": "or", "or": "and"}
+
+
+@dataclass(frozen=True)
+class Settled:
+    """An event that is certain, or impossible."""
+
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Which joint values of one or two names, none of them known, make an event true."""
+
+    named: tuple[Named, ...]
+    holds: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Several events; `iff` joins two."""
+
+    kind: Kind
+    parts: tuple[Event, ...]
+
+
+Event = Settled | Condition | Joined
+
+
+def condition(named: Sequence[Named], holds: NDArray[np.bool_]) -> Event:
+    """A condition on names; what is known of them is settled."""
+    known = tuple(slice(None) if one.known is None else one.known for one in named)
+    left, open_ones = holds[known], tuple(one for one in named if one.known is None)
+    if len(open_ones) == 2 and open_ones[0].name == open_ones[1].name:
+        left, open_ones = left.diagonal(), open_ones[:1]
+    if left.all() or not left.any():
+        return Settled(bool(left.all()))
+    return Condition(open_ones, left)
+
+
+def combine_events(kind: Literal["and", "or"], events: Sequence[Event]) -> Event:
+    """All of some events, or at least one; what is settled is left out."""
+    decisive = kind == "or"
+    parts: list[Event] = []
+    for event in events:
+        if isinstance(event, Settled):
+            if event.holds == decisive:
+                return event
+        elif isinstance(event, Joined) and event.kind == kind:
+            parts += event.parts
+        else:
+            parts.append(event)
+    if not parts:
+        return Settled(not decisive)
+    return parts[0] if len(parts) == 1 else Joined(kind, tuple(parts))
+
+
+def equivalent(left: Event, right: Event) -> Event:
+    """Both of two events or none."""
+    if isinstance(left, Settled):
+        return right if left.holds else negated(right)
+    if isinstance(right, Settled):
+        return left if right.holds else negated(left)
+    return Joined("iff", (left, right))
+
+
+def negated(event: Event) -> Event:
+    """The opposite event."""
+    match event:
+        case Settled(holds):
+            return Settled(not holds)
+        case Condition(named, holds):
+            return Condition(named, ~holds)
+        case Joined("iff", (left, right)):
+            return Joined("iff", (negated(left), right))
+        case Joined(kind, parts):
+            return Joined(OPPOSITE[kind], tuple(map(negated, parts)))
+    raise TypeError(event)
+
+
+def names_in(event: Event) -> Iterator[Named]:
+    """Every name in an event, repetitions included."""
+    if isinstance(event, Condition):
+        yield from event.named
+    elif isinstance(event, Joined):
+        for part in event.parts:
+            yield from names_in(part)
+
+
+def truth(event: Event, values: Callable[[Named], Any]) -> Any:
+    """Whether an event holds, in one state or in many; `values` are those of a name in them."""
+    match event:
+        case Settled(holds):
+            return np.bool_(holds)
+        case Condition(named, holds):
+            return holds[tuple(values(one) for one in named)]
+        case Joined("iff", (left, right)):
+            return truth(left, values) == truth(right, values)
+        case Joined(kind, parts):
+            found = truth(parts[0], values)
+            for part in parts[1:]:
+                other = truth(part, values)
+                found = found & other if kind == "and" else found | other
+            return found
+    raise TypeError(event)
+
+
+def changed(event: Event, renew: Callable[[Named], Named]) -> Event:
+    """The same event about other names."""
+    match event:
+        case Condition(named, holds):
+            return condition([renew(one) for one in named], holds)
+        case Joined("iff", (left, right)):
+            return equivalent(changed(left, renew), changed(right, renew))
+        case Joined("and" | "or" as kind, parts):
+            return combine_events(kind, [changed(part, renew) for part in parts])
+    return event
+
+
+def masks_of(event: Event) -> dict[int, NDArray[np.bool_]] | None:
+    """Which values each variable may have, if that is all an event says."""
+    if isinstance(event, Condition) and len(event.named) == 1:
+        one = event.named[0]
+        return {one.variable: event.holds[one.meaning]}
+    if not isinstance(event, Joined) or event.kind != "and":
+        return None
+    found: dict[int, NDArray[np.bool_]] = {}
+    for part in event.parts:
+        own = masks_of(part)
+        if own is None:
+            return None
+        for variable, mask in own.items():
+            found[variable] = found.get(variable, True) & mask
+    return found
+
+
+TOKEN = re.compile(
+    r"""\s*(?:(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    r"""|(?P<sign>==|!=|<>|<=|>=|&&|\|\||[=<>&|!~(),\[\]{}])"""
+    r"""|(?P<word>[^\s'"=<>&|!~(),\[\]{}]+)|(?P<wrong>\S)|(?P<end>\Z))""",
+    re.DOTALL,
+)
+WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("and", "&", "&&"), "and"),
+    **dict.fromkeys(("or", "|", "||"), "or"),
+    **dict.fromkeys(("not", "!", "~"), "not"),
+    **dict.fromkeys(("==", "="), "=="),
+    **dict.fromkeys(("!=", "<>"), "!="),
+    "in": "in",
+}
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
+TRUTHS = {"true": True, "false": False}
+NAMES = "; put names with blanks or brackets in quotes"
+
+
+class Token(NamedTuple):
+    """A piece of the text: kind is name, end, or what it means; `at` is where it begins."""
+
+    kind: str
+    word: str
+    at: int
+    quoted: bool = False
+
+
+def read_event(text: str, asked: Subject, source: str) -> Event:
+    """Read an event about the variables of a model."""
+    if not isinstance(text, str):
+        raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {quoted(text)}")
+    return _Reader(Text(source, text), asked).event()
+
+
+class _Reader:
+    """A text while it is read: one token is looked at, the ones before it are understood."""
+
+    def __init__(self, text: Text, asked: Subject) -> None:
+        self.text, self.asked = text, asked
+        self.tokens = _tokens(text)
+        self.place = 0
+
+    def event(self) -> Event:
+        found = self._any(0)
+        self._take("end", "and, or, or the end")
+        return found
+
+    @property
+    def now(self) -> Token:
+        return self.tokens[self.place]
+
+    def _accept(self, kind: str) -> Token | None:
+        if self.now.kind != kind:
+            return None
+        self.place += 1
+        return self.tokens[self.place - 1]
+
+    def _take(self, kind: str, expected: str) -> Token:
+        found = self._accept(kind)
+        if found is None:
+            raise self._wrong(f"expected {expected}, found {_shown(self.now)}")
+        return found
+
+    def _wrong(self, message: str, at: int | None = None) -> InputError:
+        return self.text.error(self.now.at if at is None else at, message)
+
+    @contextmanager
+    def _at(self, token: Token) -> Iterator[None]:
+        """Say where a name or a value stands that nobody knows."""
+        try:
+            yield
+        except InputError as error:
+            raise self._wrong(error.message, token.at) from None
+
+    def _any(self, depth: int) -> Event:
+        parts = [self._all(depth)]
+        while self._accept("or"):
+            parts.append(self._all(depth))
+        return combine_events("or", parts)
+
+    def _all(self, depth: int) -> Event:
+        parts = [self._one(depth)]
+        while self._accept("and"):
+            parts.append(self._one(depth))
+        return combine_events("and", parts)
+
+    def _one(self, depth: int) -> Event:
+        opposite = False
+        while self._accept("not"):
+            opposite = not opposite
+        if bracket := self._accept("("):
+            if depth >= MOST_DEPTH:
+                message = f"brackets are nested more than {MOST_DEPTH} deep; write it with fewer"
+                raise self._wrong(message, bracket.at)
+            found = self._any(depth + 1)
+            self._take(")", "and, or, or ')'")
+        else:
+            found = self._compared()
+        return negated(found) if opposite else found
+
+    def _compared(self) -> Event:
+        """A name, what it is compared with, or the name alone if it is true or false."""
+        token = self._take("name", "a variable" + (NAMES if self.now.kind in "[{," else ""))
+        with self._at(token):
+            left = self.asked.find(token.word)
+        if self._accept("=="):
+            return self._equal(left)
+        if self._accept("!="):
+            return negated(self._equal(left))
+        if self._accept("in"):
+            return self._among(left)
+        if self.now.kind == "not" and self.tokens[self.place + 1].kind == "in":
+            self.place += 2
+            return negated(self._among(left))
+        if self.now.kind in ("<", ">", "<=", ">="):
+            raise self._wrong("values have no order: compare with == or !=, or list them after in")
+        if self.now.kind not in ("end", "and", "or", ")"):
+            found = _shown(self.now)
+            raise self._wrong(f"expected ==, !=, in, and, or, or the end, found {found}{NAMES}")
+        with self._at(token):
+            return _is(left, value_number(left.name, True, left.values))
+
+    def _equal(self, left: Named) -> Event:
+        token = self._take("name", f"a value of {left.name}")
+        if self._is_other(left, token):
+            return self._alike(left, self.asked.find(token.word), token)
+        return _is(left, self._value(left, token))
+
+    def _is_other(self, left: Named, token: Token) -> bool:
+        """Whether a word is no value, but the name of another variable."""
+        plain = not token.quoted and token.word not in left.values
+        return plain and token.word in self.asked.known
+
+    def _alike(self, left: Named, right: Named, token: Token) -> Event:
+        same = np.array([[one == other for other in right.values] for one in left.values])
+        if not same.any():
+            raise self._wrong(f"{left.name} and {right.name} have no value in common", token.at)
+        return condition([left, right], same)
+
+    def _among(self, left: Named) -> Event:
+        bracket = self.now
+        if bracket.kind not in BRACKETS:
+            raise self._wrong(
+                f"expected a list of values such as ('a', 'b'), found {_shown(self.now)}"
+            )
+        self.place += 1
+        values = [self._value(left, self._take("name", f"a value of {left.name}"))]
+        while self._accept(","):
+            if self.now.kind == BRACKETS[bracket.kind]:
+                break
+            values.append(self._value(left, self._take("name", f"a value of {left.name}")))
+        self._take(BRACKETS[bracket.kind], f"a comma or {BRACKETS[bracket.kind]!r}")
+        return _is(left, *values)
+
+    def _value(self, left: Named, token: Token) -> int:
+        with self._at(token):
+            return value_number(left.name, _meant(token, left.values), left.values)
+
+
+def _is(left: Named, *values: int) -> Event:
+    return condition([left], np.isin(np.arange(len(left.values)), values))
+
+
+def _meant(token: Token, values: Sequence[str]) -> str | int | bool:
+    """A value by its name; without quotes also by its number, or true or false."""
+    word = token.word
+    if token.quoted or word in values:
+        return word
+    if word.lower() in TRUTHS:
+        return TRUTHS[word.lower()]
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 10 else word
+
+
+def _tokens(text: Text) -> list[Token]:
+    found: list[Token] = []
+    at = 0
+    while not found or found[-1].kind != "end":
+        match = TOKEN.match(text.content, at)
+        assert match is not None  # what fits nothing else is wrong
+        kind = match.lastgroup or ""
+        start, word, at = match.start(kind), match[kind], match.end()
+        if kind == "wrong":
+            raise text.error(start, "a quote is not closed")
+        if kind == "string":
+            found.append(Token("name", re.sub(r"\\(.)", r"\1", word[1:-1]), start, True))
+        elif kind == "end":
+            found.append(Token("end", "", start))
+        else:
+            means = WORDS.get(word.lower(), word if kind == "sign" else "name")
+            found.append(Token(means, word, start))
+    return found
+
+
+def _shown(token: Token) -> str:
+    return "the end" if token.kind == "end" else quoted(token.word)
+
+
+# Read events about ground atoms: formulas of Markov logic, as in Smokes(Anna) ^ !Cancer(Bob).
+
+REFUSED = {
+    "quantified": "an event is about ground atoms: quantifiers are not read here",
+    "comparison": "an event is about ground atoms: comparisons of terms are not read here",
+    "per_constant": "an event has no weights: leave out +",
+    "starred": "an event is one formula: leave out *",
+}
+
+
+def read_formula(text: str, program: MarkovLogic, source: str) -> Event:
+    """Read a formula of ground atoms, in the dialect of a program."""
+    if not isinstance(text, str):
+        raise InputError(f"{source}: an event is text such as Smokes(Anna), not {quoted(text)}")
+    statement = Statement(Source(source, text), 0, text)
+    tree = parse_sentence(statement, program.ground.program.notation).tree
+    return _Meaning(statement, program).of(tree, 0)
+
+
+class _Meaning:
+    """What the parts of a formula mean in a program."""
+
+    def __init__(self, statement: Statement, program: MarkovLogic) -> None:
+        self.statement, self.program = statement, program
+
+    def of(self, tree: Tree, depth: int) -> Event:
+        if depth > MOST_DEPTH:
+            raise self._wrong(tree, f"it is nested more than {MOST_DEPTH} deep; write it with less")
+        if tree.kind in ("application", "name"):
+            return self._atom(tree)
+        if tree.kind not in ("and", "or", "not", "implies", "iff"):
+            raise self._wrong(tree, REFUSED.get(tree.kind, "expected a ground atom"))
+        parts = [self.of(part, depth + 1) for part in tree.parts]
+        if tree.kind == "not":
+            return negated(parts[0])
+        if tree.kind == "implies":
+            return combine_events("or", [negated(parts[0]), parts[1]])
+        if tree.kind == "iff":
+            return equivalent(parts[0], parts[1])
+        return combine_events("and" if tree.kind == "and" else "or", parts)
+
+    def _wrong(self, tree: Tree, message: str) -> InputError:
+        return self.statement.error(tree.start, message)
+
+    def _atom(self, tree: Tree) -> Event:
+        ground = self.program.ground
+        known = ground.program.predicates
+        if tree.word not in known:
+            near = suggestion(tree.word, known)
+            raise self._wrong(tree, f"there is no predicate {quoted(tree.word)}{near}")
+        arity = len(known[tree.word].types)
+        if len(tree.parts) != arity:
+            raise self._wrong(tree, f"{tree.word} takes {arity} arguments, not {len(tree.parts)}")
+        words = tuple((self._constant(part), True) for part in tree.parts)
+        try:
+            atoms = query_atoms(ground, [Pattern(tree.word, words or None)])
+        except InputError as error:
+            raise self._wrong(tree, error.message.replace("the query names", "it names")) from None
+        named = atoms_named(self.program, atoms)
+        if len(named) != 1:
+            raise self._wrong(
+                tree, f"{len(named)} atoms fit {quoted(tree.word)}: name one ground atom"
+            )
+        return condition(named, np.array([False, True]))
+
+    def _constant(self, tree: Tree) -> str:
+        if tree.kind == "string":
+            return re.sub(r"\\(.)", r"\1", tree.word[1:-1])
+        if tree.kind not in ("name", "number"):
+            raise self._wrong(tree, "expected a constant: an event is about ground atoms")
+        return tree.word
+
+
+# An event as helper variables of a graph, so that elimination finds its probability.
+#
+# A helper says whether a part of the event holds; a factor over it, and over what it depends on,
+# allows nothing else. Each joins two others, so tables stay small however long the event is.
+
+TRUE = np.array([False, True])
+
+
+class Signal(NamedTuple):
+    """A variable, and those of its values that mean yes."""
+
+    variable: int
+    yes: NDArray[np.bool_]
+
+
+class Wires:
+    """Helper variables behind those of a graph, with their `sizes` and `factors`."""
+
+    def __init__(self, variables: int) -> None:
+        self.variables = variables
+        self.sizes: list[int] = []
+        self.factors: list[Factor] = []
+
+    def signal(self, event: Event) -> Signal:
+        """Where it can be seen whether an event, which is not settled, holds."""
+        if isinstance(event, Condition):
+            return self._condition(event)
+        assert isinstance(event, Joined)
+        found = self.signal(event.parts[0])
+        for part in event.parts[1:]:
+            found = self._join(event.kind, found, self.signal(part))
+        return found
+
+    def require(self, event: Event) -> None:
+        """Make an event certain."""
+        variable, yes = self.signal(event)
+        self._add((variable,), yes)
+
+    def _condition(self, event: Condition) -> Signal:
+        first = event.named[0]
+        if len(event.named) == 1:
+            return Signal(first.variable, event.holds[first.meaning])
+        second = event.named[1]
+        holds = event.holds[np.ix_(first.meaning, second.meaning)]
+        if first.variable == second.variable:
+            return Signal(first.variable, holds.diagonal())
+        return self._helper((first.variable, second.variable), holds)
+
+    def _join(self, kind: str, left: Signal, right: Signal) -> Signal:
+        if left.variable == right.variable:
+            return Signal(left.variable, _both(kind, left.yes, right.yes))
+        holds = _both(kind, left.yes[:, None], right.yes[None, :])
+        return self._helper((left.variable, right.variable), holds)
+
+    def _helper(self, scope: Sequence[int], holds: NDArray[np.bool_]) -> Signal:
+        helper = self.variables + len(self.sizes)
+        self.sizes.append(2)
+        self._add((*scope, helper), holds[..., None] == TRUE)
+        return Signal(helper, TRUE)
+
+    def _add(self, scope: tuple[int, ...], allowed: NDArray[np.bool_]) -> None:
+        self.factors.append((scope, np.where(allowed, 0.0, -np.inf)))
+
+
+def _both(kind: str, left: NDArray[np.bool_], right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (
+        left & right if kind == "and" else left | right if kind == "or" else left == right
+    )
+    return found

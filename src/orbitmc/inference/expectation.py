@@ -1,0 +1,354 @@
+"""The mean of any function of a state."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.interrupts import listening
+from orbitmc.errors import InputError
+from orbitmc.estimate.answers import Estimate, Estimates, certain
+from orbitmc.estimate.marginals import About
+from orbitmc.estimate.verdicts import FEW
+from orbitmc.exact.joints import joints, tied
+from orbitmc.graph.evidence import Evidence
+from orbitmc.graph.model import Model
+from orbitmc.inference.feature_sampling import (
+    exact_about,
+    explained,
+    require_no_checkpoint,
+    sample_feature,
+    variables_of,
+)
+from orbitmc.inference.plan import Decision, decide
+from orbitmc.inference.query import Named, Subject, subject
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+
+if TYPE_CHECKING:
+    from orbitmc.inference.query import Program
+    from orbitmc.sampling.run import Watcher
+
+
+# Functions of states, and tables over a few variables, as features that are averaged.
+
+Function = Callable[[Mapping[str, NDArray[Any]]], Any]
+Table = tuple[Sequence[str], Any]
+Lookup = Callable[[Named], NDArray[Any] | None]
+
+MOST_TRIED = 2**12  # joint values of names, for a function that was the same in all states
+ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are the same
+
+
+class Values(Mapping[str, NDArray[Any]]):
+    """The values of names in some states, found when one asks; notes who was asked about."""
+
+    def __init__(self, asked: Subject, lookup: Lookup, count: int) -> None:
+        self.asked, self.lookup, self.count = asked, lookup, count
+        self.used: dict[str, Named] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        one = self.asked.find(name)
+        self.used[one.name] = one
+        known = one.known
+        found = None if known is not None else self.lookup(one)
+        return np.full(self.count, known or 0) if found is None else one.meaning[found]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.asked.names)
+
+    def __len__(self) -> int:
+        return len(self.asked.names)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A feature under its name: a function of the values of names in many states."""
+
+    name: str
+    function: Function
+
+    def __call__(self, values: Values) -> Floats:
+        """A number for each state; anything else is refused."""
+        found = np.asarray(self.function(values))
+        if found.shape == ():
+            found = np.full(values.count, found)
+        if found.shape != (values.count,):
+            raise InputError(
+                f"the function {self.name!r} gave an array of shape {found.shape} for "
+                f"{values.count} states; give one number for each"
+            )
+        if found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+            raise InputError(f"the function {self.name!r} gave what is not a finite number")
+        return found.astype(np.float64)
+
+
+def features_from(features: Mapping[str, Function | Table], asked: Subject) -> list[Asked]:
+    """Check what is asked for, before anything is sampled."""
+    if not isinstance(features, Mapping) or not features:
+        raise InputError("expected a mapping from names to functions of states, or to tables")
+    return [Asked(name, _function(name, one, asked)) for name, one in features.items()]
+
+
+def _function(name: str, one: Function | Table, asked: Subject) -> Function:
+    if callable(one):
+        return one
+    if not isinstance(one, tuple) or len(one) != 2:
+        raise InputError(f"the feature {name!r} is neither a function nor (names, table)")
+    listed = [one[0]] if isinstance(one[0], str) else list(one[0])
+    named = asked.named(listed)
+    table, shape = np.asarray(one[1]), tuple(len(each.values) for each in named)
+    if table.shape != shape:
+        raise InputError(f"the table {name!r} has the shape {table.shape}, expected {shape}")
+    return lambda values: table[tuple(values[each.name] for each in named)]
+
+
+class FunctionFeature:
+    """Sums of functions and of their squares, in turns, and the least and largest of each."""
+
+    averaged = -1
+
+    def __init__(self, functions: Sequence[Asked], asked: Subject) -> None:
+        self.functions, self.asked = functions, asked
+        self.variables = np.arange(asked.model.graph.variables)
+        self.rows = 2 * len(functions)
+        self.low, self.high = np.full((2, len(functions)), np.inf)
+        self.high *= -1
+        self.used: list[dict[str, Named]] = [{} for _ in functions]
+        self.alone = (
+            threading.Lock()
+        )  # packs work in threads; whose functions these are need not know
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        with self.alone:
+            return self._sums(states)
+
+    def _sums(self, states: Bytes) -> Floats:
+        from orbitmc.estimate.features import by_column
+
+        found = np.zeros((self.rows, states.shape[1]))
+        for place, function in enumerate(self.functions):
+            values = Values(self.asked, lambda one: states[one.variable], states.shape[1])
+            own = function(values)
+            self.used[place].update(values.used)
+            self.low[place] = min(self.low[place], own.min())
+            self.high[place] = max(self.high[place], own.max())
+            found[2 * place], found[2 * place + 1] = own, own**2
+        return by_column(found)
+
+    def ends(self, place: int) -> tuple[float, float] | None:
+        """The least and the largest number that a function may be; None if nobody knows.
+
+        They are those that were seen. Where these are the same, the function is tried for all
+        joint values of the names that it looks at: states that were not seen may differ.
+        """
+        low, high = float(self.low[place]), float(self.high[place])
+        if high - low > ROUNDING * max(abs(low), abs(high)):
+            return low, high
+        found = self._everywhere(place)
+        return None if found is None else (min(low, found.min()), max(high, found.max()))
+
+    def _everywhere(self, place: int) -> Floats | None:
+        """The numbers of a function for all joint values; None if they are many, or it fails."""
+        used, size = self.used[place], self.asked.model.graph.cardinality
+        while True:
+            scope = variables_of(used.values())
+            sizes = [int(size[variable]) for variable in scope]
+            count = math.prod(sizes)
+            if count > MOST_TRIED:
+                return None
+            states = dict(zip(scope, np.indices(sizes).reshape(len(sizes), count), strict=True))
+            values = Values(self.asked, lambda one, s=states: s.get(one.variable), count)  # type: ignore[misc]
+            try:
+                with np.errstate(all="ignore"):
+                    found = self.functions[place](values)
+            except Exception:  # it is not ours, and need not know what to do in impossible states
+                return None
+            if set(variables_of(values.used.values())) <= set(scope):
+                return found
+            used.update(values.used)
+
+    def errors(self, means: Floats) -> Floats:
+        from orbitmc.estimate.statistics import spread_of
+
+        return spread_of(means[0::2])
+
+    def depends(self) -> list[int]:
+        """The variables that any function has looked at."""
+        used = (one for own in self.used for one in own.values() if one.known is None)
+        return list(dict.fromkeys(one.variable for one in used))
+
+
+TRIED = 64  # states in which functions show what they depend on
+
+
+@asks
+@listening()
+def expect(
+    model: Model | Program,
+    features: Mapping[str, Function | Table],
+    evidence: Evidence | None = None,
+    *,
+    settings: Settings | None = None,
+    watchers: Iterable[Watcher] = (),
+    **options: Unpack[Options],
+) -> Estimates:
+    """Say what functions of a state are on average, each with its error.
+
+    A function gets a mapping from names to arrays, the places of values in many states, and gives
+    an array with a number for each state: `lambda s: s["A"] + 2 * (s["B"] == 1)`. It must be
+    elementwise. A feature may also be a table: `(["A", "B"], [[0, 1], [1, 2]])`. Answers are exact
+    where elimination affords the joint of all names that a function looks at; sampled elsewhere.
+    What a sampled function might be in states that were not seen is taken from its range in those
+    that were; one that was the same in all of them is tried for all values that it may look at, and
+    is not believed where these are too many. Ctrl-C gives the partial answer.
+
+    >>> import orbitmc as om
+    >>> model = om.read("examples/sprinkler.bif")
+    >>> wet = {"sources": lambda s: 1 * (s["rain"] > 0) + s["sprinkler"]}
+    >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
+    1.11127, exact
+    """
+    chosen = with_options(settings, options)
+    require_no_checkpoint(chosen)
+    plain = subject(model)
+    found = _quickly_found(plain, features_from(features, plain), evidence, chosen)
+    if found is not None:
+        return found
+    asked = subject(model, evidence)
+    functions = features_from(features, asked)
+    return explained(asked, lambda: _found(asked, functions, chosen, watchers))
+
+
+def _quickly_found(
+    plain: Subject, functions: Sequence[Asked], evidence: Evidence | None, settings: Settings
+) -> Estimates | None:
+    """Exact means where elimination is soon prepared; None elsewhere."""
+    row = plain.quick_row(evidence, settings)
+    if row is None:
+        return None
+    state = row.likely_state()
+    used = _names_used(plain, functions, lambda one: np.array([state[one.variable]]), 1)
+    while True:
+        scopes = [variables_of(own.values()) for own in used]
+        row = plain.quick_row(evidence, settings, scopes)
+        if row is None:
+            return None
+        means = _means(plain, functions, used, scopes, row.tables(scopes))
+        if means is not None:
+            return _exact(functions, means, row.about)
+
+
+def _found(
+    asked: Subject, functions: Sequence[Asked], settings: Settings, watchers: Iterable[Watcher]
+) -> Estimates:
+    begun = time.perf_counter()
+    decision = decide(asked.model, settings)
+    if decision.plan is None:
+        return _sampled(asked, functions, decision, watchers)
+    used = _tried(asked, functions, decision)
+    while True:
+        scopes = [variables_of(own.values()) for own in used]
+        decision = decide(asked.model, settings, lambda graph, s=scopes: tied(graph, s))  # type: ignore[misc]
+        if decision.plan is None:
+            return _sampled(asked, functions, decision, watchers)
+        means = _means(asked, functions, used, scopes, joints(decision.plan, scopes))
+        if means is not None:
+            return _exact(functions, means, exact_about(decision, begun))
+
+
+def _exact(functions: Sequence[Asked], means: Sequence[float], about: About) -> Estimates:
+    pairs = zip(functions, means, strict=True)
+    return Estimates({one.name: certain(mean, about) for one, mean in pairs}, about)
+
+
+def _tried(
+    asked: Subject, functions: Sequence[Asked], decision: Decision
+) -> list[dict[str, Named]]:
+    """The names that functions look at in some possible states."""
+    from orbitmc.exact.draws import independent_states
+
+    assert decision.plan is not None
+    states = independent_states(decision.plan, TRIED, seed=decision.settings.seed)
+    return _names_used(asked, functions, lambda one: states[one.variable], TRIED)
+
+
+def _names_used(
+    asked: Subject, functions: Sequence[Asked], lookup: Lookup, count: int
+) -> list[dict[str, Named]]:
+    """The names that each function looks at in so many states."""
+    found = []
+    for function in functions:
+        values = Values(asked, lookup, count)
+        function(values)
+        found.append(values.used)
+    return found
+
+
+def _means(
+    asked: Subject,
+    functions: Sequence[Asked],
+    used: Sequence[dict[str, Named]],
+    scopes: Sequence[tuple[int, ...]],
+    tables: Sequence[Floats],
+) -> list[float] | None:
+    """The means of functions; None if some look at other names, too, which are then `used`."""
+    each = zip(functions, used, scopes, tables, strict=True)
+    means = [_mean(asked, *one) for one in each]
+    return None if None in means else [mean for mean in means if mean is not None]
+
+
+def _mean(
+    asked: Subject,
+    function: Asked,
+    used: dict[str, Named],
+    scope: Sequence[int],
+    table: Floats,
+) -> float | None:
+    """The mean of a function over a joint table; None if it looks at other names, too."""
+    possible = np.flatnonzero(table.reshape(-1) > 0)
+    places = np.unravel_index(possible, table.shape) if scope else ()
+    states = dict(zip(scope, places, strict=True))
+    values = Values(asked, lambda one: states.get(one.variable), len(possible))
+    found = function(values)
+    if not set(variables_of(values.used.values())) <= set(scope):
+        used.update(values.used)
+        return None
+    return float(table.reshape(-1)[possible] @ found)
+
+
+def _sampled(
+    asked: Subject, functions: Sequence[Asked], decision: Decision, watchers: Iterable[Watcher]
+) -> Estimates:
+    from orbitmc.estimate.features import expectations, worst_verdict
+
+    feature = FunctionFeature(functions, asked)
+    noted = sample_feature(asked, decision, feature, watchers, feature.depends)
+    ends = [feature.ends(place) for place in range(len(functions))]
+    seen = list(zip(feature.low.tolist(), feature.high.tolist(), strict=True))
+    pairs = [own or plain for own, plain in zip(ends, seen, strict=True)]
+    low, high = np.array(pairs).T
+    rows = (noted.sums, noted.recorded, noted.lanes, noted.known, noted.rows)
+    every = expectations(*rows, (low, high))
+    found = {}
+    for place, function in enumerate(functions):
+        own = every.row(place)
+        if ends[place] is not None and low[place] == high[place]:  # the same in all states
+            found[function.name] = certain(float(own.probability[0]), noted.about)
+            continue
+        found[function.name] = Estimate(
+            value=float(own.probability[0]),
+            standard_error=float(own.standard_error[0]),
+            low=float(own.low[0]),
+            high=float(own.high[0]),
+            verdict=worst_verdict(own.verdict() if ends[place] else FEW, noted.verdicts),
+            about=noted.about,
+        )
+    return Estimates(found, noted.about)

@@ -1,0 +1,299 @@
+"""Notes of a run for questions about several variables: features, summed up in batches.
+
+States of the variables that matter are kept until there are many of them; then features are
+evaluated outside of compiled code, on all of them at once. Where a question allows it, one variable
+is averaged over, by its probabilities given all others (Rao-Blackwell).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
+from orbitmc._util.text import in_words
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
+from orbitmc.estimate.marginals import About, Marginals, completed
+from orbitmc.estimate.tally import PARTS, merge_parts
+from orbitmc.estimate.verdicts import VERDICTS
+from orbitmc.graph.model import Model
+from orbitmc.graph.transforms import side_by_side
+from orbitmc.inference.plan import Decision
+from orbitmc.inference.settings import Settings
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.features import Features
+    from orbitmc.estimate.statistics import Statistics
+    from orbitmc.graph.factor_graph import FactorGraph
+    from orbitmc.inference.query import Named, Subject
+    from orbitmc.sampling.run import Watcher
+
+
+# Answer a question about a feature by sampling, with all that marginals know of the run.
+
+Answer = TypeVar("Answer")
+EARLY = "interrupted in the warm-up: the chains may still remember their starts"
+
+
+def require_no_checkpoint(settings: Settings) -> None:
+    """Refuse to keep a run: a file of it would not hold what was asked."""
+    if settings.checkpoint is not None:
+        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
+
+
+def explained(asked: Subject, answer: Callable[[], Answer]) -> Answer:
+    """Answer, and say contradictions in terms of whoever asked."""
+    try:
+        return answer()
+    except ContradictionError as error:
+        raise asked.explained(error) from None
+
+
+def require_possible(decision: Decision) -> None:
+    """Refuse a model without any possible state, where an answer would not notice."""
+    graph = decision.model.graph
+    if decision.plan is None:
+        from orbitmc.sampling.pack import start_values
+
+        start_values(graph, 1, np.random.SeedSequence(0))
+        return
+    from orbitmc.exact.contraction import marginals
+
+    marginals(graph, memory=decision.settings.memory, plan=decision.plan, wanted=[])
+
+
+def variables_of(names: Iterable[Named]) -> tuple[int, ...]:
+    """Places of the variables that names depend on, each once."""
+    return tuple(dict.fromkeys(one.variable for one in names if one.known is None))
+
+
+def exact_about(decision: Decision, begun: float) -> About:
+    """What to say of an answer by elimination."""
+    return About(
+        method="exact",
+        reason=decision.reason,
+        seconds=time.perf_counter() - begun,
+        warnings=decision.remarks,
+    )
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Sums of a feature over a run, and what its marginals say of the variables behind it."""
+
+    sums: list[Floats]
+    recorded: int
+    lanes: int
+    known: Statistics
+    rows: NDArray[np.bool_]
+    verdicts: list[str]
+    marginals: Marginals
+
+    @property
+    def about(self) -> About:
+        return self.marginals.about
+
+    def features(self) -> Features:
+        return self.over(self.sums)
+
+    def over(self, sums: list[Floats]) -> Features:
+        """What is known of some of the sums."""
+        from orbitmc.estimate.features import features
+
+        return features(sums, self.recorded, self.lanes, self.known, self.rows)
+
+    def ratio(self) -> Features:
+        from orbitmc.estimate.features import ratio
+
+        return ratio(self.sums, self.recorded, self.lanes, self.known, self.rows)
+
+
+def _require_memory(needed: int, settings: Settings) -> None:
+    if needed > settings.memory:
+        raise LimitError(
+            f"notes of {settings.pack_count} packs need {in_words(needed)}, the limit is "
+            f"{in_words(settings.memory)}; ask about fewer variables, or with fewer packs"
+        )
+
+
+def sample_feature(
+    asked: Subject,
+    decision: Decision,
+    feature: Feature,
+    watchers: Iterable[Watcher],
+    depends: Callable[[], Sequence[int]] | None = None,
+) -> Noted:
+    """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
+    from orbitmc.estimate.tally import rows_of
+    from orbitmc.inference.answer import answer, sampled
+    from orbitmc.sampling.run import glimpse
+
+    model = decision.model
+    notes = FeatureNotes(model.graph, feature, decision.settings.lane_count)
+    _require_memory(notes.bytes * decision.settings.pack_count, decision.settings)
+    run, chosen = sampled(decision, watchers, asked.ground, notes=notes)
+    hasty = run.interrupted and not run.recorded
+    run = glimpse(run) if hasty else run
+    places = np.array(feature.variables if depends is None else depends(), dtype=np.int64)
+    names = tuple(model.names[place] for place in places)
+    found = answer(run, replace(decision, query=names), chosen)
+    said = (*decision.remarks, *((EARLY,) if hasty else ()), *found.about.warnings)
+    touched = np.isin(run.part_of, run.part_of[places])
+    return Noted(
+        sums=notes.sums,
+        recorded=run.recorded,
+        lanes=run.lanes,
+        known=run.statistics(chosen.pools),
+        rows=np.repeat(touched, rows_of(model.graph.cardinality)),
+        verdicts=[VERDICTS[found.columns.verdict[found.columns.index[name]]] for name in names],
+        marginals=replace(found, about=replace(found.about, warnings=said)),
+    )
+
+
+STATES = 2**14  # in a batch, if their bytes are not too many
+BYTES = 2**22
+MOST_FACTORS = 256  # that read a variable which is averaged over
+NOBODY = -1
+
+
+class Feature(Protocol):
+    """What is asked of states.
+
+    `variables` are places in the graph; the one that is averaged over, if any, is `averaged`.
+    """
+
+    variables: Numbers
+    averaged: int
+    rows: int
+
+    def sums(self, states: Bytes, chances: Floats | None) -> Floats:
+        """Add up each row over states `[variable, state]`, in eight columns.
+
+        `chances[value, state]` are those of the variable that is averaged over.
+        """
+
+    def errors(self, means: Floats) -> Floats:
+        """The errors of what is reported, from means of rows `[row, column]`."""
+
+
+def best_averaged(graph: FactorGraph, variables: Iterable[int]) -> int:
+    """The variable with the most values, and then the fewest factors, if these are few enough."""
+    factors = lengths(graph.incident_start)
+    few = [one for one in variables if factors[one] <= MOST_FACTORS]
+    ranked = [(-int(graph.cardinality[one]), int(factors[one]), one) for one in few]
+    return min(ranked)[2] if ranked else NOBODY
+
+
+class FeatureNotes:
+    """Keeps sums of a feature for each pack, in parts of time as tallies do."""
+
+    def __init__(self, graph: FactorGraph, feature: Feature, lanes: int) -> None:
+        self.feature, self.lanes = feature, lanes
+        self.conditional = (
+            None if feature.averaged == NOBODY else Conditional(graph, feature.averaged)
+        )
+        near = self.conditional.neighbours if self.conditional else []
+        self.needed = np.concatenate([feature.variables, np.array(near, dtype=np.int64)])
+        self.samples = max(1, min(STATES // lanes, BYTES // (max(len(self.needed), 1) * lanes)))
+        self.packs: dict[int, _Batches] = {}
+
+    @property
+    def bytes(self) -> int:
+        """What the notes of one pack take: states that wait, sums, and sums of a batch."""
+        states = len(self.needed) * self.samples * self.lanes
+        return 2 * states + 8 * COLUMNS * (PARTS + 3) * self.feature.rows
+
+    def note(self, number: int, states: Bytes, recorded: int) -> None:
+        if number not in self.packs or recorded == 0:
+            self.packs[number] = _Batches(self)
+        own = self.packs[number]
+        part, merges, ends = part_of_time(recorded)
+        if merges:
+            own.flush()
+            merge_parts(own.sums)
+        own.add(states, part)
+        if ends or own.filled == self.samples or recorded == 0:
+            own.flush()  # after the first sample it is known what that takes
+
+    @property
+    def waiting(self) -> float:
+        return sum(own.waiting for own in self.packs.values())
+
+    def summed(self, states: Bytes) -> Floats:
+        """Sums of the feature over states of all variables that are needed."""
+        chances = None
+        if self.conditional is not None:
+            near = dict(zip(self.needed.tolist(), states, strict=True))
+            chances = self.conditional.chances(near, states.shape[1])
+        return self.feature.sums(states[: len(self.feature.variables)], chances)
+
+    @property
+    def sums(self) -> list[Floats]:
+        """What was summed up so far, of each pack."""
+        for own in self.packs.values():
+            own.flush()
+        return [self.packs[number].sums for number in sorted(self.packs)]
+
+    def spread(self, recorded: int, lanes: int) -> Floats:
+        return self.feature.errors(column_means(self.sums, recorded, lanes))
+
+
+class _Batches:
+    """The states of one pack that wait to be summed up, and the sums of earlier ones."""
+
+    def __init__(self, notes: FeatureNotes) -> None:
+        self.notes, self.filled, self.part = notes, 0, 0
+        self.last, self.seconds = 1, 0.0  # how many samples were summed up at last, and how long
+        self.sums = empty_sums(notes.feature.rows)
+        self.states = np.zeros((len(notes.needed), notes.samples, notes.lanes), dtype=np.uint8)
+
+    def add(self, states: Bytes, part: int) -> None:
+        self.states[:, self.filled] = states
+        self.part = part
+        self.filled += 1
+
+    def flush(self) -> None:
+        if self.filled:
+            count = self.filled * self.notes.lanes
+            states = self.states[:, : self.filled].reshape(len(self.states), count)
+            begun = time.perf_counter()
+            self.sums[self.part] += self.notes.summed(states)
+            self.last, self.seconds = self.filled, time.perf_counter() - begun
+            self.filled = 0
+
+    @property
+    def waiting(self) -> float:
+        """Seconds to sum up what waits: in proportion, but no less than the last time."""
+        return self.seconds * max(1.0, self.filled / self.last) if self.filled else 0.0
+
+
+# Several models in one run: parts of one model that do not touch, each with its own verdicts.
+
+
+def together(models: Sequence[Model], labels: Sequence[str]) -> Model:
+    """One model of the free variables of several, whose names say which one they are from."""
+    pairs = list(zip(models, labels, strict=True))
+    return Model(
+        graph=side_by_side([model.graph for model in models]),
+        names=tuple(f"{name} ({label})" for model, label in pairs for name in model.names),
+        values=tuple(values for model in models for values in model.values),
+        doubts=tuple(dict.fromkeys(doubt for model in models for doubt in model.doubts)),
+    )
+
+
+def apart(found: Marginals, models: Sequence[Model]) -> list[Marginals]:
+    """What was found of each model, in its own names and with its observed variables."""
+    parts, first = [], 0
+    for model in models:
+        own = found.columns.taken(np.arange(first, first + len(model.names)))
+        columns = completed(model, replace(own, names=model.names))
+        parts.append(replace(found, columns=columns))
+        first += len(model.names)
+    return parts

@@ -1,0 +1,234 @@
+"""What is in a model, what it will cost, and what looks wrong."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.text import MEMORY
+from orbitmc.errors import LimitError
+from orbitmc.exact.plan import predict
+from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.model import Model
+from orbitmc.graph.relevance import components
+from orbitmc.graph.support import Domains, possible_values
+from orbitmc.inference.plan import EXACT_SECONDS, fitted, sampling_bytes
+from orbitmc.inference.settings import Settings
+
+ORDER_SECONDS = 2.0
+LONG = 256  # longer factors are not multiplied out to count neighbours
+NAMED = 3  # variables named as examples
+
+
+@dataclass(frozen=True)
+class ExactCost:
+    """What exact elimination takes; `refusal` says why it is out of the question, if it is."""
+
+    bytes: int | None
+    seconds: float | None
+    width: int | None
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Counts, costs and remarks on a model; all plain numbers and words.
+
+    `cardinalities` says how many variables have how many values. Degrees count the other
+    variables that share a factor with one. `zeros` is the share of impossible table entries.
+    """
+
+    variables: int
+    observed: int
+    forced: int
+    factors: int
+    clauses: int
+    tables: int
+    entries: int
+    zeros: float
+    cardinalities: dict[int, int]
+    smallest_degree: int
+    mean_degree: float
+    largest_degree: int
+    components: int
+    largest_component: int
+    exact: ExactCost
+    packs: int
+    lanes: int
+    sampling_bytes: int
+    remarks: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as numbers, words, lists and dictionaries."""
+        return asdict(self)
+
+
+def overview(model: Model, *, memory: int = MEMORY) -> Overview:
+    """Look at a model; `memory` is what an exact answer may take.
+
+    >>> import orbitmc as om
+    >>> found = om.overview(om.ising_grid(3, 3, 0.3))
+    >>> found.variables, found.factors, found.exact.width
+    (9, 12, 3)
+    """
+    graph = model.graph
+    domains = possible_values(graph) if graph.has_zeros() else None
+    degrees = _degrees(graph)
+    parts = np.bincount(components(graph))
+    sizes, counts = np.unique(graph.cardinality, return_counts=True)
+    used = _entries(graph)
+    sampling = fitted(graph, Settings(memory=memory))
+    return Overview(
+        variables=len(model.order),
+        observed=len(model.observed),
+        forced=len(_forced(domains)),
+        factors=graph.first_clause,
+        clauses=graph.factors - graph.first_clause,
+        tables=len(np.unique(graph.table_of)),
+        entries=len(used),
+        zeros=float(np.isneginf(used).mean()) if len(used) else 0.0,
+        cardinalities=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        smallest_degree=int(degrees.min(initial=degrees.max(initial=0))),
+        mean_degree=float(degrees.mean()) if len(degrees) else 0.0,
+        largest_degree=int(degrees.max(initial=0)),
+        components=len(parts),
+        largest_component=int(parts.max(initial=0)),
+        exact=_exact_cost(model, memory),
+        packs=sampling.pack_count,
+        lanes=sampling.lane_count,
+        sampling_bytes=sampling_bytes(graph, sampling),
+        remarks=tuple(_remarks(model, domains, degrees)),
+    )
+
+
+def _degrees(graph: FactorGraph) -> NDArray[np.int64]:
+    """How many other variables each one shares a factor with."""
+    pairs, least = [np.zeros(0, dtype=np.int64)], np.zeros(graph.variables, dtype=np.int64)
+    for scopes in _scopes_by_length(graph, graph.factors):
+        length = scopes.shape[1]
+        if length > LONG:
+            least[scopes] = np.maximum(least[scopes], length - 1)
+            continue
+        for shift in range(1, length):
+            shifted = np.roll(scopes, shift, axis=1)
+            pairs.append((scopes * graph.variables + shifted).reshape(-1))
+    links = np.unique(np.concatenate(pairs))
+    found = np.bincount(links // max(graph.variables, 1), minlength=graph.variables)
+    return np.maximum(found, least)
+
+
+def _scopes_by_length(graph: FactorGraph, factors: int) -> Iterator[NDArray[np.int64]]:
+    """The scopes of the first factors as rows, one array for each length."""
+    starts = graph.scope_start[: factors + 1].astype(np.int64)
+    lengths = np.diff(starts)
+    for length in np.unique(lengths):
+        first = starts[:-1][lengths == length]
+        yield graph.scope[first[:, None] + np.arange(length)].astype(np.int64)
+
+
+def _entries(graph: FactorGraph) -> NDArray[np.float64]:
+    """Log-potentials of all tables that a factor reads."""
+    starts = graph.table_start.astype(np.int64)
+    used = np.unique(graph.table_of)
+    pieces = [graph.table[starts[table] : starts[table + 1]] for table in used]
+    return np.concatenate([np.zeros(0), *pieces])
+
+
+def _exact_cost(model: Model, memory: int) -> ExactCost:
+    try:
+        graph = hardened(model).model.graph
+        plan = predict(graph, memory=memory, seconds=ORDER_SECONDS, within=EXACT_SECONDS)
+    except LimitError as error:
+        return ExactCost(None, None, None, str(error))
+    refusal = None
+    if plan.bytes > memory:
+        refusal = f"it needs {plan.bytes / 2**30:.3g} GiB, the limit is {memory / 2**30:.3g} GiB"
+    return ExactCost(plan.bytes, plan.seconds, plan.width, refusal)
+
+
+def _forced(domains: Domains | None) -> list[int]:
+    if domains is None or len(domains.value_start) < 2:
+        return []
+    left = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
+    return np.flatnonzero(left == 1).tolist()
+
+
+def _remarks(model: Model, domains: Domains | None, degrees: NDArray[np.int64]) -> list[str]:
+    """Say what looks wrong, or may surprise."""
+    graph = model.graph
+    found = []
+    silent = np.flatnonzero(np.diff(graph.incident_start.astype(np.int64)) == 0)
+    if len(silent):
+        found.append(f"no factor reads {_named(model, silent)}: every value is equally probable")
+    alone = np.flatnonzero((degrees == 0) & (np.diff(graph.incident_start.astype(int)) > 0))
+    if len(alone):
+        found.append(f"no factor connects {_named(model, alone)} to any other variable")
+    single = np.flatnonzero(graph.cardinality == 1)
+    if len(single):
+        found.append(f"only one value exists for {_named(model, single)}")
+    many = np.flatnonzero(graph.cardinality > MOST_VALUES)
+    if len(many):
+        found.append(
+            f"more than {MOST_VALUES} values, too many for sampling: {_named(model, many)}"
+        )
+    return [*found, *_remarks_on_factors(model), *_remarks_on_zeros(model, domains)]
+
+
+def _remarks_on_factors(model: Model) -> list[str]:
+    graph = model.graph
+    found = []
+    repeated = sum(
+        len(scopes) - len(np.unique(np.sort(scopes, axis=1), axis=0))
+        for scopes in _scopes_by_length(graph, graph.first_clause)
+    )
+    if repeated:
+        found.append(f"{repeated:,} factors read the same variables as an earlier one")
+    flat = int(_flat_tables(graph)[graph.table_of[: graph.first_clause]].sum())
+    if flat:
+        found.append(f"{flat:,} factors have equal entries only, so they have no effect")
+    unfair = [] if model.doubts else _unfair_rows(model)
+    found += [f"this looks like a Bayesian network, but {words}" for words in row_doubts(unfair)]
+    return [*found, *model.doubts]
+
+
+def _flat_tables(graph: FactorGraph) -> NDArray[np.bool_]:
+    """Which tables hold the same number everywhere."""
+    if not len(graph.table):
+        return np.zeros(len(graph.table_start) - 1, dtype=np.bool_)
+    first = graph.table_start[:-1].astype(np.int64)
+    largest = np.maximum.reduceat(graph.table, first)
+    return np.equal(largest, np.minimum.reduceat(graph.table, first))
+
+
+def _unfair_rows(model: Model) -> list[Rows]:
+    """Children whose tables do not sum to one, where most others of the network do."""
+    graph = model.graph
+    children = [int(graph.scope_of(factor)[-1:].sum()) for factor in range(graph.first_clause)]
+    if graph.factors != graph.variables or sorted(children) != list(range(graph.variables)):
+        return []
+    wrong = list(wrong_tables(model))
+    return wrong if 2 * len(wrong) < len(children) else []
+
+
+def _remarks_on_zeros(model: Model, domains: Domains | None) -> list[str]:
+    if domains is None:
+        return []
+    found = []
+    forced = _forced(domains)
+    if forced:
+        found.append(f"constraints leave one value only to {_named(model, forced)}")
+    found.append(
+        "some states are impossible, so Gibbs may be frozen, and will report it; MC-SAT changes "
+        "several variables at once; exact answers are not affected"
+    )
+    return found
+
+
+def _named(model: Model, variables: Any) -> str:
+    names = [model.names[variable] for variable in variables[:NAMED]]
+    more = len(variables) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")

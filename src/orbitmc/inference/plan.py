@@ -1,0 +1,543 @@
+"""Which method answers a question, and why.
+
+What a method needs is loaded when it is considered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._simd.random import LANE_UNIT
+from orbitmc._util.arrays import brief, lengths
+from orbitmc._util.settings import settings_of
+from orbitmc._util.text import in_words
+from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.model import Model
+from orbitmc.graph.support import hard_factors, possible_values
+from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
+from orbitmc.kernels._gibbs import RandomScan, SystematicScan
+from orbitmc.kernels.protocol import Kernel
+from orbitmc.sampling.budget import Shape, held_bytes, run_bytes
+from orbitmc.sampling.pack import advance, empty_pack, start_values
+from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
+
+if TYPE_CHECKING:
+    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.templates import Template
+    from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.tuning.race import Choice
+
+
+EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
+ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
+MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
+NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
+ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
+MOST_IN_BLOCKS = 4_000  # variables for which blocks are chosen unasked: more take minutes
+BLOCK_SHARE = 0.2  # of a run goes into choosing blocks
+BLOCK_SPEED = 3e6  # visits of factors in a second, about
+UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where work is limited
+RACE_SHARE = 0.05  # of a run goes into finding out which jumps pay
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a question will be answered, and why; `settings` name a method that is not `auto`.
+
+    `model` is what is asked about, with weights that can be added up; `remarks` say what that
+    took. `prepared` is its graph, if the decision prepared it already. It took so many
+    `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
+    A `kernel` that was given is used as it is. `query` names the variables to report, if not all.
+    """
+
+    model: Model
+    settings: Settings
+    reason: str
+    plan: Plan | None = None
+    choice: Choice | None = None
+    prepared: PreparedGraph | None = None
+    remarks: tuple[str, ...] = ()
+    seconds: float = 0.0
+    ruled_out: tuple[str, ...] = ()
+    kernel: Kernel | None = None
+    query: tuple[str, ...] | None = None
+
+
+def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
+    """Let a given kernel answer; settings that choose one have no meaning beside it."""
+    if settings.method != "auto":
+        raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
+    if not hasattr(kernel, "memory"):
+        raise InputError(
+            f"a kernel is a value such as om.kernels.gibbs(), not a {type(kernel).__name__}"
+        )
+    for one in settings_of(Settings).values():
+        if one.methods and getattr(settings, one.name) != one.default:
+            raise InputError(f"the kernel is given: leave out {one.name}")
+    settings.require_use()
+    _require_few_values(model, "the exact method has no such limit")
+
+    settings = fitted(model.graph, settings)
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    reason = f"the kernel {type(kernel).__name__} was given"
+    return Decision(model, settings, reason, kernel=kernel, remarks=model.doubts)
+
+
+def decide(
+    model: Model,
+    settings: Settings,
+    eliminated: Callable[[FactorGraph], FactorGraph] = lambda graph: graph,
+    *,
+    too_wide: str = "",
+) -> Decision:
+    """Choose a method, and for Lifted Metropolis-Hastings the jumps, unless they are given.
+
+    All that is chosen is in the decision's settings, so it can be carried out again. `eliminated`
+    gives the graph that an exact answer eliminates, if it needs more than the model has. What is
+    known to be `too_wide` for elimination, in words, is sampled.
+    """
+    settings.require_use()
+    settings.schedule()  # refuses two ends
+    if settings.approximation is not None:
+        from orbitmc.inference.lift import program_of
+
+        program_of(model)  # refuses other models
+    try:
+        with Stopwatch() as deciding:
+            firm = hardened(model)
+            if too_wide and settings.method == "auto":
+                decision = _sampled(firm.model, settings, too_wide)
+            elif settings.method in ("auto", "exact"):
+                decision = _exact_or_sampled(firm.model, settings, eliminated)
+            else:
+                _require_few_values(model, "the exact method has no such limit")
+                decision = _as_asked(firm.model, settings)
+    except ContradictionError as error:
+        from orbitmc.graph.feasibility import explained
+
+        raise explained(model, error) from None
+    chosen = with_block_work(decision.settings)
+    return replace(decision, settings=chosen, remarks=firm.remarks, seconds=deciding.seconds)
+
+
+def with_block_work(settings: Settings) -> Settings:
+    """Limit the work of choosing blocks by the time there is; a count, so it can be repeated."""
+    if settings.base != "low-width" or settings.block_work is not None:
+        return settings
+    seconds = settings.seconds or UNTIMED_SECONDS
+    return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
+
+
+def _as_asked(model: Model, settings: Settings) -> Decision:
+    """Sample by the method that was asked for."""
+    settings, reason = fitted(model.graph, settings), f"{settings.method} was asked for"
+    return _unfrozen(model, settings, reason) or _tuned(model, settings, reason)
+
+
+def _exact_or_sampled(
+    model: Model, settings: Settings, eliminated: Callable[[FactorGraph], FactorGraph]
+) -> Decision:
+    plan, reason = exact_plan(eliminated(model.graph), settings)
+    if plan is None:
+        return _sampled(model, settings, reason)
+    return Decision(model, replace(settings, method="exact"), reason, plan)
+
+
+def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str]:
+    """A plan of elimination and its price, or None and why it is not affordable."""
+    from orbitmc.exact.plan import predict, require_fit
+
+    within = math.inf if settings.method == "exact" else most_seconds(settings)
+    begun = working_time()
+    try:
+        plan = predict(graph, memory=settings.memory, seconds=patience(settings), within=within)
+        if settings.method == "exact":
+            require_fit(plan, settings.memory)
+        if settings.method == "auto" and (longer := _more_patience(plan, settings)):
+            plan = predict(graph, memory=settings.memory, seconds=longer, within=within)
+    except LimitError as error:
+        if settings.method == "exact":
+            raise
+        return None, str(error)
+    if settings.method == "exact" or affordable(plan, settings, working_time() - begun):
+        from orbitmc.inference.settings import unheeded
+
+        return plan, f"{price(plan)}{unheeded(settings)}"
+    return None, f"{price(plan)}, too much"
+
+
+def patience(settings: Settings) -> float:
+    """How long to look for a good order; a short run cannot wait for it."""
+    if settings.method == "exact":
+        return 5 * ORDER_SECONDS
+    return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
+
+
+def _more_patience(plan: Plan | Template, settings: Settings) -> float:
+    """How long to look on for an order where a better one may be affordable; 0 elsewhere.
+
+    A long run can wait, and a longer search finds orders that need a fraction of memory and time.
+    """
+    longer = min(ORDER_SHARE * (settings.seconds or 0.0), MOST_ORDER_SECONDS)
+    near = plan.bytes <= NEAR * settings.memory and plan.seconds <= NEAR * (settings.seconds or 0.0)
+    return longer if near and longer > ORDER_SECONDS and not affordable(plan, settings) else 0.0
+
+
+def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
+    """Sample, because exact elimination was ruled out."""
+    _require_few_values(model, reason)
+
+    settings = fitted(model.graph, settings)
+    plain = replace(settings, method="gibbs")
+    if settings.scan == "random" or settings.base == "low-width":
+        chosen = Decision(model, plain, reason)
+    elif in_blocks := _unfrozen(model, plain, reason):
+        chosen = in_blocks
+    else:
+        chosen = _tuned(model, replace(settings, method="lmh"), reason)
+    return replace(chosen, ruled_out=("exact",))
+
+
+def _unfrozen(model: Model, settings: Settings, reason: str) -> Decision | None:
+    """Draw blocks instead of single variables, where zeros freeze these; None elsewhere."""
+    asked = settings.method == "gibbs" and settings.base == "gibbs" and settings.scan is None
+    if not asked or not model.graph.has_zeros() or model.graph.variables > MOST_IN_BLOCKS:
+        return None
+
+    prepared = prepared_for(model.graph, settings.schedule())
+    frozen = frozen_alone(prepared, settings)
+    if frozen == 0:
+        return None
+    words = f"{frozen} variables are frozen if changed one at a time"
+    chosen = _tuned(model, replace(settings, base="low-width"), f"{reason}; {words}")
+    return replace(chosen, prepared=prepared)
+
+
+def _require_few_values(model: Model, otherwise: str) -> None:
+    most = int(model.graph.cardinality.max(initial=1))
+    if most > MOST_VALUES:
+        raise LimitError(
+            f"a variable has {most} values, sampling handles up to {MOST_VALUES}; {otherwise}"
+        )
+
+
+def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
+    """Let a race choose the jumps of Lifted Metropolis-Hastings."""
+    require_memory(sampling_bytes(model.graph, settings), settings)
+    if settings.method != "lmh" or settings.names_jumps:
+        return Decision(model, settings, reason)
+    seconds = settings.schedule().seconds or DEFAULT_SECONDS
+    from orbitmc.tuning.race import race
+
+    prepared = prepared_for(model.graph, settings.schedule())
+    choice = race(model, prepared, seconds=RACE_SHARE * seconds)
+    moved = replace(settings, moves=choice.recipe.record())
+    return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
+
+
+def price(plan: Plan | Template) -> str:
+    """What exact elimination costs, in words."""
+    return (
+        f"exact elimination takes about {in_words(plan.bytes)} and {plan.seconds:.2g} s "
+        f"(width {plan.width})"
+    )
+
+
+def affordable(plan: Plan | Template, settings: Settings, spent: float = 0.0) -> bool:
+    """Whether an exact answer fits into the memory and the time that there is.
+
+    So many seconds are `spent` of those that were asked for.
+    """
+    left = most_seconds(settings) - (0.0 if settings.seconds is None else spent)
+    return plan.bytes <= settings.memory and plan.seconds <= left
+
+
+def most_seconds(settings: Settings) -> float:
+    """How long an exact answer may take."""
+    return EXACT_SECONDS if settings.seconds is None else settings.seconds
+
+
+# Which kernel the settings of a question mean.
+#
+# Each method loads its own files, when it is asked for.
+
+
+@dataclass(frozen=True)
+class PlannedKernel:
+    """A kernel, in words what its jumps are, and which tally rows are equal for sure.
+
+    `pools` is None unless the symmetries are exact.
+    """
+
+    kernel: Kernel
+    about: str
+    pools: NDArray[np.int64] | None = None
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def kernel_for(
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
+) -> PlannedKernel:
+    """The kernel that a method means; the same settings give the same kernel."""
+    if settings.method == "lifted":
+        return _lifted(model, prepared, settings, ground)
+    if settings.method == "lmh":
+        return _lmh(model, prepared, settings)
+    if settings.method == "mcsat":
+        return PlannedKernel(_mcsat(model, settings), "")
+    if settings.base == "low-width":
+        return _in_blocks(model, settings)
+    kernel = RandomScan() if settings.scan == "random" else SystematicScan()
+    return PlannedKernel(kernel, "")
+
+
+def _in_blocks(model: Model, settings: Settings) -> PlannedKernel:
+    """Gibbs that draws blocks of variables."""
+    from orbitmc.kernels.block_gibbs.kernel import low_width
+
+    kernel = low_width(model.graph, most_work=settings.block_work or math.inf)
+    return PlannedKernel(kernel, kernel.about)
+
+
+def _lifted(
+    model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None
+) -> PlannedKernel:
+    """Jumps along exact symmetries; of a program, along renamings of its constants."""
+    base = base_chain(model, settings)
+    if ground is not None:
+        from orbitmc.inference.lift import by_renaming
+
+        return by_renaming(ground, model, prepared, alpha=_alpha(settings), base=base)
+    from orbitmc.inference.lift import by_exact_symmetries
+
+    return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
+
+
+def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
+    """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
+    if settings.approximation is not None:
+        from orbitmc.inference.lift import by_approximation
+
+        base = base_chain(model, settings)
+        return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
+    if settings.moves is not None and not settings.generators:
+        from orbitmc.tuning.record import recipe_from
+
+        return PlannedKernel(recipe_from(settings.moves).kernel(model, prepared), "")
+    from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, by_generators
+
+    base = base_chain(model, settings)
+    if settings.generators:
+        return by_generators(
+            model, prepared, settings.generators, alpha=_alpha(settings), base=base
+        )
+    if settings.by_pilot:
+        from orbitmc.inference.lift import by_pilot
+
+        return by_pilot(prepared, alpha=_alpha(settings), base=base)
+    return by_approximate_symmetries(
+        model,
+        prepared,
+        alpha=_alpha(settings),
+        clusters=CLUSTERS if settings.clusters is None else settings.clusters,
+        rank=settings.rank,
+        max_moved=settings.max_moved,
+        min_acceptance=settings.min_acceptance,
+        base=base,
+    )
+
+
+def base_chain(model: Model, settings: Settings) -> Kernel:
+    """What jumps are mixed with: Gibbs, in blocks or not, MC-SAT, or a kernel that was given."""
+    if settings.base == "mcsat":
+        return _mcsat(model, settings)
+    if settings.base == "low-width":
+        return _in_blocks(model, settings).kernel
+    return RandomScan() if isinstance(settings.base, str) else settings.base
+
+
+def _mcsat(model: Model, settings: Settings) -> Kernel:
+    from orbitmc.kernels.mcsat.kernel import WAYS, mc_sat
+
+    return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
+
+
+def _alpha(settings: Settings) -> float:
+    from orbitmc.kernels._mixture import PAPER_WEIGHT
+
+    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
+
+
+# Whether a run fits into the memory that it may take.
+
+
+def require_memory(needed: int, settings: Settings) -> None:
+    """Refuse a run that would not fit, with the figure, before any of it is allocated."""
+    if needed > settings.memory:
+        packs = "1 pack" if settings.pack_count == 1 else f"{settings.pack_count} packs"
+        least = settings.pack_count == 1 and settings.lane_count == LANE_UNIT
+        raise LimitError(
+            f"{packs} of {settings.lane_count} chains need {in_words(needed)}, the limit "
+            f"is {in_words(settings.memory)}; "
+            + ("give it more memory" if least else "fewer packs or lanes need less")
+        )
+
+
+def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
+    """How much memory a run takes, its model and its answer included, before there is a kernel."""
+    shape = _shape(settings)
+    if "mcsat" in (settings.method, settings.base):
+        from orbitmc.kernels.mcsat.slices import slice_bytes
+
+        shape = shape._replace(extra=slice_bytes(graph))
+    if settings.base == "low-width":
+        from orbitmc.kernels.block_gibbs.kernel import block_bytes
+
+        shape = shape._replace(extra=block_bytes(graph, settings.lane_count))
+    return run_bytes(graph, shape)
+
+
+def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Settings) -> int:
+    """How much memory a run of a kernel takes; what it holds of the graph counts once."""
+    known: set[int] = set()
+    held_bytes(prepared, known)
+    beside = held_bytes(kernel, known)
+    memory = held_bytes(kernel.memory(prepared, settings.lane_count))
+    return run_bytes(prepared.graph, _shape(settings)._replace(shared=beside, extra=memory))
+
+
+def _shape(settings: Settings) -> Shape:
+    return Shape(settings.pack_count, settings.lane_count)
+
+
+# How many chains and tables a large model gets: those for which memory and time are enough.
+#
+# What is chosen depends on the model and on what was asked for, not on the machine, so the same
+# seed
+# gives the same samples everywhere. What was asked for by name is never changed.
+
+LARGE = 50_000  # variables; smaller models have the usual packs
+ENOUGH = 24  # samples of each chain that a timed run should have
+SHARE = 0.6  # of its time for them: the rest is for preparing, the warm-up and the answer
+NANOSECONDS = 0.25  # of a sweep, for each lane and each variable that is or that a factor reads
+NANOSECONDS_PER_VALUE = 1.0  # for each value of one that meets others than binary ones, and factor
+RECORDING = 1.2  # sweeps that recording a sample takes
+AT_ONCE = 2  # packs that most machines advance at the same time
+
+PREPARING_SHARE = 0.1  # of its time for tables of conditionals
+LIMITS_PER_SECOND = 1.6e7
+
+WAYS = (
+    (PACKS, LANES, SWEEPS_PER_SAMPLE),
+    (AT_ONCE, LANES, SWEEPS_PER_SAMPLE),
+    *((AT_ONCE, LANE_UNIT, sweeps) for sweeps in (SWEEPS_PER_SAMPLE, 2, 1)),
+)
+"""Packs, lanes, and sweeps between two samples, the best first.
+
+Two packs of 64 chains have half as many sums as four packs of 32.
+"""
+
+
+def prepared_for(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
+    """Prepare a graph in a share of the time that a run may take; all of it if that is open."""
+    if schedule.seconds is None:
+        return prepare(graph)
+    affordable = int(PREPARING_SHARE * schedule.seconds * LIMITS_PER_SECOND)
+    return prepare(graph, most_limits=max(affordable, FEW_LIMITS))
+
+
+def fitted(graph: FactorGraph, settings: Settings) -> Settings:
+    """Settings with as many packs, lanes and steps between samples as a large model can afford."""
+    if graph.variables < LARGE:
+        return settings
+    timed = _within_time(graph, settings)
+    for packs, lanes in _shapes(timed, settings):
+        chosen = replace(timed, packs=packs, lanes=lanes)
+        if sampling_bytes(graph, chosen) <= settings.memory:
+            break
+    return chosen
+
+
+def _within_time(graph: FactorGraph, settings: Settings) -> Settings:
+    """Fewer packs, lanes, then sweeps between samples, until there is time for enough samples."""
+    seconds = settings.schedule().seconds
+    if seconds is None:
+        return settings
+    for way in WAYS:
+        chosen = _with(graph, settings, *way)
+        if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
+            break
+    return chosen
+
+
+def _with(graph: FactorGraph, settings: Settings, packs: int, lanes: int, sweeps: int) -> Settings:
+    usual = settings.spacing is not None or sweeps == SWEEPS_PER_SAMPLE
+    spacing = settings.spacing if usual else sweeps * graph.variables
+    packs, lanes = settings.packs or packs, settings.lanes or lanes
+    return replace(settings, packs=packs, lanes=lanes, spacing=spacing)
+
+
+def sample_seconds(graph: FactorGraph, settings: Settings) -> float:
+    """About how long one sample of all packs takes."""
+    sweep = 1e-9 * settings.lane_count * _sweep_nanoseconds(graph)
+    spacing = settings.schedule().spacing_for(graph.variables)
+    turns = -(-settings.pack_count // AT_ONCE)
+    return turns * sweep * (spacing / graph.variables + RECORDING)
+
+
+def _sweep_nanoseconds(graph: FactorGraph) -> float:
+    """About how long a sweep of one lane takes."""
+    degree = lengths(graph.incident_start)
+    many = graph.cardinality[graph.scope] > 2
+    factor_of = graph.factor_of_edge
+    among_many = np.bincount(factor_of[many], minlength=graph.factors) > 0
+    slow = np.bincount(graph.scope[among_many[factor_of]], minlength=graph.variables) > 0
+    fast = NANOSECONDS * (1 + degree)
+    return float(np.where(slow, NANOSECONDS_PER_VALUE * graph.cardinality * degree, fast).sum())
+
+
+def _shapes(timed: Settings, asked: Settings) -> Iterator[tuple[int, int]]:
+    """Numbers of packs and of lanes, the largest first; only those that nobody asked for vary."""
+    fewer = (timed.lane_count, LANE_UNIT) if asked.lanes is None else (asked.lanes,)
+    for lanes in dict.fromkeys(fewer):
+        for packs in range(timed.pack_count, 0, -1) if asked.packs is None else (asked.packs,):
+            yield packs, lanes
+
+
+# Whether zeros keep chains from changing variables one at a time.
+
+STARTS = 8  # different ones: to find one may take long; as many chains begin in each
+PILOT = 16  # samples of each chain, a sweep apart
+
+
+def frozen_alone(prepared: PreparedGraph, settings: Settings) -> int:
+    """How many variables never have a choice after some start, in a short pilot run of Gibbs.
+
+    Values that are impossible anyhow do not count. Without a factor of several variables that has
+    zeros there is no need to look.
+    """
+    graph = prepared.graph
+    if not (graph.arities[hard_factors(graph)] > 1).any():
+        return 0
+    domains = possible_values(graph)
+    kernel = SystematicScan()
+    pack = empty_pack(prepared, kernel, lanes=settings.lane_count)
+    start = start_values(graph, STARTS, np.random.SeedSequence(settings.seed))
+    pack.values[...] = np.tile(start, settings.lane_count // STARTS)
+    advance(prepared, kernel, pack, recorded=0, samples=PILOT, spacing=graph.variables)
+    left = np.add.reduceat(domains.allowed.astype(np.int64), domains.value_start[:-1])
+    by_start = pack.tally.open.reshape(graph.variables, -1, STARTS).any(axis=1)
+    return int(((left > 1) & ~by_start.all(axis=1)).sum())

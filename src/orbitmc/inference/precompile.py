@@ -1,0 +1,248 @@
+"""The usual questions, on small models: asking them compiles what the usual commands need.
+
+Each compiles something that the others do not, so several processes can ask them at once.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orbitmc._numba import tiers
+from orbitmc._numba.compile_log import LOGGER, REMARKS
+from orbitmc._simd.random import LANE_UNIT
+from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.order_search import search_order
+from orbitmc.exact.plan import predict
+from orbitmc.graph.feasibility import walked
+from orbitmc.graph.log_weights import log_weight
+from orbitmc.graph.model import Model
+from orbitmc.graph.model import model as model_of
+from orbitmc.graph.support import possible_values
+from orbitmc.groups.decomposition import exchangeable_rows
+from orbitmc.inference._best import best
+from orbitmc.inference._log_z import log_z
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.lift import typed_group
+from orbitmc.inference.program import logic
+from orbitmc.inference.settings import Settings
+from orbitmc.mln.data.reader import parse_database
+from orbitmc.mln.language.parser import parse
+from orbitmc.models._ising import ising, ising_grid, potts_grid
+from orbitmc.sampling.pack import start_values
+from orbitmc.sampling.schedule import LANES
+from orbitmc.symmetry._automorphisms import automorphisms
+from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.encoding import variable_graph
+from orbitmc.symmetry.refinement import ball_cells
+from orbitmc.symmetry.terms import energy_form
+
+SIDE = 4
+ALIKE = ("(s0_0 s0_1)(s1_0 s1_1)", "(s0_1 s0_2)(s1_1 s1_2)")
+"""Generators that permute two sets of spins alike."""
+
+SMOKERS = """
+person = {A, B, C}
+Smokes(person)
+Friends(person, person)
+0.5 Friends(x, y) ^ Smokes(x) => Smokes(y)
+"""
+MOVES: Mapping[str, Mapping[str, Any]] = {
+    **{
+        family: {"families": [family], "period": 1}
+        for family in (
+            "flip",
+            "labels",
+            "reflections",
+            "clusters",
+            "one-hot",
+            "forward draws",
+        )
+    },
+    "tempering": {"base": "tempering", "families": [], "period": 1, "betas": [1.0, 0.5]},
+}
+"""Jumps that compile something that no others do."""
+
+
+def spins() -> Model:
+    """A small grid of spins, each with a field of its own."""
+    fields = np.random.default_rng(0).normal(size=(SIDE, SIDE))
+    return ising_grid(SIDE, SIDE, 0.4, fields)
+
+
+def plain_spins() -> Model:
+    """A small grid of spins without fields, which has symmetries."""
+    return ising_grid(SIDE, SIDE, 0.4)
+
+
+def ring() -> Model:
+    """Spins in a ring, whose symmetries are turns and reflections."""
+    return ising(np.zeros(SIDE * 2), [(k, (k + 1) % (SIDE * 2)) for k in range(SIDE * 2)], 0.4)
+
+
+def labels() -> Model:
+    """A small grid of sites that have one label of three."""
+    return potts_grid(3, 3, 3, 0.5, np.random.default_rng(0).normal(size=(3, 3, 3)))
+
+
+def _ask(make: Callable[[], Model], **settings: Any) -> None:
+    """Ask with the lanes that packs have: fewer where models are large, or chains are few."""
+    for lanes in (LANES, LANE_UNIT):
+        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+        marginals(make(), settings=replace(limits, **settings))
+
+
+def network() -> Model:
+    """A small network with zeros in its tables, in which two variables can be exchanged."""
+    names = [f"v{number}" for number in range(6)]
+    table = [[0.5, 0.3, 0.2], [0.0, 0.9, 0.1]]
+    factors = [((names[0], leaf), table) for leaf in names[1:3]]
+    factors += [((names[number], names[number + 1]), table[1:] * 3) for number in (3, 4)]
+    return model_of({names[0]: ["no", "yes"], **dict.fromkeys(names[1:], "abc")}, factors)
+
+
+def at_most_one() -> Model:
+    """Three variables of which no two are 1 together."""
+    pairs = [((one, other), [[1, 1], [1, 0]]) for one, other in ("ab", "ac", "bc")]
+    return model_of(dict.fromkeys("abc", "01"), [*pairs, (("a",), [1, 2])])
+
+
+def crowded() -> Model:
+    """More pairs that exclude each other than a state that is found by chance leaves alone."""
+    names = [f"v{number}" for number in range(12)]
+    pairs = [((one, other), [[1, 1], [1, 0]]) for one, other in itertools.pairwise(names)]
+    return model_of(dict.fromkeys(names, "01"), pairs)
+
+
+def crossed() -> Model:
+    """Spins of which each has many neighbours, so that none is cheap to sum out."""
+    count = 8 * SIDE
+    pairs = list(itertools.combinations(range(count), 2))
+    return ising(np.zeros(count), pairs, np.linspace(0.1, 0.2, len(pairs)))
+
+
+def coins() -> Model:
+    """A small network of which little is observed."""
+    chance = [[0.7, 0.3], [0.2, 0.8]]
+    first = [0.6, 0.4]
+    factors: list[Any] = [(("a",), first), (("a", "b"), chance), (("b", "c"), chance)]
+    return model_of(dict.fromkeys("abc", "01"), factors).given({"c": "1"})
+
+
+def _plain_chains() -> None:
+    """Chains of all scans, and all that is recorded of them."""
+    _ask(spins, method="gibbs")
+    _ask(spins, method="gibbs", scan="random")
+    _ask(spins, method="gibbs", estimator="values")
+
+
+def _low_width() -> None:
+    _ask(spins, method="lmh", base="low-width", alpha=0.8)
+
+
+def _eliminated() -> None:
+    """Look for an order, and eliminate."""
+    graph = labels().graph
+    memory = Settings().memory
+    found = eliminate(graph, memory=memory, plan=predict(graph, memory=memory, seconds=1.0))
+    assert np.isfinite(found.log_z)
+    pairs = np.array(list(itertools.combinations(range(SIDE), 2)), dtype=np.int64)
+    search_order(pairs, np.ones(SIDE), seconds=0.01, seed=0)
+
+
+def _symmetries() -> None:
+    for model in (spins(), plain_spins()):
+        automorphisms(model.graph)
+        automorphisms(model.graph, values=True)
+    coloured = variable_graph(energy_form(plain_spins().graph))
+    ball_cells(coloured, np.zeros(coloured.vertices, dtype=np.int64), reach=1)
+    exchangeable_rows(typed_group(spins(), ALIKE))
+    _approximations()
+
+
+def _approximations() -> None:
+    """Links of low Boolean rank, of one kind of things and of two."""
+    links = np.random.default_rng(0).random((8, 8)) < 0.4
+    factorised(links, 2)
+    factorised_links(links | links.T, 2)
+
+
+def _starting() -> None:
+    """States to begin with where some are impossible: found, or mended until they are possible."""
+    graph = crowded().graph
+    _ask(network, method="gibbs")
+    start_values(graph, LANES, np.random.SeedSequence(0))
+    walked(graph, possible_values(graph), np.random.default_rng(0))
+
+
+def _best() -> None:
+    """Cool chains down to the best states, and look around them."""
+    best(spins(), k=2, settings=Settings(method="gibbs", samples=2, packs=1))
+
+
+def _log_z() -> None:
+    """Cool populations of chains down, as a sampled log Z does."""
+    log_z(crossed(), settings=Settings(method="gibbs", samples=2))
+
+
+def _programs() -> None:
+    """Exchange constants of a program."""
+    program = parse(SMOKERS)
+    asked = logic(program, parse_database("", program), query="Smokes,Friends")
+    for lanes in (LANES, LANE_UNIT):
+        limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
+        for method in ("lifted", "lmh"):
+            asked.marginals(replace(limits, method=method))
+
+
+def _weighed() -> None:
+    """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
+    _ask(spins, method="lmh", alpha=0.8)
+    _ask(spins, method="lmh", generators=("(s0_0 s0_1)",))
+    _ask(spins, method="lmh", generators=("(s0_0 s0_1)",), estimator="orbits")
+    graph = spins().graph
+    log_weight(graph, np.zeros((graph.variables, 1), dtype=np.uint8))
+
+
+def _sliced() -> None:
+    _ask(network, method="mcsat")
+    _ask(network, method="mcsat", slices="samplesat")
+
+
+def _lifted() -> None:
+    for make in (plain_spins, ring, network):
+        _ask(make, method="lifted")
+
+
+def _jumps(name: str) -> None:
+    make = {"labels": labels, "one-hot": at_most_one, "forward draws": coins}.get(name, spins)
+    _ask(make, method="lmh", moves=MOVES[name])
+
+
+QUESTIONS: Mapping[str, Callable[[], None]] = {
+    "gibbs": _plain_chains,
+    "symmetry": _symmetries,
+    "lmh": _weighed,
+    "exact": _eliminated,
+    "mcsat": _sliced,
+    "lifted": _lifted,
+    "zeros": _starting,
+    "best": _best,
+    "log-z": _log_z,
+    "low-width": _low_width,
+    "programs": _programs,
+    **{name: partial(_jumps, name) for name in MOVES},
+}
+"""What to ask, by the name of what it compiles."""
+
+
+def compile_for(name: str) -> tuple[int, float]:
+    """Compile what a usual question needs; gives how many functions, and seconds."""
+    tiers.compile_everything()
+    LOGGER.disabled = True  # whoever asks speaks of it
+    functions, seconds = REMARKS.functions, REMARKS.seconds
+    QUESTIONS[name]()
+    return REMARKS.functions - functions, REMARKS.seconds - seconds

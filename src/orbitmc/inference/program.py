@@ -1,0 +1,293 @@
+"""Questions in Markov logic: a program, what is known, and which atoms are asked about."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Unpack
+
+import numpy as np
+
+from orbitmc._util.interrupts import listening
+from orbitmc._util.loading import Displayed
+from orbitmc._util.text import MEMORY
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.estimate.marginals import (
+    Asked,
+    Columns,
+    Marginals,
+    certain_columns,
+    concatenate_columns,
+)
+from orbitmc.estimate.verdicts import OBSERVED
+from orbitmc.graph.model import Model
+from orbitmc.inference.answer import answered, kept
+from orbitmc.inference.cache import quick_answer
+from orbitmc.inference.plan import decide
+from orbitmc.inference.query import Query
+from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.mln.data.database import TRUE, Database, Ints, merged, universe
+from orbitmc.mln.data.reader import parse_database, read_database
+from orbitmc.mln.grounding.ground_model import model_of
+from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground
+from orbitmc.mln.grounding.queries import (
+    Pattern,
+    QueryAtoms,
+    named_predicates,
+    query_atoms,
+    query_lines,
+    read_conjunctions,
+    read_query,
+)
+from orbitmc.mln.grounding.remarks import (
+    asked_though_closed,
+    closed_by_few,
+    contradicting_rules,
+    in_words,
+    meaning_in_words,
+)
+from orbitmc.mln.grounding.rewriting import (
+    meanings_differ,
+    split_into_clauses,
+    without_degrees,
+    without_empty_types,
+)
+from orbitmc.mln.language.parser import read_program
+from orbitmc.mln.language.projects import ProjectQuestion, is_project, project_question
+from orbitmc.mln.language.scanner import Dialect
+from orbitmc.mln.language.syntax import Program
+from orbitmc.mln.learning.proportional_fitting import fitted
+from orbitmc.sampling.run import Watcher
+
+Meaning = Literal["formula", "alchemy"]
+TRUTH = ("true",)
+CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clauses
+
+
+@dataclass(frozen=True, repr=False)
+class MarkovLogic(Displayed):
+    """A ground program, and the atoms that were asked about.
+
+    `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
+    ask about `conjunctions` of atoms, too.
+    """
+
+    ground: Ground
+    patterns: tuple[Pattern, ...]
+    remarks: tuple[str, ...] = field(default=())
+    conjunctions: tuple[tuple[Pattern, ...], ...] = field(default=())
+
+    def __str__(self) -> str:
+        """Say how large the program is when it is grounded."""
+        return f"MarkovLogic({len(self.asked.names):,} atoms asked about, {self.model})"
+
+    @cached_property
+    def model(self) -> Model:
+        return model_of(self.ground)
+
+    @cached_property
+    def asked(self) -> QueryAtoms:
+        return query_atoms(self.ground, self.patterns)
+
+    @asks
+    @listening()
+    def marginals(
+        self,
+        settings: Settings | None = None,
+        *,
+        query: Query | None = None,
+        watchers: Iterable[Watcher] = (),
+        **options: Unpack[Options],
+    ) -> Marginals:
+        """How probable each atom is; a query may ask about others than the program was read for."""
+        chosen, asked = with_options(settings, options), self.asking(query)
+        try:
+            if asked.conjunctions:
+                return asked.joint_answer(chosen, watchers)
+            found = quick_answer(self.model, None, chosen, asked.variables)
+            if found is None:
+                with kept(chosen) as keep:
+                    decision = decide(self.model, chosen)
+                    if decision.plan is not None:
+                        decision = replace(decision, query=asked.variables)
+                    found = answered(decision, watchers, keep, self.ground)
+            again = Asked(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
+            return replace(asked.in_atoms(found), asked=again)
+        except ContradictionError as error:
+            raise self.explained(error) from None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the model that say whether the atoms are true."""
+        unknown = self.asked.variable[self.asked.variable >= 0].tolist()
+        return tuple(self.model.names[variable] for variable in dict.fromkeys(unknown))
+
+    def asking(self, query: Query | None) -> "MarkovLogic":
+        """The same program, asked about other atoms."""
+        if query is None:
+            return self
+        text = query if isinstance(query, str) else ";".join(query)
+        program = self.ground.program
+        return replace(
+            self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
+        )
+
+    def joint_answer(self, settings: Settings, watchers: Iterable[Watcher]) -> Marginals:
+        """How probable conjunctions are, and their atoms."""
+        from orbitmc.inference._probability import conjunctions
+
+        return conjunctions(self, settings, watchers)
+
+    def atoms_in(self, query: Query) -> Sequence[str]:
+        """The atoms that a query means, known or not."""
+        return self.asking(query).asked.names
+
+    def explained(self, error: ContradictionError) -> ContradictionError:
+        """Say a contradiction in terms of the program's formulas, where they are to blame."""
+        rules = contradicting_rules(self.ground)
+        return ContradictionError(in_words(rules)) if rules else error
+
+    def in_atoms(self, found: Marginals) -> Marginals:
+        """The probabilities of the atoms, from those of the model's variables."""
+        own, asked = found.columns, self.asked
+        unknown, known = np.flatnonzero(asked.variable >= 0), np.flatnonzero(asked.variable < 0)
+        places = self._places(own, asked.variable[unknown])
+        sampled = own.of_values(_names(asked, unknown), places, asked.value[unknown], TRUTH)
+        if not len(known):
+            return replace(found, columns=sampled)
+        holds = (asked.status[known] == TRUE).astype(float)
+        decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
+        order = np.argsort(np.concatenate([unknown, known]))
+        return replace(found, columns=concatenate_columns([sampled, decided]).taken(order))
+
+    def _places(self, own: Columns, variables: Ints) -> Ints:
+        """Where the model's variables stand in an answer; mostly in the model's own order."""
+        names = self.model.names
+        if own.names is names:
+            return variables
+        return np.array([own.index[names[variable]] for variable in variables], dtype=np.int64)
+
+
+def read_logic(
+    program: str | Path | Sequence[str | Path],
+    databases: str | Path | Sequence[str | Path] = (),
+    *,
+    query: str | None = None,
+    query_file: str | Path | None = None,
+    evidence: Iterable[str] = (),
+    opened: Iterable[str] = (),
+    closed: Iterable[str] = (),
+    dialect: Dialect = "alchemy",
+    meaning: Meaning = "formula",
+    unweighted: float | None = None,
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+    watch: Watch | None = None,
+) -> MarkovLogic:
+    """Read a program and databases, and ground them for a query such as `Smokes,Friends(Anna,x)`.
+
+    Without a query, all atoms that are not known are asked about; a `query_file` has one atom or
+    predicate in each line. `evidence` may add atoms as text. `meaning` says what a weight counts
+    for: the whole formula, or its clauses as in Alchemy. `opened` and `closed` name predicates
+    whose unlisted atoms are unknown or false. Formulas without weights are refused unless
+    `unweighted` says what they weigh. A project of pracmln (.pracmln) asks what it asked last,
+    unless another database or query is given. `watch` is told about the progress of grounding.
+
+    >>> import orbitmc as om
+    >>> asked = om.read_logic("examples/smokers.mln", "examples/smokers.db", query="Smokes(Bob)")
+    >>> list(asked.marginals(method="exact"))
+    ['Smokes(Bob)']
+    """
+    files = [databases] if isinstance(databases, str | Path) else list(databases)
+    texts = list(evidence)
+    asked = None if query is None and query_file is None else _asked(query, query_file, memory)
+    project = _project(program, memory)
+    if project is not None:
+        files = files if files or texts else list(project.databases)
+        asked = project.query if asked is None else asked
+    spoken = read_program(
+        program if project is None else project.programs,
+        dialect=dialect if project is None else "pracmln",
+        unweighted=unweighted,
+        memory=memory,
+        marked=project is not None and project.marked,
+    )
+    pieces = [read_database(path, spoken, memory=memory) for path in files]
+    pieces += [parse_database(text, spoken, source="evidence") for text in texts]
+    found = logic(
+        spoken,
+        merged(pieces),
+        query=asked,
+        opened=opened,
+        closed=closed if project is None else [*closed, *project.closed(spoken, asked)],
+        meaning=meaning,
+        max_groundings=max_groundings,
+        memory=memory,
+        watch=watch,
+    )
+    return found if project is None else replace(found, remarks=(project.remark, *found.remarks))
+
+
+def _project(program: str | Path | Sequence[str | Path], memory: int) -> ProjectQuestion | None:
+    if isinstance(program, str | Path) and is_project(program):
+        return project_question(program, memory=memory)
+    return None
+
+
+def _asked(query: str | None, file: str | Path | None, memory: int) -> str:
+    """What is asked in words and in a file, together."""
+    pieces = [] if query is None else [query]
+    return ";".join(pieces if file is None else [*pieces, *query_lines(file, memory=memory)])
+
+
+def logic(
+    program: Program,
+    known: Database,
+    *,
+    query: str | None = None,
+    opened: Iterable[str] = (),
+    closed: Iterable[str] = (),
+    meaning: Meaning = "formula",
+    max_groundings: int = MOST_GROUNDINGS,
+    memory: int = MEMORY,
+    watch: Watch | None = None,
+) -> MarkovLogic:
+    """Ground a program for a query."""
+    patterns = read_query(query, program) if query is not None else ()
+    asked = None if query is None else frozenset(pattern.predicate for pattern in patterns)
+    world = World(asked, named_predicates(opened, program), named_predicates(closed, program))
+    remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
+    remarks += asked_though_closed(world)
+    declared = program.predicates.keys()
+    program, said = without_empty_types(program, known, asked or frozenset())
+    remarks += said
+    program, known = without_degrees(program, known)
+    gone = declared - program.predicates.keys()
+    world = replace(world, opened=world.opened - gone, closed=world.closed - gone)
+    fit = fitted(program, known, world, memory)
+    program, remarks = fit.program, [*remarks, *fit.remarks]
+    differing = [rule.place for rule in program.rules if meanings_differ(rule)]
+    if program.dialect not in CLAUSAL:
+        differing = []
+    if differing:
+        remarks.append(meaning_in_words(meaning, str(differing[0]), len(differing)))
+    elif meaning == "alchemy":
+        remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
+    if meaning == "alchemy":
+        program = split_into_clauses(program, universe(program, [known]))
+    found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
+    joined = read_conjunctions(query, program) if query is not None else ()
+    return MarkovLogic(found, patterns or _everything_unknown(found), tuple(remarks), joined)
+
+
+def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
+    patterns = tuple(Pattern(name, None) for name, atoms in found.atoms.items() if atoms.variables)
+    if not found.atoms:
+        raise InputError("the program declares no predicate: nothing can be asked about")
+    if not patterns:
+        raise InputError("evidence decides every atom: nothing is left to ask about")
+    return patterns
+
+
+def _names(asked: QueryAtoms, atoms: Ints) -> list[str]:
+    return [asked.names[atom] for atom in atoms]

@@ -1,0 +1,248 @@
+"""Which variables of a model a question is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Numbers
+from orbitmc._util.text import quoted, suggestion
+from orbitmc.errors import ContradictionError, InputError
+from orbitmc.graph.evidence import Evidence, resolve
+from orbitmc.graph.model import Model
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.marginals import Marginals
+    from orbitmc.inference.cache import Row
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.inference.settings import Settings
+    from orbitmc.kernels.protocol import Kernel
+    from orbitmc.mln.grounding.grounding import Ground
+    from orbitmc.mln.grounding.queries import QueryAtoms
+
+
+Query = Sequence[str] | str
+"""One name, or several."""
+
+
+def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
+    """The variables that a query names, each once; None where all are asked about."""
+    if query is None:
+        return None
+    named = [query] if isinstance(query, str) else list(query)
+    if not named:
+        raise InputError("the query is empty: name at least one variable")
+    known = set(model.order)
+    for name in named:
+        if name not in known:
+            raise InputError(
+                f"the query names an unknown variable {quoted(name)}"
+                f"{suggestion(str(name), model.order)}"
+            )
+    return tuple(dict.fromkeys(named))
+
+
+def names_in(typed: Query, model: Model) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+    texts = [typed] if isinstance(typed, str) else typed
+    return [name for text in texts for name in _names_in(text, model)]
+
+
+def _names_in(text: str, model: Model) -> list[str]:
+    if text in model.order:
+        return [text]
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
+
+
+def require_program(model: object) -> None:
+    """Refuse what is neither a model nor a program."""
+    if not hasattr(model, "marginals"):
+        raise InputError(
+            f"a question is about a model or a program, not about a {type(model).__name__}: "
+            "om.read(path) reads one"
+        )
+
+
+def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
+    """Refuse what a program cannot be asked with."""
+    if evidence is not None and len(evidence):
+        raise InputError("evidence of a program is a database: read(program, databases)")
+    if kernel is not None:
+        raise InputError("a kernel belongs to a model: marginals(program.model, kernel=...)")
+
+
+# What a question is about: names, their values, and which variables of a model say them.
+#
+# A name is a variable of a model, free or observed, or a ground atom of a program, known or not.
+
+NOBODY = -1  # in the place of a variable: what is known needs none
+TRUTHS = ("false", "true")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name: `meaning[value of the variable]` is the place of its own value in `values`.
+
+    What is known has no `variable`, and one meaning.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    variable: int
+    meaning: Numbers
+
+    @property
+    def known(self) -> int | None:
+        """Its value, if that is decided."""
+        return int(self.meaning[0]) if self.variable == NOBODY else None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model that evidence is built into, or the model of a program, and how to find names."""
+
+    model: Model
+    names: Sequence[str]
+    find: Callable[[str], Named]
+    program: MarkovLogic | None = None
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All names of a model."""
+        return frozenset(self.names)
+
+    @property
+    def ground(self) -> Ground | None:
+        """The program that the model means, if there is one."""
+        return None if self.program is None else self.program.ground
+
+    def explained(self, error: ContradictionError) -> ContradictionError:
+        """Say a contradiction in terms of whoever asked."""
+        return error if self.program is None else self.program.explained(error)
+
+    def quick_row(
+        self, evidence: Evidence | None, settings: Settings, tied: Sequence[tuple[int, ...]] = ()
+    ) -> Row | None:
+        """An exact answer with more evidence, where that is soon prepared, or was prepared before.
+
+        Its tables are those of variables of `model`, which need not be conditioned for it.
+        """
+        refused = self.program is not None and evidence is not None and len(evidence) > 0
+        if refused or settings.method not in ("auto", "exact"):
+            return None
+        from orbitmc.inference.cache import quick_row
+
+        return quick_row(self.model, evidence, settings, tied)
+
+    def decided_by(self, evidence: Evidence | None) -> Collection[str]:
+        """Variables of which evidence tells the value."""
+        said = {} if evidence is None else dict(evidence.items())
+        return resolve(said, self.model.domains()).hard.keys()
+
+    def told(self, found: Marginals) -> Marginals:
+        """Marginals of variables in terms of whoever asked."""
+        return found if self.program is None else self.program.in_atoms(found)
+
+    def named(self, names: Sequence[str]) -> tuple[Named, ...]:
+        """Find several names, each given once."""
+        found = tuple(self.find(name) for name in names)
+        for place, one in enumerate(found):
+            if any(one.name == earlier.name for earlier in found[:place]):
+                raise InputError(f"{quoted(one.name)} is named twice")
+        return found
+
+
+def subject(model: Model | Program, evidence: Evidence | None = None) -> Subject:
+    """What can be asked about a model with evidence, or about a program."""
+    if isinstance(model, Model):
+        seen = model.given(evidence)
+        return Subject(seen, seen.order, lambda name: _variable(seen, name))
+    require_program(model)
+    require_plain(evidence, None)
+    return _atoms(model)
+
+
+def _variable(model: Model, name: str) -> Named:
+    if name in model.index:
+        place = model.index[name]
+        values = model.values[place]
+        return Named(name, values, place, np.arange(len(values)))
+    if name in model.observed:
+        seen = model.observed[name]
+        return Named(name, seen.values, NOBODY, np.array([seen.value]))
+    raise InputError(f"unknown variable {quoted(name)}{suggestion(str(name), model.order)}")
+
+
+def _atoms(program: MarkovLogic) -> Subject:
+    return Subject(program.model, program.asked.names, lambda name: _atom(program, name), program)
+
+
+def _atom(program: MarkovLogic, name: str) -> Named:
+    from orbitmc.mln.grounding.queries import query_atoms, read_query
+
+    found = query_atoms(program.ground, read_query(name, program.ground.program))
+    if len(found.names) != 1:
+        some = f", such as {found.names[0]}" if found.names else ""
+        raise InputError(
+            f"{quoted(name)} fits {len(found.names)} atoms: name one ground atom{some}"
+        )
+    return atoms_named(program, found)[0]
+
+
+def atoms_named(program: MarkovLogic, atoms: QueryAtoms) -> list[Named]:
+    """Atoms as names that are false or true."""
+    from orbitmc.mln.data.database import TRUE
+
+    size = program.model.graph.cardinality
+    return [
+        Named(name, TRUTHS, NOBODY, np.array([int(status == TRUE)]))
+        if variable < 0
+        else Named(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
+        for name, status, variable, value in zip(
+            atoms.names,
+            atoms.status.tolist(),
+            atoms.variable.tolist(),
+            atoms.value.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def everything(asked: Subject) -> tuple[Named, ...]:
+    """All names, in the order of whoever wrote the model; of a program, what it was read for."""
+    if asked.program is not None:
+        return tuple(atoms_named(asked.program, asked.program.asked))
+    return tuple(asked.find(name) for name in asked.names)
+
+
+def narrowed(asked: Subject, masks: Mapping[int, NDArray[np.bool_]]) -> Subject:
+    """The same subject, given that some variables have only some of their values."""
+    before = asked.model
+    evidence = {before.names[v]: _seen(before.values[v], mask) for v, mask in masks.items()}
+    after = before.given(evidence)
+    return Subject(after, asked.names, lambda name: moved(asked.find(name), before, after))
+
+
+def _seen(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list[float]:
+    """Evidence for one value, or for several alike."""
+    return values[int(mask.argmax())] if mask.sum() == 1 else mask.astype(float).tolist()
+
+
+def moved(one: Named, before: Model, after: Model) -> Named:
+    """A name in terms of a model that has more evidence."""
+    if one.known is not None:
+        return one
+    name = before.names[one.variable]
+    if name in after.index:
+        return replace(one, variable=after.index[name])
+    value = after.observed[name].value
+    return replace(one, variable=NOBODY, meaning=one.meaning[[value]])

@@ -1,0 +1,47 @@
+"""Read whatever a question can be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orbitmc._util.text import MEMORY, suffix
+from orbitmc.errors import InputError
+from orbitmc.formats.registry import read as read_model
+from orbitmc.graph.model import Model
+
+if TYPE_CHECKING:
+    from orbitmc.inference.program import MarkovLogic
+
+
+PROGRAMS = (".mln", ".pracmln")
+
+
+def read(
+    path: str | Path,
+    databases: str | Path | Sequence[str | Path] = (),
+    *,
+    memory: int = MEMORY,
+    **program: Any,
+) -> Model | MarkovLogic:
+    """Read a model, or a Markov logic program with the databases that say what is known.
+
+    The suffix says the format: .uai, .bif, .xmlbif, .json, .mln (all packed by gzip or not) or
+    .pracmln. Programs take the settings of `read_logic` too, as in
+    `read("x.mln", "x.db", query="Smokes")`.
+
+    >>> import orbitmc as om
+    >>> om.read("examples/sprinkler.bif").names
+    ('season', 'sprinkler', 'rain', 'grass')
+    """
+    if suffix(path) in PROGRAMS or ".pracmln:" in str(path):
+        from orbitmc.inference.program import read_logic
+
+        return read_logic(path, databases, memory=memory, **program)
+    if databases or program:
+        named = "databases" if databases else next(iter(program))
+        raise InputError(
+            f"{named}: only Markov logic programs (.mln, .pracmln) have that", source=str(path)
+        )
+    return read_model(path, memory=memory)

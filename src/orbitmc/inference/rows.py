@@ -1,0 +1,597 @@
+"""Answer rows of evidence, batch by batch; what elimination cannot afford is sampled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc._util.arrays import Floats, Numbers
+from orbitmc._util.interrupts import stopped_by_ctrl_c
+from orbitmc._util.text import in_words, listed, quoted, suggestion
+from orbitmc.errors import ContradictionError, InputError, LimitError
+from orbitmc.estimate.marginals import Marginals
+from orbitmc.estimate.verdicts import SEVEREST
+from orbitmc.exact.templates import Batch, Elimination, batches, chunks
+from orbitmc.graph.evidence import Seen, resolve
+from orbitmc.graph.model import Model
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference._predict import Errors, Predictions, Progress
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.cache import prepared_elimination
+from orbitmc.inference.feature_sampling import apart, together
+from orbitmc.inference.plan import MOST_IN_BLOCKS, decide, exact_plan, sampling_bytes
+from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, unheeded
+from orbitmc.sampling.executor import Sender, pack_shared, sealed_graph, workers_of
+from orbitmc.sampling.run import Watcher
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+
+# Rows of evidence, as people have them, in numbers of values.
+
+UNSEEN, WRONG, SOFT = -1, -2, -3
+"""Instead of the number of a value: not observed, not understood, or weights of values."""
+
+Cell = tuple[int, tuple[float, ...] | None, str]
+"""The number of a value, the weights if it is soft, and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What rows say of the variables `names`: `value[k, row]`, and soft evidence by its place.
+
+    `problems` says of rows, by number, what is wrong with them. `ids` are columns that are no
+    evidence and belong to the answers.
+    """
+
+    names: tuple[str, ...]
+    value: Numbers
+    soft: Mapping[tuple[int, int], tuple[float, ...]]
+    problems: Mapping[int, str]
+    ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def likelihood(self, column: int, rows: Numbers, size: int) -> Floats:
+        """Log-weights [value, row] of a variable in some rows: 0 for all values where unseen."""
+        value = self.value[column, rows]
+        weights = np.ones((size, len(rows)))
+        seen = np.flatnonzero(value >= 0)
+        weights[:, seen] = 0.0
+        weights[value[seen], seen] = 1.0
+        for place in np.flatnonzero(value == SOFT):
+            weights[:, place] = self.soft[column, int(rows[place])]
+        with np.errstate(divide="ignore"):
+            return np.log(weights)
+
+
+def read_rows(
+    model: Model, table: Any, ignore: Sequence[str] = (), ids: Sequence[str] = ()
+) -> Rows:
+    """Understand a data frame, or mappings from names to what was seen, one for each row.
+
+    A cell is what evidence may be: a value, by name or by number, weights of the values, or None
+    or NaN for nothing. A name that is no variable is refused, unless it is to be ignored, or one of
+    the `ids`; a value that is none costs its row.
+    """
+    columns, count = _columns(table)
+    domains = model.domains()
+    copied = _taken_out(columns, count, ignore, ids)
+    for name in columns:
+        if name not in domains:
+            raise InputError(
+                f"the rows have a column {quoted(name)} that is no variable"
+                f"{suggestion(str(name), domains)}; if it is not evidence, ignore it (--ignore, "
+                "ignore=) or copy it to the answers (--id, id=)"
+            )
+    value = np.full((len(columns), count), UNSEEN, dtype=np.int64)
+    soft: dict[tuple[int, int], tuple[float, ...]] = {}
+    problems: dict[int, str] = {}
+    for column, (name, cells) in enumerate(columns.items()):
+        known: dict[Any, Cell] = {}
+        for row, cell in cells:
+            number, weights, wrong = _understood(name, cell, domains[name], known)
+            value[column, row] = number
+            if weights is not None:
+                soft[column, row] = weights
+            if wrong:
+                problems.setdefault(row, wrong)
+    rows = Rows(tuple(columns), value, soft, problems, copied)
+    for column in range(len(columns)):
+        _note_contradictions(model, column, rows, problems)
+    return rows
+
+
+def _taken_out(
+    columns: dict[str, Iterable[tuple[int, Any]]],
+    count: int,
+    ignore: Sequence[str],
+    ids: Sequence[str],
+) -> dict[str, list[Any]]:
+    """Take columns out that are no evidence; gives those that are to be copied."""
+    copied: dict[str, list[Any]] = {}
+    for name in (*ids, *ignore):
+        if name not in columns and name not in copied:
+            near = suggestion(str(name), columns)
+            raise InputError(f"the rows have no column {quoted(name)}{near}")
+        cells = columns.pop(name, ())
+        if name in ids:
+            copied.setdefault(name, [None] * count)
+            for row, cell in cells:
+                copied[name][row] = cell
+    return copied
+
+
+def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
+    """The cells of each column with the numbers of their rows, and how many rows there are."""
+    if hasattr(table, "columns") and hasattr(table, "iloc"):
+        names = list(table.columns)
+        if len(set(names)) < len(names):
+            raise InputError("two columns of the rows have the same name")
+        every = {name: table.iloc[:, k].tolist() for k, name in enumerate(names)}
+        return {name: enumerate(cells) for name, cells in every.items()}, len(table)
+    if isinstance(table, Mapping | str | bytes) or not isinstance(table, Iterable):
+        raise InputError("rows of evidence are a data frame, or a list with a mapping for each row")
+    found: dict[str, list[tuple[int, Any]]] = {}
+    rows = list(table)
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InputError(f"row {number} is no mapping from names to values: {quoted(row)}")
+        for name, cell in row.items():
+            found.setdefault(name, []).append((number, cell))
+    return dict(found), len(rows)
+
+
+def _understood(name: str, cell: Any, values: Sequence[str], known: dict[Any, Cell]) -> Cell:
+    """What a cell says; equal cells of a column are looked at once."""
+    key = (type(cell), cell)
+    try:
+        if key not in known:
+            known[key] = _looked_up(name, cell, values)
+        return known[key]
+    except TypeError:  # weights in a mapping or a list have no hash
+        return _looked_up(name, cell, values)
+
+
+def _looked_up(name: str, cell: Any, values: Sequence[str]) -> Cell:
+    try:
+        found = resolve({name: cell}, {name: values})
+    except InputError as error:
+        return WRONG, None, str(error)
+    if name in found.soft:
+        return SOFT, found.soft[name], ""
+    return found.hard.get(name, UNSEEN), None, ""
+
+
+def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[int, str]) -> None:
+    """Note rows that contradict what is observed in all of them."""
+    name, value = rows.names[column], rows.value[column]
+    known = model.observed.get(name)
+    if known is None:
+        return
+    was = known.values[known.value]
+    for row in np.flatnonzero((value >= 0) & (value != known.value)).tolist():
+        said = known.values[value[row]]
+        problems.setdefault(
+            row, f"{quoted(name)} is already observed to be {quoted(was)}, not {quoted(said)}"
+        )
+    for row in np.flatnonzero(value == SOFT).tolist():
+        if rows.soft[column, row][known.value] == 0:
+            problems.setdefault(
+                row,
+                f"{quoted(name)} is already observed to be {quoted(was)}, which has weight 0 here",
+            )
+
+
+# Rows that elimination in batches cannot afford: exact one by one, or sampled side by side.
+
+LEAST_SECONDS = 0.1  # of sampling for each kind of row, if nobody says how long
+MOST_VARIABLES = 200_000
+"""Of all rows in a run; more would take long to get going."""
+
+Pattern = tuple[str, ...]
+Answer = tuple[Marginals | str, list[int]]
+"""What is known of some rows that say the same, or what is wrong with them."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Rows that say the same: the model that has it as evidence, and their numbers."""
+
+    model: Model
+    rows: list[int]
+
+
+class WideRows:
+    """Kinds of rows that wait to be sampled; which are too wide is found out for each pattern."""
+
+    def __init__(self, settings: Settings, names: tuple[str, ...]) -> None:
+        self.settings, self.names = settings, names
+        self.reasons: dict[Pattern, str] = {}
+        self.kinds: list[Kind] = []
+
+    def answer_or_keep(
+        self, model: Model, evidence: dict[str, Seen], rows: list[int]
+    ) -> Marginals | None:
+        """Answer rows exactly, or keep them for later and give None."""
+        seen = model.given(evidence)
+        pattern = tuple(evidence)
+        if pattern not in self.reasons:
+            self.reasons[pattern] = self._too_wide(seen)
+        if not self.reasons[pattern]:
+            return marginals(seen, query=list(self.names), settings=self.settings)
+        self.kinds.append(Kind(seen, rows))
+        return None
+
+    def _too_wide(self, model: Model) -> str:
+        """Why elimination cannot answer, in words; nothing if it can."""
+        if self.settings.method not in ("auto", "exact"):
+            return f"{self.settings.method} was asked for"
+        plan, reason = exact_plan(model.graph, self.settings)
+        return "" if plan is not None else reason
+
+    def batches(self) -> Iterator[list[Kind]]:
+        """Kinds that go into one run, as many as fit."""
+        batch: list[Kind] = []
+        variables = needed = 0
+        for kind in self.kinds:
+            graph = kind.model.graph
+            most = MOST_IN_BLOCKS if graph.has_zeros() else MOST_VARIABLES
+            own = sampling_bytes(graph, self.settings)
+            variables, needed = variables + graph.variables, needed + own
+            if batch and (variables > most or 2 * needed > self.settings.memory):
+                yield batch
+                batch, variables, needed = [], graph.variables, own
+            batch.append(kind)
+        if batch:
+            yield batch
+
+    def sampled(self, batch: Sequence[Kind], watchers: Iterable[Watcher]) -> Iterator[Answer]:
+        """Sample rows in one run; a row that is impossible is found by halving."""
+        labels = [f"row {kind.rows[0]}" for kind in batch]
+        models = [kind.model for kind in batch]
+        reason = next(iter(self.reasons.values()))
+        try:
+            decision = decide(together(models, labels), self._share(len(batch)), too_wide=reason)
+            found = carry_out(decision, watchers)
+        except ContradictionError as error:
+            if len(batch) == 1:
+                yield str(error), batch[0].rows
+                return
+            half = len(batch) // 2
+            for part in (batch[:half], batch[half:]):
+                yield from self.sampled(part, watchers)
+            return
+        for kind, own in zip(batch, apart(found, models), strict=True):
+            yield own.only(self.names), kind.rows
+
+    def _share(self, kinds: int) -> Settings:
+        """Settings of a run for so many kinds; seconds are for all of them together."""
+        ends = [end for end in ENDS if getattr(self.settings, end) is not None]
+        if ends and ends != ["seconds"]:
+            return self.settings
+        usual = max(DEFAULT_SECONDS, LEAST_SECONDS * len(self.kinds))
+        seconds = self.settings.seconds or usual
+        return replace(self.settings, seconds=seconds * kinds / len(self.kinds))
+
+
+IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"
+
+
+Answered = tuple[Floats, NDArray[np.bool_]]
+"""Probabilities [value, row], and which of the rows are possible."""
+
+
+class Answering:
+    """The table of answers while it is filled."""
+
+    def __init__(
+        self,
+        model: Model,
+        rows: Rows,
+        settings: Settings,
+        names: tuple[str, ...],
+        watchers: Iterable[Watcher] = (),
+    ) -> None:
+        domains = model.domains()
+        self.model, self.rows, self.settings, self.names = model, rows, settings, names
+        self.values = tuple(domains[name] for name in names)
+        ends = np.cumsum([0, *map(len, self.values)]).tolist()
+        self.start = dict(zip(names, ends, strict=False))
+        _require_room(8 * ends[-1] * rows.value.shape[1], settings)
+        self.found: Floats = np.full((ends[-1], rows.value.shape[1]), np.nan)
+        self.errors: dict[int, Errors] = {}
+        self.watchers = tuple(watchers)
+        self.problems = dict(rows.problems)
+        self.sampled: dict[int, str] = {}
+        self.progress: Progress | None = None
+        self.stopped = False
+        self.done = 0
+
+    def answers(self, progress: Progress | None) -> Predictions:
+        """Go through all rows that make sense."""
+        self.progress, begun = progress, time.perf_counter()
+        with stopped_by_ctrl_c(self._stop):
+            try:
+                self._all_batches()
+            except KeyboardInterrupt:
+                self.stopped = True
+        self.found[:, list(self.problems)] = np.nan
+        return Predictions(
+            names=self.names,
+            values=self.values,
+            probability=self.found,
+            problems=self.problems,
+            sampled=self.sampled,
+            errors=self.errors,
+            interrupted=self.stopped,
+            seconds=time.perf_counter() - begun,
+            unheeded=unheeded(self.settings),
+            doubts=(*self.model.doubts, *self._given_away()),
+            ids=self.rows.ids,
+        )
+
+    def _given_away(self) -> Iterator[str]:
+        """Say which columns tell what is asked for."""
+        asked, known = {*self.names}, {}
+        for name, value in zip(self.rows.names, self.rows.value, strict=True):
+            if name in asked and (seen := int((value != UNSEEN).sum())):
+                known[name] = seen
+        if known:
+            few = listed(f"{quoted(name)} (in {seen:,} rows)" for name, seen in known.items())
+            yield (
+                f"what is asked for is a column of the table: {few}. It counts as evidence, so the "
+                "answers of these rows repeat it; to predict it, ignore it (--ignore, ignore=)"
+            )
+
+    def _stop(self) -> None:
+        self.stopped = True
+
+    def _all_batches(self) -> None:
+        good = np.setdiff1d(np.arange(self.found.shape[1]), list(self.problems))
+        left: list[Batch] = []
+        for batch in self._sorted(good, few=None):
+            left += self._either(batch)
+        apart = np.concatenate([np.zeros(0, np.int64), *(batch.rows for batch in left)])
+        self._rest(np.sort(apart))
+
+    def _sorted(self, rows: Numbers, few: int | None) -> list[Batch]:
+        """Batches of some rows; variables that were observed before are no columns."""
+        open_columns = np.array([name in self.model.index for name in self.rows.names], dtype=bool)
+        value = self.rows.value[:, rows]
+        seen, soft = (value >= 0) & open_columns[:, None], (value == SOFT) & open_columns[:, None]
+        found = batches(seen | soft, soft) if few is None else batches(seen | soft, soft, few)
+        return [replace(batch, rows=rows[batch.rows]) for batch in found]
+
+    def _either(self, batch: Batch) -> list[Batch]:
+        """Eliminate a batch, or its patterns one by one; gives those that cost too much."""
+        if self._eliminate(batch):
+            return []
+        patterns = self._sorted(batch.rows, few=1)
+        if len(patterns) == 1:
+            return patterns
+        return [one for one in patterns if not self._eliminate(one)]
+
+    def _eliminate(self, batch: Batch) -> bool:
+        """Answer rows of a batch by one elimination; false if that cannot be afforded."""
+        hard, soft = (tuple(self.rows.names[k] for k in own) for own in (batch.hard, batch.soft))
+        elimination = prepared_elimination(self.model, hard, soft, self.settings)
+        if elimination is None:
+            return False
+        number = elimination.template.number
+        columns = [self.rows.value[k, batch.rows] for k in batch.hard]
+        rows = np.array([own[one] for own, one in zip(number, columns, strict=True)], np.int64)
+        rows = rows.reshape(len(batch.hard), len(batch.rows))
+        possible = (rows >= 0).all(axis=0)
+        self._note(batch.rows[~possible])
+        rows, kept = rows[:, possible], batch.rows[possible]
+        first, which = _distinct(rows, bool(batch.soft))
+        answers = np.full((len(self.found), len(first)), np.nan)
+        try:
+            for part, (found, possible) in self._parts(elimination, batch, rows, kept, first):
+                answers[:, part] = found
+                self._note(kept[np.isin(which, np.arange(part.start, part.stop)[~possible])])
+                self._tell(self.done + round(len(kept) * part.stop / len(first)))
+        finally:
+            self.found[:, kept] = answers[:, which]
+        self.done += len(batch.rows)
+        return True
+
+    def _parts(
+        self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers, first: Numbers
+    ) -> Iterator[tuple[slice, Answered]]:
+        """Answer distinct rows, part by part; with an executor, on its workers."""
+        parts = list(chunks(elimination, len(first), self.settings.memory))
+        if self.settings.executor is not None:
+            work = [(rows[:, first[part]], places[first[part]]) for part in parts]
+            yield from zip(parts, parts_elsewhere(self, batch, work), strict=False)
+            return
+        for part in parts:
+            if self.stopped:
+                return
+            chosen = first[part]
+            yield part, self.answered(elimination, batch, rows[:, chosen], places[chosen])
+
+    def _tell(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress(done, self.found.shape[1])
+
+    def answered(
+        self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers
+    ) -> Answered:
+        """Probabilities [value, row], and which of the rows are possible."""
+        template, model = elimination.template, self.model
+        likelihoods = [
+            self.rows.likelihood(k, places, template.problem.cardinality[v])[
+                template.problem.possible[v]
+            ]
+            for k, v in zip(batch.soft, template.soft, strict=True)
+        ]
+        upward = elimination.upward(rows, likelihoods)
+        free = [name for name in self.names if model.index.get(name, -1) in template.place]
+        wanted = {name: template.place[model.index[name]] for name in free}
+        found = elimination.marginals(upward, wanted.values())
+        answers = np.zeros((len(self.found), rows.shape[1]))
+        for name in self.names:
+            start, variable = self.start[name], model.index.get(name, -1)
+            if name in wanted:
+                answers[start + template.problem.possible[variable]] = found[wanted[name]]
+            elif name in model.observed:
+                answers[start + model.observed[name].value] = 1.0
+            elif variable in template.observed:
+                column = batch.hard[template.observed.index(variable)]
+                answers[start + self.rows.value[column, places], np.arange(len(places))] = 1.0
+            else:
+                answers[start + template.problem.possible[variable]] = 1.0
+        possible = np.broadcast_to(upward.log_z(), rows.shape[1]) > -np.inf
+        first = list(self.start.values())
+        total = np.add.reduceat(answers, first, axis=0)
+        total[:, ~possible] = 1.0
+        answers /= np.repeat(total, list(map(len, self.values)), axis=0)
+        return answers, possible
+
+    def _note(self, rows: Numbers) -> None:
+        for row in rows.tolist():
+            self.problems[row] = IMPOSSIBLE
+
+    def _rest(self, rows: Numbers) -> None:
+        """Ask about each kind of row once: exactly one by one, or sampled side by side."""
+        wide = WideRows(self.settings, self.names)
+        for evidence, alike in self._kinds(rows).items():
+            if self.stopped:
+                return
+            try:
+                found = wide.answer_or_keep(self.model, dict(evidence), alike)
+            except ContradictionError as error:
+                self.problems.update(dict.fromkeys(alike, str(error)))
+                continue
+            if found is not None:
+                self._put(found, alike)
+        for batch in wide.batches():
+            if self.stopped:
+                return
+            for answer, alike in wide.sampled(batch, self.watchers):
+                if isinstance(answer, str):
+                    self.problems.update(dict.fromkeys(alike, answer))
+                else:
+                    self._put(answer, alike)
+
+    def _kinds(self, rows: Numbers) -> dict[tuple[tuple[str, Seen], ...], list[int]]:
+        """Rows by what they say."""
+        kinds: dict[tuple[tuple[str, Seen], ...], list[int]] = {}
+        for row in rows.tolist():
+            kinds.setdefault(tuple(self._evidence(row).items()), []).append(row)
+        return kinds
+
+    def _put(self, found: Marginals, alike: list[int]) -> None:
+        """Enter what was found into all rows that say the same."""
+        own = found.columns
+        self.found[:, alike] = own.probability[:, None]
+        if found.about.method != "exact":
+            self.sampled.update(dict.fromkeys(alike, _worst(found)))
+            errors = Errors(own.standard_error, own.low, own.high)
+            self.errors.update(dict.fromkeys(alike, errors))
+        self.stopped = self.stopped or found.about.interrupted
+        self.done += len(alike)
+        self._tell(self.done)
+
+    def _evidence(self, row: int) -> dict[str, Seen]:
+        """What a row says, by names."""
+        said: dict[str, Seen] = {}
+        for column, name in enumerate(self.rows.names):
+            value = int(self.rows.value[column, row])
+            if value == SOFT:
+                said[name] = self.rows.soft[column, row]
+            elif value >= 0:
+                said[name] = self.model.domains()[name][value]
+        return said
+
+
+def _require_room(needed: int, settings: Settings) -> None:
+    if needed > settings.memory:
+        raise LimitError(
+            f"the answers need {in_words(needed)}, the limit is {in_words(settings.memory)}; ask "
+            "about fewer variables, or fewer rows at a time"
+        )
+
+
+def _distinct(rows: Numbers, soft: bool) -> tuple[Numbers, Numbers]:
+    """The first of each kind of column, and which kind each column is."""
+    if soft:
+        return np.arange(rows.shape[1]), np.arange(rows.shape[1])
+    if not len(rows):
+        return np.arange(min(1, rows.shape[1])), np.zeros(rows.shape[1], dtype=np.int64)
+    _, first, which = np.unique(rows, axis=1, return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
+
+
+def _worst(found: Marginals) -> str:
+    """The worst of all verdicts; what is observed says nothing of the others."""
+    return min(found.verdicts(), key=SEVEREST.index)
+
+
+# Rows of a table, answered by the workers of an executor: the same numbers as here.
+
+PIECES = 4  # of work for each worker: one that is slow holds up less
+MOST_WORKERS = 2**10
+
+Part = tuple[Numbers, Numbers]
+"""Rows of numbers of values, and where they stand in the table."""
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """What workers need: the model, the table, and how to answer."""
+
+    model: Model
+    rows: Rows
+    settings: Settings
+    names: tuple[str, ...]
+
+    def opened(self) -> Answering:
+        """Rows that a worker answers by itself."""
+        model = replace(self.model, graph=sealed_graph(self.model.graph))
+        return Answering(model, self.rows, self.settings, self.names)
+
+
+class PartsWork(NamedTuple):
+    """Parts of a batch, one after the other."""
+
+    batch: Batch
+    parts: Sequence[Part]
+
+
+def parts_elsewhere(asked: Answering, batch: Batch, parts: Sequence[Part]) -> Iterator[Answered]:
+    """Answer parts of a batch on workers; ends early if nobody waits for them."""
+    executor = _executor(asked)
+    each = -(-len(parts) // (PIECES * workers_of(executor, MOST_WORKERS)))
+    small = replace(batch, rows=np.zeros(0, dtype=np.int64))
+    work = [PartsWork(small, parts[k : k + each]) for k in range(0, len(parts), max(each, 1))]
+    found = Sender(executor).all(
+        _answer_parts, pack_shared(_needed(asked)), work, lambda: asked.stopped
+    )
+    asked.stopped = asked.stopped or found is None
+    for answers in found or ():
+        yield from answers
+
+
+def _executor(asked: Answering) -> Executor:
+    assert asked.settings.executor is not None
+    return asked.settings.executor
+
+
+def _needed(asked: Answering) -> SharedRows:
+    alone = replace(asked.settings, executor=None, threads=1)
+    return SharedRows(asked.model, asked.rows, alone, asked.names)
+
+
+def _answer_parts(asked: Answering, work: PartsWork) -> list[Answered]:
+    names = asked.rows.names
+    hard, soft = (tuple(names[k] for k in own) for own in (work.batch.hard, work.batch.soft))
+    elimination = prepared_elimination(asked.model, hard, soft, asked.settings)
+    assert elimination is not None  # where it was prepared first, it was affordable
+    return [asked.answered(elimination, work.batch, *part) for part in work.parts]
