@@ -195,8 +195,8 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.inference.plan import Decision, PlannedKernel
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels._gibbs import SystematicScan
-    from orbitmc.report.json_answer import json_pieces
-    from orbitmc.report.tables import plain_pieces
+    from orbitmc.report.answer_files import json_pieces
+    from orbitmc.report.terminal import plain_pieces
     from orbitmc.sampling.sampler import sample
     from orbitmc.sampling.schedule import Schedule
     from orbitmc.symmetry._automorphisms import automorphisms

@@ -48,7 +48,7 @@ def child(side: int, method: str, seconds: float) -> None:
     import orbitmc as om
     from orbitmc.inference.plan import sampling_bytes
     from orbitmc.inference.settings import Settings
-    from orbitmc.report.json_answer import json_pieces
+    from orbitmc.report.answer_files import json_pieces
     from orbitmc.sampling.run import Run
 
     om.marginals(_grid(20), method="lmh" if method == "auto" else method, seconds=1)

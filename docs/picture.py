@@ -18,7 +18,7 @@ import matplotlib as mpl
 import orbitmc as om
 from orbitmc.cli.demo import demo_model
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.report.plots.canvas import BLUE, ORANGE, label_logarithms
+from orbitmc.report.plots import BLUE, ORANGE, label_logarithms
 
 mpl.use("svg")
 import matplotlib.pyplot as plt  # the backend must be chosen first

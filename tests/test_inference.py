@@ -6,7 +6,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import LimitError
-from orbitmc.report.words import remarks
+from orbitmc.report.sentences import remarks
 from tests.cli.commands import orbitmc
 
 SHORT = {"samples": 30, "seed": 1, "scan": "random"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         formats,
         graph,
         groups,
+        inference,
         interop,
         kernels,
         mln,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         symmetry,
         tuning,
     )
-    from orbitmc import inference as ask
     from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
     from orbitmc.estimate.answers import BestState, BestStates, Draws, Estimate, Estimates, Joint
     from orbitmc.estimate.marginals import Marginal, Marginals
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from orbitmc.sampling.schedule import Schedule
 
 _ROOMS = (
-    "ask",
+    "inference",
     "compare",
     "estimate",
     "exact",
@@ -141,7 +141,6 @@ __all__ = [
     "Schedule",
     "Settings",
     "__version__",
-    "ask",
     "best",
     "chimera",
     "compare",
@@ -156,6 +155,7 @@ __all__ = [
     "from_pyagrum",
     "graph",
     "groups",
+    "inference",
     "information",
     "interop",
     "ising",

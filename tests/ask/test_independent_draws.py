@@ -8,7 +8,7 @@ from orbitmc.estimate.verdicts import BELIEVED, FAIR, FEW, GOOD, RARE
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import alternation
-from orbitmc.report.words import verdict
+from orbitmc.report.sentences import verdict
 
 VARIABLES = 500
 SURELY = 7.0  # standard errors that no number is off by: false alarms are below 1e-8

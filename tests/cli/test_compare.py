@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from orbitmc.compare.curve_files import read_curves
+from orbitmc.compare.figures import read_curves
 from tests.cli.commands import grid, orbitmc
 
 DRAWS = importlib.util.find_spec("matplotlib") is not None

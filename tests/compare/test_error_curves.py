@@ -6,12 +6,25 @@ import numpy as np
 import pytest
 
 import orbitmc as om
-from orbitmc.compare.curve_files import Row, curves, curves_text, endings, read_curves
-from orbitmc.compare.error_against_time import error_curve, error_curves
-from orbitmc.compare.figures import FigureFiles
-from orbitmc.compare.plots import shown_floor
-from orbitmc.compare.reference import DEGREES, Estimate, agreed, reference_of
-from orbitmc.compare.samplers import by_method, prepared_sampler
+from orbitmc.compare._error_curves import (
+    DEGREES,
+    Estimate,
+    agreed,
+    by_method,
+    error_curve,
+    error_curves,
+    prepared_sampler,
+    reference_of,
+)
+from orbitmc.compare.figures import (
+    FigureFiles,
+    Row,
+    curves,
+    curves_text,
+    endings,
+    read_curves,
+    shown_floor,
+)
 from orbitmc.errors import InputError, LimitError
 from orbitmc.exact.contraction import marginals
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orbitmc.compare.curve_files import curves, read_curves
+from orbitmc.compare.figures import curves, read_curves
 
 pytest.importorskip("matplotlib")
 

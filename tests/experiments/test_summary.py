@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.compare.curve_files import Row, curves_text
+from orbitmc.compare.figures import Row, curves_text
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 FLOOR = 1e-4

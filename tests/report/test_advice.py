@@ -9,7 +9,7 @@ from orbitmc.estimate.verdicts import BELIEVED, FROZEN, MISSED, UNMIXED, VERDICT
 from orbitmc.inference.answer import _ruled_out
 from orbitmc.inference.plan import Decision
 from orbitmc.inference.settings import Settings
-from orbitmc.report.words import verdict
+from orbitmc.report.sentences import verdict
 from orbitmc.tuning.record import Recipe
 from tests.gathered import gathered
 

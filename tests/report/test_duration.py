@@ -7,10 +7,9 @@ import pytest
 
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
-from orbitmc.report import duration
-from orbitmc.report.duration import TRIED, writing_seconds
-from orbitmc.report.json_answer import json_pieces
-from orbitmc.report.tables import csv_pieces, plain_pieces
+from orbitmc.report import answer_files as duration
+from orbitmc.report.answer_files import TRIED, json_pieces, writing_seconds
+from orbitmc.report.terminal import csv_pieces, plain_pieces
 
 
 def model(variables):

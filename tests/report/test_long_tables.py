@@ -20,9 +20,9 @@ from orbitmc.estimate.marginals import (
     concatenate_columns,
 )
 from orbitmc.estimate.verdicts import EXACT, FAIR, OBSERVED, RARE, UNMIXED
-from orbitmc.report import tables
-from orbitmc.report.json_answer import json_pieces
-from orbitmc.report.tables import csv_pieces, plain_pieces, show_answer
+from orbitmc.report import terminal as tables
+from orbitmc.report.answer_files import json_pieces
+from orbitmc.report.terminal import csv_pieces, plain_pieces, show_answer
 from tests.gathered import gathered
 
 PROBABILITIES = [0.0, 1.0, 0.25, 1e-5, 3e-101, 1 - 1e-9, 0.99994, 9.95e-100, 1.0000001]

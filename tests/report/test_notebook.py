@@ -7,8 +7,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.inference.symmetries import symmetry_overview
-from orbitmc.report.display.graph_drawing import MOST_VARIABLES
-from orbitmc.report.display.notebook import MOST_ROWS
+from orbitmc.report.notebook import MOST_ROWS
+from orbitmc.report.svg import MOST_VARIABLES
 from tests.report.test_page import EVIL, Tags
 
 

@@ -13,7 +13,7 @@ import orbitmc as om
 from orbitmc.cli.main import app
 from orbitmc.errors import InputError
 from orbitmc.estimate.statistics import CoursePoint
-from orbitmc.report.page.page import MOST_ROWS
+from orbitmc.report.page import MOST_ROWS
 from tests.report.browser import needs_chromium, opened, written
 
 SECTIONS = (

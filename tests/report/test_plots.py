@@ -6,8 +6,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError
-from orbitmc.report.plots.canvas import label_logarithms
-from orbitmc.report.plots.draws import MOST_CHAINS, autocorrelation
+from orbitmc.report.plots import MOST_CHAINS, autocorrelation, label_logarithms
 
 mpl.use("agg")
 import matplotlib.pyplot as plt  # the backend must be chosen first

@@ -9,9 +9,9 @@ import pytest
 import orbitmc as om
 from orbitmc.estimate.marginals import About, Culprits, Marginal, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, SUSPECT, TIED, VERDICTS
-from orbitmc.report.json_answer import json_pieces
-from orbitmc.report.tables import plain_pieces
-from orbitmc.report.words import remarks, verdict
+from orbitmc.report.answer_files import json_pieces
+from orbitmc.report.sentences import remarks, verdict
+from orbitmc.report.terminal import plain_pieces
 from tests.gathered import gathered
 from tests.shared_data import shared
 

@@ -19,10 +19,10 @@ from orbitmc.estimate.verdicts import (
     TIED,
     UNMIXED,
 )
-from orbitmc.report.comparison import compare
-from orbitmc.report.json_answer import json_pieces
-from orbitmc.report.tables import csv_pieces, show_answer
-from orbitmc.report.words import remarks, verdict
+from orbitmc.report.answer_files import json_pieces
+from orbitmc.report.page import compare
+from orbitmc.report.sentences import remarks, verdict
+from orbitmc.report.terminal import csv_pieces, show_answer
 from tests.gathered import gathered
 
 

@@ -30,7 +30,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
 def drawing(module: str) -> Any:
     """A module that draws values. It stands above those that compute them, so it has a name only.
 
-    >>> drawing("display.words").safe("a < b")
+    >>> drawing("html").safe("a < b")
     'a &lt; b'
     """
     return importlib.import_module(f"orbitmc.report.{module}")
@@ -40,7 +40,7 @@ class Displayed:
     """A value that notebooks show as HTML, and terminals as it prints."""
 
     def _repr_html_(self) -> str:
-        return str(drawing("display.notebook").html(self))
+        return str(drawing("notebook").html(self))
 
     def __repr__(self) -> str:
         return str(self)

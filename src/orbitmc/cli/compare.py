@@ -15,9 +15,8 @@ from orbitmc.cli.session.settable import assigned
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.compare.curve_files import Row
-    from orbitmc.compare.error_against_time import ErrorCurve
-    from orbitmc.compare.samplers import PreparedSampler
+    from orbitmc.compare._error_curves import ErrorCurve, PreparedSampler
+    from orbitmc.compare.figures import Row
 
 REFERENCE_SHARE = (
     4.0  # times the seconds of a run go into each of the two that find reference marginals
@@ -66,10 +65,13 @@ def compare(
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
     from orbitmc.cli.session.progress import Compiling
-    from orbitmc.compare.error_against_time import error_curves
+    from orbitmc.compare._error_curves import (
+        by_method,
+        error_curves,
+        prepared_sampler,
+        reference_of,
+    )
     from orbitmc.compare.figures import FigureFiles
-    from orbitmc.compare.reference import reference_of
-    from orbitmc.compare.samplers import by_method, prepared_sampler
 
     asked = read_question(model, evidence, memory, LogicOptions(query=as_one(query), **given)).model
     for doubt in asked.doubts:
@@ -140,8 +142,8 @@ def _summarise(rows: Sequence["Row"]) -> None:
     """Print how far off every method was in the end: middle and band over seeds."""
     from rich.console import Console
 
-    from orbitmc.compare.curve_files import endings
-    from orbitmc.report.tables import show
+    from orbitmc.compare.figures import endings
+    from orbitmc.report.terminal import show
 
     titles = ("method", "seconds", "KL", "10 %", "90 %", "Hellinger", "floor of KL")
     ends = [astuple(one) for one in endings(rows)]

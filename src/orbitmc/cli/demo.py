@@ -78,7 +78,7 @@ def _run(prepared: "PreparedGraph", period: int, samples: int, seed: int) -> "Ru
 def _show(model: "Model", truth: "Floats", runs: "dict[str, Run]") -> None:
     """Errors over time, some marginals beside the exact ones, and what happened."""
     from orbitmc.estimate.formatting import plain_table, r_hat_in_words
-    from orbitmc.report.text_chart import text_chart
+    from orbitmc.report.terminal import text_chart
 
     print(f"{SIDE * SIDE} spins on a cold lattice, each with a weak field of its own\n")
     print("mean error of all marginals: g is Gibbs, L is LMH, which is Gibbs with jumps")

@@ -354,7 +354,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
         Names the variables to draw, up to 40 values of them unless they are named. Gives
         matplotlib's axes, those of `ax` if they are given.
         """
-        return drawing("plots.answers").plot_marginals(self, names, ax)
+        return drawing("plots").plot_marginals(self, names, ax)
 
     def report(self, path: Path | str, *, overwrite: bool = False) -> Path:
         """Write one HTML page that shows the answer, its errors, and how to get it again.
@@ -365,7 +365,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
         """
         if self.asked is None:
             raise InputError("a report needs the question, which this answer does not know")
-        return Path(drawing("page.page").write_page(self, Path(path), overwrite=overwrite))
+        return Path(drawing("page").write_page(self, Path(path), overwrite=overwrite))
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""

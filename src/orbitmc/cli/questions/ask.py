@@ -28,7 +28,7 @@ def ask(
     """Say how probable an event is, or what is informative."""
     _require_one(event, about, given, query)
     found = _answer(asking.source, event, given, about, query, **asking.how)
-    from orbitmc.report import question_answers as shown
+    from orbitmc.report import terminal as shown
 
     return Reply(
         found.about,

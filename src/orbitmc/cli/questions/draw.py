@@ -23,7 +23,7 @@ def draw(asking: Asking, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)
     from orbitmc.inference._draws import draws
-    from orbitmc.report.state_files import WRITERS, csv_lines, json_text
+    from orbitmc.report.answer_files import WRITERS, csv_lines, json_text
 
     settings = replace(asking.settings, samples=states // each)
     drawn = draws(asking.source, chains=each, settings=settings, watchers=asking.watchers)

@@ -12,7 +12,7 @@ NAMES_HELP = "Variables, or ground atoms of a program."
 def joint(asking: Asking, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]) -> Reply:
     """Say how probable the joint values of variables are."""
     from orbitmc.inference import _joint as asked
-    from orbitmc.report.question_answers import joint_csv, joint_json, joint_table
+    from orbitmc.report.terminal import joint_csv, joint_json, joint_table
 
     found = asked.joint(asking.source, names, **asking.how)
     return Reply(

@@ -69,7 +69,7 @@ def sweep_json(found: "Sweep") -> str:
 
 def sweep_csv(found: "Sweep") -> str:
     """A line for each number at each temperature."""
-    from orbitmc.report.question_answers import csv_text
+    from orbitmc.report.terminal import csv_text
 
     numbers = [
         (rung.beta, name, getattr(rung, name).record())

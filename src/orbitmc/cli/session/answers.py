@@ -19,7 +19,7 @@ KINDS = (".mar", ".json", ".csv")
 
 def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool) -> int:
     """Give the answer to whoever asked; gives the exit code."""
-    from orbitmc.report.words import remarks
+    from orbitmc.report.sentences import remarks
 
     unwritten = None
     if output is not None:
@@ -45,7 +45,7 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
 
 def delivery_seconds(model: "Model", *, json: bool, output: Path | None) -> float:
     """About how long it takes to give an answer to whoever asked."""
-    from orbitmc.report.duration import writing_seconds
+    from orbitmc.report.answer_files import writing_seconds
 
     kinds = [] if output is None else [suffix(output)]
     if json or output is None:
@@ -103,7 +103,7 @@ def require_rows(path: Path | None, output: Path | None, rows: Callable[[], floa
     """Refuse a page with so many rows that they would go over a file that nobody named."""
     if path is None:
         return
-    from orbitmc.report.page.page import require_rows_file, rows_file
+    from orbitmc.report.page import require_rows_file, rows_file
 
     if rows_file(path).exists() and rows_file(path) != output:
         require_rows_file(path, rows())
@@ -115,7 +115,7 @@ def write_report(
     """Write a page, if somebody wants one; gives an exit code if that failed."""
     if path is None:
         return 0
-    from orbitmc.report.page.page import MOST_ROWS, rows_file
+    from orbitmc.report.page import MOST_ROWS, rows_file
 
     try:
         answer.report(path, overwrite=rows_file(path) == output)
@@ -134,14 +134,14 @@ def _print(answer: "Marginals", json: bool) -> None:
         return
     from rich.console import Console
 
-    from orbitmc.report.tables import show_answer
+    from orbitmc.report.terminal import show_answer
 
     show_answer(answer, Console(highlight=False))
 
 
 def _pieces(kind: str) -> Callable[["Marginals"], Iterator[str]]:
-    from orbitmc.report.json_answer import json_pieces
-    from orbitmc.report.tables import csv_pieces, plain_pieces
+    from orbitmc.report.answer_files import json_pieces
+    from orbitmc.report.terminal import csv_pieces, plain_pieces
 
     return {".json": json_pieces, ".csv": csv_pieces}.get(kind, plain_pieces)
 

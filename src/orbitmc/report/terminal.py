@@ -2,9 +2,11 @@
 
 import csv
 import io
+import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from rich import box
@@ -13,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orbitmc._util.arrays import Floats
+from orbitmc.estimate.answers import JOINT_COLUMNS, Estimates, Joint
 from orbitmc.estimate.formatting import (
     CERTAIN,
     LEFT_ALIGNED,
@@ -24,7 +27,7 @@ from orbitmc.estimate.formatting import (
     r_hat_in_words,
     rows,
 )
-from orbitmc.estimate.marginals import MARGINAL_COLUMNS, Columns, Marginals
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, RARE, VERDICTS
 
 BOUNDS = (RARE, "at least")  # what is said of rare values
@@ -162,3 +165,157 @@ def _widest(numbers: Floats) -> int:
 
 def _longest(words: Iterable[str]) -> int:
     return max((len(printable(word)) for word in words), default=0)
+
+
+# Answers to questions beside marginals, as JSON, CSV and tables.
+
+
+def head(about: About, *, converged: bool) -> dict[str, Any]:
+    """How an answer was found, in terms that JSON has."""
+    return {
+        "method": about.method,
+        "reason": about.reason,
+        "seconds": about.seconds,
+        "seed": about.seed,
+        "samples": about.samples,
+        "chains": about.chains,
+        "converged": converged,
+        "interrupted": about.interrupted,
+        "warnings": list(about.warnings),
+    }
+
+
+def dumped(held: Any) -> str:
+    """One JSON object as text."""
+    return json.dumps(held, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(titles)
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def joint_json(found: Joint) -> str:
+    """Numbers as nested lists, an axis for each name."""
+    numbers = {column: getattr(found, column).tolist() for column in (*JOINT_COLUMNS, "rare")}
+    held = {
+        **head(found.about, converged=found.converged),
+        "names": list(found.names),
+        "values": [list(words) for words in found.values],
+        **numbers,
+        "verdict": found.verdict,
+    }
+    return dumped(held)
+
+
+def joint_csv(found: Joint) -> str:
+    return csv_text((*found.names, *JOINT_COLUMNS, "rare"), _rows_with_rare(found))
+
+
+def _rows_with_rare(found: Joint) -> Iterator[tuple[Any, ...]]:
+    for row, rare in zip(found.rows(), found.rare.reshape(-1).tolist(), strict=True):
+        yield (*row, int(rare))
+
+
+def joint_table(found: Joint) -> str:
+    """A line per joint value; errors only where there are any."""
+    sure = not np.any(found.standard_error)
+    titles = (*found.names, "P") if sure else (*found.names, "P", "±", "95 % interval")
+    lines = [_line(found, row, sure) for row in found.rows()]
+    return plain_table(list(map(printable, titles)), lines, found.names) + "\n"
+
+
+def _line(found: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
+    words, numbers = row[: len(found.names)], row[len(found.names) :]
+    p, error, low, high = map(probability, numbers)
+    return [*map(printable, words), p, *(() if sure else (error, f"{low}…{high}"))]
+
+
+def estimates_json(found: Estimates) -> str:
+    """An object by name."""
+    numbers = {name: one.record() for name, one in found.items()}
+    return dumped({**head(found.about, converged=found.converged), "estimates": numbers})
+
+
+def estimates_csv(found: Estimates) -> str:
+    rows = [(name, *one.record().values()) for name, one in found.items()]
+    return csv_text(("name", "value", "standard_error", "low", "high", "verdict"), rows)
+
+
+def estimates_table(found: Estimates) -> str:
+    """A line per name."""
+    sure = all(one.standard_error == 0.0 for one in found.values())
+    titles = ("variable", "value", "verdict") if sure else ("variable", "value", "±", "verdict")
+    lines = [
+        (
+            printable(name),
+            f"{one.value:.6g}",
+            *(() if sure else (f"{one.standard_error:.2g}",)),
+            one.verdict,
+        )
+        for name, one in found.items()
+    ]
+    return plain_table(titles, lines, ("variable", "verdict")) + "\n"
+
+
+# Curves as letters, for terminals.
+
+Curve = Sequence[tuple[float, float]]
+WIDTH = 56
+
+
+def text_chart(curves: Mapping[str, Curve], width: int = WIDTH) -> list[str]:
+    """Lines of text that draw positive numbers on logarithmic axes, each curve by its letter.
+
+    Two rows are a power of ten. Where curves meet, the last one is seen.
+
+    >>> for line in text_chart({"a": [(1, 1), (100, 1)], "b": [(1, 0.1), (100, 0.03)]}, width=9):
+    ...     print(line)
+      1 | a       a
+        |
+    0.1 | b
+        |         b
+        +----------
+          1   10  100
+    """
+    points = [point for curve in curves.values() for point in curve]
+    low, high = (pick(math.log10(x) for x, _ in points) for pick in (min, max))
+    rows = [_row(y) for _, y in points]
+    top, bottom = max(rows), min(rows)
+    cells = [[" "] * width for _ in range(top - bottom + 1)]
+    for letter, curve in curves.items():
+        for x, y in curve:
+            cells[top - _row(y)][_column(math.log10(x), low, high, width)] = letter
+    words = ["" if row % 2 else _power(row // 2) for row in range(top, bottom - 1, -1)]
+    margin = max(map(len, words))
+    drawn = [
+        f"{word:>{margin}} | {''.join(row)}".rstrip()
+        for word, row in zip(words, cells, strict=True)
+    ]
+    return [*drawn, " " * margin + " +" + "-" * (width + 1), _axis(low, high, width, margin)]
+
+
+def _row(number: float) -> int:
+    """The nearest half power of ten."""
+    return math.floor(2 * math.log10(number) + 0.5)
+
+
+def _column(place: float, low: float, high: float, width: int) -> int:
+    share = (place - low) / (high - low) if high > low else 0.0
+    return round(share * (width - 1))
+
+
+def _axis(low: float, high: float, width: int, margin: int) -> str:
+    """Powers of ten below the axis."""
+    line = [" "] * (width + 8)
+    for power in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1):
+        word, at = _power(power), _column(power, low, high, width)
+        line[at : at + len(word)] = word
+    return " " * (margin + 3) + "".join(line).rstrip()
+
+
+def _power(power: int) -> str:
+    return f"{10.0**power:,g}" if -3 <= power <= 6 else f"1e{power}"

@@ -1,1 +1,0 @@
-"""Questions beside marginals, one in each file."""

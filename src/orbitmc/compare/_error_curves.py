@@ -1,0 +1,375 @@
+"""What samplers are compared with: exact marginals, or two long runs that agree."""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, stdtr, stdtrit
+
+from orbitmc._numba.jit import Stopwatch
+from orbitmc._simd.random import COLUMNS
+from orbitmc._util.arrays import Floats, Indices, brief, lengths
+from orbitmc._util.text import MEMORY
+from orbitmc.conditionals.prepared import PreparedGraph, prepare
+from orbitmc.errors import InputError, LimitError
+from orbitmc.estimate.divergences import Divergence, divergence, expected_divergence
+from orbitmc.estimate.statistics import ROUNDING, values_of
+from orbitmc.exact.contraction import marginals as eliminate
+from orbitmc.exact.plan import predict
+from orbitmc.graph.hardening import hardened
+from orbitmc.graph.model import Model
+from orbitmc.inference.answer import TALLIES
+from orbitmc.inference.lift import by_approximate_symmetries
+from orbitmc.inference.plan import PlannedKernel, decide, kernel_for
+from orbitmc.inference.settings import METHODS, Settings
+from orbitmc.kernels.protocol import Kernel
+from orbitmc.sampling.run import Run
+from orbitmc.sampling.sampler import sample
+from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
+
+# Samplers that are compared, and what it costs to get them ready.
+#
+# They are charged for all they do: finding symmetries, approximating, racing. Only compiling is
+# free.
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A sampler: its name, and how its kernel is made, which is timed.
+
+    `model` is what it samples: the one in question, or an approximation of it.
+    """
+
+    name: str
+    model: Model
+    make: Callable[[Model, PreparedGraph], PlannedKernel]
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+@dataclass(frozen=True)
+class PreparedSampler:
+    """A sampler that may start: its kernel, and the seconds that went into it."""
+
+    name: str
+    model: Model
+    prepared: PreparedGraph
+    kernel: Kernel
+    seconds: float
+    about: str
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
+    """What a method of `orbitmc infer` would do in so many seconds.
+
+    >>> import orbitmc as om
+    >>> by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0).name
+    'gibbs'
+    """
+    sampling = [name for name in METHODS if name not in ("auto", "exact")]
+    if method not in sampling:
+        raise InputError(f"unknown method {method!r}; there are {', '.join(sampling)}")
+    settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
+
+    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
+        decision = decide(model, settings)
+        found = kernel_for(model, prepared, decision.settings)
+        about = decision.choice.about if decision.choice else found.about
+        return PlannedKernel(found.kernel, about, found.pools)
+
+    return Sampler(method, hardened(model).model, make)
+
+
+def prepared_sampler(sampler: Sampler) -> PreparedSampler:
+    """Make the kernel of a sampler, and note how long that takes.
+
+    It is made twice, because the first time also loads machine code; only the second is timed.
+
+    >>> import orbitmc as om
+    >>> ready = prepared_sampler(by_method(om.ising_grid(3, 3, 0.3), "gibbs", seconds=1.0))
+    >>> type(ready.kernel).__name__, ready.seconds < 1.0
+    ('SystematicScan', True)
+    """
+    sampler.make(sampler.model, prepare(sampler.model.graph))
+    with Stopwatch() as watch:
+        prepared = prepare(sampler.model.graph)
+        found = sampler.make(sampler.model, prepared)
+    return PreparedSampler(
+        sampler.name, sampler.model, prepared, found.kernel, watch.seconds, found.about
+    )
+
+
+EXACT_SECONDS = 60.0  # the truth may cost as much
+AGREEMENT = 4.0  # standard errors between two samplers that agree, but for strays
+DOUBT = 1e-4  # the chance of refusing samplers that agree, for each of two reasons
+DEGREES = PACKS * COLUMNS - 1  # of freedom, of a standard error
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Marginals to be compared with, one number per value, and how far off they may be.
+
+    Exact ones have a floor of zero. `how` says where they come from.
+    """
+
+    probability: Floats
+    floor: Divergence
+    how: str
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def reference_of(
+    model: Model,
+    *,
+    seconds: float,
+    seed: int = 0,
+    samplers: Sequence[Sampler] = (),
+    memory: int = MEMORY,
+) -> Reference:
+    """Exact marginals where they are affordable, else long runs of two samplers that must agree.
+
+    The two samplers are Gibbs and Lifted Metropolis-Hastings, unless others are given; each runs
+    for so many seconds. Jumps are raced, and where Gibbs alone wins the race they are those of the
+    paper: two runs of one sampler that miss the same values would agree, too.
+
+    >>> import orbitmc as om
+    >>> reference_of(om.ising_grid(3, 3, 0.3), seconds=1.0).how
+    'exact'
+    """
+    model = hardened(model).model
+    try:
+        plan = predict(model.graph, memory=memory, seconds=2.0)
+        if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:
+            found = eliminate(model.graph, memory=memory, plan=plan)
+            nothing = Divergence(0.0, 0.0, 0.0)
+            return Reference(np.concatenate([np.zeros(0), *found.marginals]), nothing, "exact")
+    except LimitError:
+        pass  # a price that cannot be told is too high
+    gibbs = by_method(model, "gibbs", seconds=seconds, memory=memory)
+    both = samplers or [gibbs, _with_some_jumps(model, seconds, memory)]
+    ready = map(prepared_sampler, both)
+    runs = [_long_run(one, seconds, seed + number) for number, one in enumerate(ready)]
+    start = values_of(model.graph.cardinality).start
+    return agreed(runs, start, [one.name for one in both])
+
+
+def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
+    """Lifted Metropolis-Hastings that never is Gibbs alone if the model allows for any jumps."""
+    settings = Settings(method="lmh", seconds=seconds, memory=memory)
+
+    def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
+        raced = decide(model, settings).settings
+        if raced.moves is not None and not raced.moves["families"]:
+            return by_approximate_symmetries(model, prepared)
+        return kernel_for(model, prepared, raced)
+
+    return Sampler("lmh", model, make)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number per value, its error, and the part of it that columns of chains show.
+
+    The rest of the error is for what no chain may have seen.
+    """
+
+    probability: Floats
+    standard_error: Floats
+    spread: Floats
+
+
+def _long_run(one: PreparedSampler, seconds: float, seed: int) -> Estimate:
+    schedule = Schedule(seconds=seconds)
+    run = sample(one.prepared, one.kernel, schedule, seed=seed)
+    if run.interrupted:
+        raise KeyboardInterrupt("before the truth was known")
+    places, found = values_of(one.model.graph.cardinality), run.statistics()
+    return Estimate(
+        places.probabilities(found.probability),
+        places.spread(found.standard_error, 0.0),
+        places.spread(found.spread, 0.0),
+    )
+
+
+def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Reference:
+    """The mean of two independent estimates, if they agree within their errors.
+
+    No more differences may be beyond four errors than chance would explain, and none may be
+    larger than the largest of so many would be. Chance is that of Student's distribution for
+    independent variables: samplers that agree are refused about twice in ten thousand times. Groups
+    of variables that move together stray together, each about as seldom; at three errors, the
+    regions of a large magnet would be refused far too often.
+    """
+    one, two = runs
+    error = np.hypot(one.standard_error, two.standard_error)
+    known = np.maximum(error, ROUNDING)  # smaller errors are given as zero
+    apart = (np.abs(one.probability - two.probability) / known)[_free_values(start)]
+    strays, allowed = int((apart > AGREEMENT).sum()), strays_by_chance(len(apart))
+    farthest = float(stdtrit(DEGREES, 1 - DOUBT / (2 * max(1, len(apart)))))
+    far = int((apart > max(AGREEMENT, farthest)).sum())
+    share = f"{strays} of {len(apart)} probabilities are more than {AGREEMENT:g} errors apart"
+    if strays > allowed or far:
+        raise LimitError(
+            f"{names[0]} and {names[1]} do not agree: {share} ({allowed} may be), and {far} more "
+            f"than {farthest:.1f}, so nobody knows the truth; give it more seconds"
+        )
+    middle = (one.probability + two.probability) / 2
+    floor = expected_divergence(middle, np.hypot(one.spread, two.spread) / 2, start)
+    return Reference(middle, floor, f"long runs of {names[0]} and {names[1]}; {share}")
+
+
+def strays_by_chance(count: int) -> int:
+    """How many of so many differences may be beyond four errors before one must doubt them."""
+    chance = 2 * float(stdtr(DEGREES, -AGREEMENT))
+    return next(k for k in range(count + 1) if bdtrc(k, max(count, 1), chance) <= DOUBT)
+
+
+def _free_values(start: Indices) -> NDArray[np.bool_]:
+    """All but the first value of each variable: its probability follows from the others."""
+    free = np.ones(int(start[-1]), dtype=np.bool_)
+    free[start[:-1][lengths(start) > 0]] = False
+    return free
+
+
+# How fast several samplers approach the truth, under equal conditions.
+#
+# All start from the same states, run the same compiled code on one core, throw away equally many
+# iterations, and are charged for all they do (see `orbitmc.compare._error_curves`).
+
+LEAST_SHARE = 0.25  # of the time belongs to the chains, however long a sampler prepares
+WARM_UP = 32  # sweeps that every sampler throws away
+
+
+@dataclass(frozen=True)
+class Point:
+    """How far off one run was after so many iterations of each chain, updates, and seconds."""
+
+    method: str
+    estimator: str
+    seed: int
+    iterations: int
+    updates: int
+    seconds: float
+    error: Divergence
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """All points of one run, what its steps came to, and whether Ctrl-C ended it."""
+
+    points: tuple[Point, ...]
+    outcomes: dict[str, int]
+    interrupted: bool = False
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the error against seconds; needs the extra `plots`.
+
+        Gives matplotlib's axes, those of `ax` if they are given.
+        """
+        return importlib.import_module("orbitmc.compare.figures").plot_curve(self, ax)
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+def error_curve(
+    one: PreparedSampler,
+    truth: Reference,
+    *,
+    seconds: float | None = None,
+    samples: int | None = None,
+    seed: int,
+    estimator: str = "rao-blackwell",
+    lanes: int = LANES,
+    sweeps: float = SWEEPS_PER_SAMPLE,
+) -> ErrorCurve:
+    """Run one sampler once, and compare its growing sample with the truth.
+
+    It samples for so many seconds, or takes so many samples; what went into getting it ready comes
+    before, on its clock. A sample is taken after so many `sweeps`, or after a part of one; few show
+    how soon a chain forgets, and cost more.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> grid = om.ising_grid(3, 3, 0.3)
+    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> found = error_curve(ready, reference_of(grid, seconds=1.0), seconds=0.1, seed=1)
+    >>> found.points[-1].error.of_estimate < 0.01
+    True
+    """
+    variables = one.model.graph.variables
+    spacing = max(1, round(sweeps * variables)) if variables else None
+    run = sample(
+        one.prepared,
+        one.kernel,
+        Schedule(
+            samples=samples,
+            seconds=seconds,
+            warm_up=round(WARM_UP / sweeps),
+            spacing=spacing,
+            snapshots=True,
+        ),
+        seed=seed,
+        packs=1,
+        lanes=lanes,
+        threads=1,
+        kind=TALLIES[estimator],
+    )
+    points = tuple(_points(run, one, estimator, truth))
+    return ErrorCurve(points, run.outcomes, run.interrupted)
+
+
+def _points(run: Run, one: PreparedSampler, estimator: str, truth: Reference) -> Iterator[Point]:
+    places = values_of(run.graph.cardinality)
+    for seen in run.snapshots:
+        yield Point(
+            one.name,
+            estimator,
+            run.seed,
+            iterations=run.warm_up_steps + seen.samples * run.spacing,
+            updates=seen.updates,
+            seconds=one.seconds + seen.seconds,
+            error=divergence(
+                truth.probability, places.probabilities(seen.probability), places.start
+            ),
+        )
+
+
+def error_curves(
+    samplers: Iterable[PreparedSampler],
+    truth: Reference,
+    *,
+    seconds: float,
+    seeds: Sequence[int],
+    estimators: Sequence[str] = ("rao-blackwell",),
+) -> Iterator[tuple[PreparedSampler, ErrorCurve]]:
+    """Let samplers take turns, seed by seed; ends early when one of them is interrupted.
+
+    So many seconds are for getting ready and sampling; a share is left for chains in any case.
+
+    >>> import orbitmc as om
+    >>> from orbitmc.compare import by_method, prepared_sampler, reference_of
+    >>> grid = om.ising_grid(3, 3, 0.3)
+    >>> ready = prepared_sampler(by_method(grid, "gibbs", seconds=0.1))
+    >>> truth = reference_of(grid, seconds=1.0)
+    >>> [one.name for one, curve in error_curves([ready], truth, seconds=0.1, seeds=[1, 2])]
+    ['gibbs', 'gibbs']
+    """
+    racing = list(samplers)
+    for seed in seeds:
+        for one in racing:
+            for estimator in estimators:
+                left = max(seconds - one.seconds, LEAST_SHARE * seconds)
+                found = error_curve(one, truth, seconds=left, seed=seed, estimator=estimator)
+                yield one, found
+                if found.interrupted:
+                    return

@@ -1,0 +1,233 @@
+"""Drawn states as files: CSV for people, arrays for NumPy, netCDF for xarray."""
+
+import csv
+import io
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.files import write_atomically, write_pieces
+from orbitmc.estimate.answers import Draws
+from orbitmc.estimate.marginals import MARGINAL_COLUMNS, About, Columns, Marginals, no_parts
+from orbitmc.estimate.verdicts import CODE, GOOD, VERDICTS
+from orbitmc.graph.model import Model
+from orbitmc.report.sentences import verdict
+
+# An answer as one JSON object; it has no infinities and no NaN, they become null.
+
+
+def json_pieces(answer: Marginals) -> Iterator[str]:
+    """The object in pieces, with a line per variable, so that people can look at it too."""
+    head = ",\n  ".join(f"{_dump(key)}: {_dump(held)}" for key, held in _head(answer).items())
+    yield "{\n  " + head + ',\n  "variables": {\n    '
+    between = ""
+    for piece in answer.columns.pieces():
+        yield between + ",\n    ".join(_json_lines(piece))
+        between = ",\n    "
+    yield "\n  }\n}\n"
+
+
+def _head(answer: Marginals) -> dict[str, Any]:
+    """Everything that is known but of the variables, in terms that JSON has."""
+    about = answer.about
+    return {
+        "method": about.method,
+        "reason": about.reason,
+        "seconds": about.seconds,
+        "seed": about.seed,
+        "samples": about.samples,
+        "chains": about.chains,
+        "updates": about.updates,
+        "updates_per_second": about.updates_per_second,
+        "outcomes": dict(about.outcomes),
+        "estimator": about.estimator,
+        "log_z": None if about.log_z is None else _finite(about.log_z),
+        "log_z_error": None if about.log_z is None else about.log_z_error,
+        "converged": answer.converged,
+        "verdict": verdict(answer),
+        "interrupted": about.interrupted,
+        "warnings": list(about.warnings),
+        "moves": None if about.moves is None else dict(about.moves),
+        "race": [_priced(price) for price in about.race],
+    }
+
+
+def _json_lines(piece: Columns) -> Iterator[str]:
+    """A line for each variable of some."""
+    lists = {column: _numbers(getattr(piece, column)) for column in MARGINAL_COLUMNS}
+    rare, first = piece.rare.tolist(), piece.start.tolist()
+    for place, name in enumerate(piece.names):
+        own = slice(first[place], first[place + 1])
+        held = {
+            "values": piece.values[place],
+            **{column: numbers[own] for column, numbers in lists.items()},
+            "verdict": VERDICTS[piece.verdict[place]],
+            "rare": rare[own],
+        }
+        yield f"{_dump(name)}: {_dump(held)}"
+
+
+def _priced(price: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = (int, float)
+    return {
+        key: _finite(float(held)) if isinstance(held, numbers) else held
+        for key, held in price.items()
+    }
+
+
+def _numbers(found: Floats) -> list[float | None]:
+    numbers: list[float | None] = found.tolist()
+    for place in np.flatnonzero(~np.isfinite(found)):
+        numbers[place] = None
+    return numbers
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+_dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+PIECE = 2**20  # bytes that are copied at a time
+
+
+def csv_lines(drawn: Draws) -> Iterator[str]:
+    """A line per state: its chain, its draw, the names of its values, and its log-weight."""
+    yield _lines([("chain", "draw", *drawn.names, "log_weight")])
+    for piece in drawn.words():
+        yield _lines(piece)
+
+
+def _lines(rows: list[tuple[Any, ...]]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+def write_csv(drawn: Draws, path: Path) -> None:
+    write_pieces(path, csv_lines(drawn))
+
+
+def write_npz(drawn: Draws, path: Path) -> None:
+    """Write `values`, `log_weight`, `names`, and `domains` as JSON text, without pickles."""
+    whole: dict[str, Any] = {
+        "values": drawn.values,
+        "log_weight": drawn.log_weight,
+        "names": np.array(drawn.names, dtype=np.str_),
+        "domains": np.array(json.dumps(drawn.domains, ensure_ascii=False)),
+    }
+    _write(path, lambda file: np.savez(file, **whole))
+
+
+def write_netcdf(drawn: Draws, path: Path) -> None:
+    """Write netCDF (version 3): `values[chain, draw, variable]`, `log_weight`, and names."""
+    _write(path, lambda file: _fill(drawn, file))
+
+
+def _fill(drawn: Draws, file: IO[bytes]) -> None:
+    from scipy.io import netcdf_file
+
+    names = [name.encode() for name in drawn.names]
+    sizes = (*drawn.values.shape, max(map(len, names), default=1))
+    with netcdf_file(_Unclosed(file), "w", version=2) as data:
+        for title, size in zip(("chain", "draw", "variable", "letter"), sizes, strict=True):
+            data.createDimension(title, size)
+        data.createVariable("values", "i4", ("chain", "draw", "variable"))[:] = drawn.values
+        data.createVariable("log_weight", "f8", ("chain", "draw"))[:] = drawn.log_weight
+        letters = np.array(names, dtype=f"S{sizes[3]}").reshape(-1, 1).view("S1")
+        data.createVariable("variable", "S1", ("variable", "letter"))[:] = letters
+        data.domains = json.dumps(drawn.domains).encode()
+        data.verdict = drawn.verdict.encode()
+
+
+class _Unclosed(io.BufferedIOBase):
+    """A file that stays open when its writer is done."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.read, self.write = file.read, file.write  # type: ignore[method-assign, assignment]
+        self.seek, self.tell = file.seek, file.tell  # type: ignore[method-assign]
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+def _write(path: Path, fill: Callable[[IO[bytes]], Any]) -> None:
+    """Let somebody fill a file that may be read only when it is whole."""
+    with tempfile.TemporaryFile() as file:
+        fill(file)
+        file.seek(0)
+        write_atomically(path, iter(lambda: file.read(PIECE), b""))
+
+
+def json_text(drawn: Draws) -> str:
+    """One JSON object; values are places in the lists of `domains`."""
+    about = drawn.about
+    held = {
+        "method": about.method,
+        "reason": about.reason,
+        "seconds": about.seconds,
+        "seed": about.seed,
+        "chains": about.chains,
+        "samples": about.samples,
+        "verdict": drawn.verdict,
+        "converged": drawn.converged,
+        "interrupted": about.interrupted,
+        "warnings": list(about.warnings),
+        "names": list(drawn.names),
+        "domains": [list(domain) for domain in drawn.domains],
+        "values": drawn.values.tolist(),
+        "log_weight": drawn.log_weight.tolist(),
+    }
+    return json.dumps(held, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+WRITERS: dict[str, Callable[[Draws, Path], None]] = {
+    ".csv": write_csv,
+    ".npz": write_npz,
+    ".nc": write_netcdf,
+}
+
+
+# How long it takes to write an answer, from how long a small one does.
+
+TRIED = 1000  # variables; models that are no larger are written in no time
+USUAL = 0.123456789  # a number with as many digits as most
+
+
+def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) -> float:
+    """How long all pieces of an answer to a model will take."""
+    if model.graph.variables <= TRIED:
+        return 0.0
+    small = _made_up(model)
+    begun = time.perf_counter()
+    for _ in pieces(small):
+        pass
+    each = (time.perf_counter() - begun) / len(small.columns.probability)
+    return float(each * model.graph.cardinality.sum(dtype=np.int64))
+
+
+def _made_up(model: Model) -> Marginals:
+    """An answer for the first variables, of numbers that mean nothing."""
+    values = model.values[:TRIED]
+    start = np.concatenate([[0], np.cumsum([len(own) for own in values])])
+    numbers = {column: np.full(start[-1], USUAL) for column in MARGINAL_COLUMNS}
+    rare, good = np.zeros(start[-1], np.bool_), np.full(len(values), CODE[GOOD], np.uint8)
+    columns = Columns(
+        model.names[:TRIED],
+        values,
+        start,
+        **numbers,
+        rare=rare,
+        verdict=good,
+        part=no_parts(len(values)),
+    )
+    return Marginals(columns, About("gibbs", ""))

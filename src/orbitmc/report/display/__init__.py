@@ -1,1 +1,0 @@
-"""Answers as HTML with hand-written SVG: for notebooks and for pages."""

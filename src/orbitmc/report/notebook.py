@@ -1,0 +1,320 @@
+"""What notebooks show of models and answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orbitmc.estimate.answers import (
+    HEADINGS,
+    BestStates,
+    Draws,
+    Estimate,
+    Estimates,
+    Joint,
+    Sweep,
+    row_in_words,
+)
+from orbitmc.estimate.formatting import (
+    CERTAIN,
+    SAMPLED,
+    count,
+    headings,
+    probability,
+    r_hat_in_words,
+)
+from orbitmc.estimate.marginals import About, Columns, Marginals
+from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
+from orbitmc.graph.model import Model
+from orbitmc.groups.cycles import cycle_text
+from orbitmc.groups.permutation_groups import orbits, order_in_words
+from orbitmc.report.html import NOTEBOOK, counted, paragraph, safe, short, table, tone
+from orbitmc.report.sentences import doing, verdict
+from orbitmc.report.svg import MOST_VARIABLES, bar, draw_graph, joint_table
+
+if TYPE_CHECKING:
+    from orbitmc.inference.symmetries import Approximation, SymmetryOverview
+    from orbitmc.symmetry._automorphisms import SymmetryReport
+
+
+# Marginals as rows of a table, with bars and whiskers.
+
+LAST = (OBSERVED, FORCED)  # what is known anyway comes last
+NUMBERS = ("P", "±", "95 % interval", "ESS", "R-hat")
+
+
+def marginal_table(answer: Marginals, most: int) -> tuple[str, int]:
+    """A table of at most so many rows, doubted variables first; and how many are left out."""
+    columns, short = answer.columns, headings(answer) == CERTAIN
+    variable, value, *others = CERTAIN if short else SAMPLED
+    titles = [variable, value, "", *others]
+    head = "".join(
+        f'<th class="n">{word}</th>' if word in NUMBERS else f"<th>{word}</th>" for word in titles
+    )
+    rows: list[str] = []
+    shown = 0
+    for place in by_concern(columns):
+        size = int(columns.start[place + 1] - columns.start[place])
+        if shown + size > most and shown:
+            break
+        rows.extend(_rows(columns, int(place), short, most))
+        shown += min(size, most)
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<table class="marginals">{body}</table>', len(columns.probability) - shown
+
+
+def by_concern(columns: Columns) -> NDArray[np.int64]:
+    """Places of variables: first those not to be believed, last those that were known."""
+    rank = np.array([_concern(word) for word in VERDICTS])
+    return np.argsort(rank[columns.verdict], kind="stable")
+
+
+def _concern(verdict: str) -> int:
+    return 0 if verdict not in BELIEVED else 2 if verdict in LAST else 1
+
+
+def _rows(columns: Columns, place: int, short: bool, most: int) -> Iterator[str]:
+    """The values of one variable, the most probable first."""
+    word = VERDICTS[columns.verdict[place]]
+    kind, name = tone(word), safe(columns.names[place])
+    own = np.arange(columns.start[place], columns.start[place + 1])
+    values = columns.values[place]
+    order = np.argsort(-columns.probability[own], kind="stable")[:most]
+    for again, k in enumerate(order.tolist()):
+        at = int(own[k])
+        p, low, high = (
+            float(column[at]) for column in (columns.probability, columns.low, columns.high)
+        )
+        numbers = "" if short else _errors(columns, at)
+        yield (
+            f'<tr class="{kind}"><td class="{"r" if again else "v"}">{name}</td>'
+            f"<td>{safe(values[k])}</td><td>{bar(p, low, high, kind)}</td>"
+            f'<td class="n">{probability(p)}</td>{numbers}<td class="k">{word}</td></tr>'
+        )
+
+
+def _errors(columns: Columns, at: int) -> str:
+    """Cells of error, interval, ESS and R-hat; empty where there is no error."""
+    if not math.isfinite(columns.ess[at]):
+        return "<td></td>" * 4
+    low, high = float(columns.low[at]), float(columns.high[at])
+    cells = (
+        probability(float(columns.standard_error[at])),
+        f"{probability(low)}…{probability(high)}",
+        count(float(columns.ess[at])),
+        r_hat_in_words(float(columns.r_hat[at])),
+    )
+    return "".join(f'<td class="n">{cell}</td>' for cell in cells)
+
+
+MOST_ROWS = 200
+MOST_DRAWS, MOST_COLUMNS = 10, 12
+LONG = 400  # letters of a sentence
+
+
+def html(shown: object) -> str:
+    """A piece of HTML for a value, with its own style.
+
+    >>> import orbitmc as om
+    >>> html(om.ising_grid(2, 2, 0.5)).count("<circle")
+    4
+    """
+    make = SHOWN[type(shown).__name__]
+    return f'<div class="om"><style>{NOTEBOOK}</style>{make(shown)}</div>'
+
+
+def model_summary(model: Model) -> str:
+    """Sizes of a model in a sentence."""
+    graph = model.graph
+    clauses = graph.factors - graph.first_clause
+    sizes = sorted(set(graph.cardinality.tolist()))
+    values = (
+        "no" if not sizes else f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    )
+    said = [f"{len(model.order):,} variables of {values} values", f"{graph.first_clause:,} factors"]
+    said += [f"{clauses:,} clauses"] if clauses else []
+    said += [f"{len(model.observed):,} observed"] if model.observed else []
+    return ", ".join(said)
+
+
+def _model(model: Model) -> str:
+    drawing = draw_graph(model)
+    large = f"<p class=quiet>no drawing: more than {MOST_VARIABLES} variables</p>"
+    return f"<p><b>Model</b>: {model_summary(model)}</p>" + (drawing or large)
+
+
+def _marginals(answer: Marginals) -> str:
+    rows, left_out = marginal_table(answer, MOST_ROWS)
+    more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
+    exact = answer.about.method == "exact"
+    word, _, said = (f"exact: {doing(answer)}" if exact else verdict(answer)).partition(": ")
+    said = in_python(said)
+    colour = "good" if answer.converged else "doubt"
+    badge = f'<span class="badge {colour}">{safe(word)}</span>'
+    warnings = "".join(paragraph(f"warning: {safe(w, LONG)}") for w in answer.about.warnings)
+    return f"<p>{badge} {safe(said, LONG)}</p>{warnings}{rows}{more}"
+
+
+def in_python(said: str) -> str:
+    """Advice about options of the command line, for who writes Python.
+
+    >>> in_python("run longer, or try --method auto or mcsat")
+    'run longer, or try method="auto" or method="mcsat"'
+    """
+    before, option, named = said.partition("--method ")
+    keywords = [f'method="{name}"' for name in named.split(" or ")]
+    return before + " or ".join(keywords) if option else said
+
+
+def _about(about: About, word: str) -> str:
+    badge = f'<span class="badge {tone(word)}">{safe(word)}</span>'
+    return paragraph(f"{badge} {safe(about.method)}: {safe(about.reason, LONG)}")
+
+
+def _joint(found: Joint) -> str:
+    return joint_table(found) + _about(found.about, found.verdict)
+
+
+def _estimate(found: Estimate) -> str:
+    return paragraph(f"<b>{safe(found)}</b>") + _about(found.about, found.verdict)
+
+
+def _estimates(found: Estimates) -> str:
+    errors = any(one.standard_error for one in found.values())
+    rows = [
+        [
+            safe(name),
+            short(one.value),
+            *([short(one.standard_error)] if errors else []),
+            safe(one.verdict),
+        ]
+        for name, one in list(found.items())[:MOST_ROWS]
+    ]
+    left_out = len(found) - len(rows)
+    more = f"<p>… and {left_out:,} more</p>" if left_out else ""
+    titles = ("name", "value", *(("±",) if errors else ()), "verdict")
+    return table(titles, rows, numbers=range(1, len(titles) - 1)) + more
+
+
+def _draws(drawn: Draws) -> str:
+    first = next(drawn.words(), [])[:MOST_DRAWS]
+    shown = slice(2, 2 + MOST_COLUMNS)
+    rows = [
+        [str(row[0]), str(row[1]), *map(safe, row[shown.start : -1][:MOST_COLUMNS])]
+        for row in first
+    ]
+    titles = ["chain", "draw", *(safe(name) for name in drawn.names[:MOST_COLUMNS])]
+    left_out = len(drawn) - len(rows)
+    wide = len(drawn.names) - MOST_COLUMNS
+    more = f"… and {left_out:,} more states" + (f", {wide:,} more variables" if wide > 0 else "")
+    chains, draws, variables = drawn.values.shape
+    sizes = paragraph(f"<b>{chains:,} chains of {draws:,} draws of {variables:,} variables</b>")
+    return sizes + _about(drawn.about, drawn.verdict) + table(titles, rows) + paragraph(more)
+
+
+def _sweep(found: Sweep) -> str:
+    rows = [[safe(word) for word in row_in_words(rung)] for rung in found[:MOST_ROWS]]
+    return table(HEADINGS, rows, numbers=range(5))
+
+
+def _best(found: BestStates) -> str:
+    states, names = found.states[:MOST_COLUMNS], list(found.states[0])[:MOST_ROWS]
+    rows = [["log weight", *(f"{state.log_weight:.6g}" for state in states)]]
+    rows += [[safe(name), *(safe(state[name]) for state in states)] for name in names]
+    left_out = len(found.states[0]) - len(names)
+    more = paragraph(f"… and {left_out:,} more variables") if left_out else ""
+    badge = (
+        f'<span class="badge {"good" if found.proven else "fair"}">{safe(found.verdict())}</span>'
+    )
+    titles = ["variable", *(str(rank) for rank in range(1, len(states) + 1))]
+    return paragraph(badge) + table(titles, rows) + more
+
+
+def _symmetries(found: Any) -> str:
+
+    return symmetries_of_model(found) if hasattr(found, "model") else symmetries_of_graph(found)
+
+
+def _program(program: Any) -> str:
+    asked = counted(len(program.asked.names), "atom")
+    return paragraph(f"<b>Markov logic</b>: {asked} asked about") + _model(program.model)
+
+
+SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "Model": _model,
+    "MarkovLogic": _program,
+    "Marginals": _marginals,
+    "Joint": _joint,
+    "Estimate": _estimate,
+    "Estimates": _estimates,
+    "Draws": _draws,
+    "Sweep": _sweep,
+    "BestStates": _best,
+    "SymmetryReport": _symmetries,
+    "SymmetryOverview": _symmetries,
+}
+"""How each kind of value is shown; by name, so that nothing is loaded for the others."""
+
+
+# Groups of symmetries as HTML: order, generators, orbits.
+
+MOST_LINES = 12
+MAX_GENERATORS_SHOWN = 240  # letters of a generator or an orbit
+
+
+def symmetries_of_graph(found: SymmetryReport) -> str:
+    """A group whose variables have numbers only."""
+    names = [str(place) for place in range(found.group.degree)]
+    texts = [cycle_text(element, names) for element in found.group.generators()]
+    said = [", ".join(names[p] for p in orbit) for orbit in found.orbits]
+    return head(found.order, len(texts), found.complete, found.how) + lists(texts, said)
+
+
+def symmetries_of_model(found: SymmetryOverview) -> str:
+    """A group in the names of the variables, orbits in colours, and approximations."""
+    every = [[int(point) for point in orbit] for orbit in orbits(found.group)]
+    said = [", ".join(found.model.names[point] for point in orbit) for orbit in every]
+    colour = {p: 1 + place for place, orbit in enumerate(every) for p in orbit}
+    drawing = draw_graph(found.model, colour)
+    words = head(found.order, len(found.cycle_texts), found.complete, found.how)
+    return words + drawing + lists(found.cycle_texts, said) + _approximations(found.approximations)
+
+
+def head(order: int | None, generators: int, complete: bool, how: str) -> str:
+    """The size of a group in a sentence."""
+    size = order_in_words(order)
+    rest = "" if complete else "; there may be more"
+    told = safe(how, MAX_GENERATORS_SHOWN)
+    return paragraph(f"<b>{size} symmetries</b>, {counted(generators, 'generator')} ({told}{rest})")
+
+
+def lists(generators: Sequence[str], orbits: Sequence[str]) -> str:
+    """The first generators and orbits."""
+    return _list("generator", generators) + _list("orbit", orbits)
+
+
+def _list(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    items = "".join(f"<li>{safe(line, MAX_GENERATORS_SHOWN)}</li>" for line in lines[:MOST_LINES])
+    left_out = len(lines) - MOST_LINES
+    more = f"<li>… and {left_out:,} more</li>" if left_out > 0 else ""
+    return f"<p>{counted(len(lines), title)}</p><ul>{items}{more}</ul>"
+
+
+def _approximations(found: Sequence[Approximation]) -> str:
+    if not found:
+        return ""
+    rows = [
+        [safe(one.name), f"{one.usual.exchanged.blocks:,}", _share(one.usual.acceptance)]
+        for one in found
+    ]
+    return table(("approximation", "blocks", "jumps accepted"), rows, numbers=(1, 2))
+
+
+def _share(acceptance: float | None) -> str:
+    return "" if acceptance is None else f"{acceptance:.0%}"

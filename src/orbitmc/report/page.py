@@ -1,0 +1,592 @@
+"""Put a page together and write it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orbitmc._util.arrays import Floats
+from orbitmc._util.files import write_pieces, write_text
+from orbitmc._util.text import few_digits
+from orbitmc.errors import InputError, OrbitError
+from orbitmc.estimate.formatting import r_hat_in_words
+from orbitmc.estimate.marginals import About, Columns, Marginals
+from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
+from orbitmc.inference.answer import carry_out
+from orbitmc.inference.plan import Decision, exact_plan
+from orbitmc.inference.settings import ENDS, Settings
+from orbitmc.report.html import PAGE, SCRIPT, code, counted, paragraph, safe, short, table, tone
+from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
+from orbitmc.report.sentences import doing, verdict, worst
+from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
+from orbitmc.report.terminal import csv_pieces
+from orbitmc.version import __version__
+
+if TYPE_CHECKING:
+    from orbitmc.symmetry._automorphisms import SymmetryReport
+
+
+# What a page finds out by itself: symmetries, and the exact answer where it is affordable.
+
+EXACT_SECONDS = 5.0  # that an exact answer may take beside a sampled one
+SYMMETRY_SECONDS = 2.0
+MOST_VARIABLES = 20_000  # in which symmetries are looked for
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Symmetries and exact marginals, or why there are none."""
+
+    symmetries: SymmetryReport | None
+    no_symmetries: str
+    exact: Marginals | None
+    no_exact: str
+
+
+def checks(answer: Marginals) -> Checks:
+    """Look for what a page shows beside an answer."""
+    return Checks(*_symmetries(answer), *_exact(answer))
+
+
+def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
+    assert answer.asked is not None
+    graph = answer.asked.seen.graph
+    if graph.variables > MOST_VARIABLES:
+        return None, f"Not looked for: the model has more than {MOST_VARIABLES:,} variables."
+    from orbitmc.symmetry._automorphisms import automorphisms
+
+    try:
+        return automorphisms(graph, seconds=SYMMETRY_SECONDS), ""
+    except OrbitError as error:
+        return None, f"Not found: {error}."
+
+
+def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
+    asked = answer.asked
+    assert asked is not None
+    if answer.about.method == "exact":
+        return None, "The answer is exact."
+    try:
+        settings = Settings(seconds=EXACT_SECONDS)
+        plan, reason = exact_plan(asked.seen.graph, settings)
+        if plan is None:
+            return None, f"There is no exact answer to compare with: {reason}."
+        found = carry_out(Decision(asked.seen, settings, reason, plan))
+    except OrbitError as error:
+        return None, f"There is no exact answer to compare with: {error}."
+    in_words = found if asked.in_atoms is None else asked.in_atoms(found)
+    return in_words.only(list(answer)), ""
+
+
+# Whether chains have mixed, and how their errors shrank.
+
+BINS = 24
+WORST = 8  # variables that are named
+MEANINGS = {
+    "good": "R-hat at most 1.01 and at least 400 effective samples",
+    "fair": "nearly as good; a longer run is safer",
+    "rare": "known except for values that were hardly ever seen; their intervals say how rare",
+    "too few samples": "fewer than 100 effective samples",
+    "not mixed": "chains disagree, drift, or keep what they started with",
+    "tied to not mixed": "connected to variables that have not mixed",
+    "missed mode": "a better state was found that no chain has visited",
+    "frozen": "zeros keep some chains from changing it one variable at a time",
+    "tied to frozen": "connected to frozen variables",
+    "forced": "evidence and constraints leave one value",
+    "observed": "evidence",
+    "exact": "no sampling error",
+}
+
+
+def verdict_counts(answer: Marginals) -> str:
+    """A bar with a part for each verdict, and what the verdicts mean."""
+    found = answer.verdicts()
+    total = sum(found.values()) or 1
+    parts = "".join(
+        f'<i class="{tone(word)}" style="width:{100 * count / total:.2f}%"></i>'
+        for word, count in found.items()
+    )
+    rows = [[f"{count:,}", safe(word), MEANINGS[word]] for word, count in found.items()]
+    meanings = table(("variables", "verdict", "meaning"), rows, (0,))
+    return f'<div class="stack">{parts}</div>{meanings}'
+
+
+def health(answer: Marginals) -> str:
+    """R-hat, effective samples, persistence, and the variables that need a look."""
+    if answer.about.method == "exact":
+        return verdict_counts(answer) + paragraph("An exact answer has no chains.")
+    sampled = np.isfinite(answer.columns.ess)
+    counts = verdict_counts(answer)
+    if not sampled.any():
+        return counts + paragraph("Nothing was left to sample.")
+    r_hat, ess = worst(answer)
+    sentence = paragraph(
+        f"The largest R-hat is <b>{r_hat_in_words(r_hat)}</b> (1.01 or less is good) and the "
+        f"smallest effective sample size is <b>{ess:,.0f}</b> (400 or more is good). "
+        + _persistence(answer.columns)
+    )
+    charts = _r_hats(answer.columns.r_hat[sampled]) + _sizes(answer.columns.ess[sampled])
+    return counts + sentence + f'<div class="two">{charts}</div>' + _worst(answer)
+
+
+def _persistence(columns: Columns) -> str:
+    """What the test of persistence found that R-hat did not."""
+    unmixed = columns.verdict == CODE[UNMIXED]
+    largest = np.maximum.reduceat(columns.r_hat, columns.start[:-1]) if len(unmixed) else unmixed
+    found = int((unmixed & (largest <= FAIR_R_HAT)).sum())
+    if found:
+        return (
+            f"In {found:,} variables R-hat looks fine, but chains keep what they started with or "
+            "drift together: the test of persistence found it."
+        )
+    return "The test of persistence found nothing that R-hat missed."
+
+
+def _r_hats(r_hat: Floats) -> str:
+    edges = np.linspace(1.0, max(float(r_hat.max()), 1.02) * 1.0005, BINS + 1)
+    counts, _ = np.histogram(r_hat, edges)
+    about = "how many values have which R-hat; a dashed line marks 1.01"
+    return (
+        "<div>"
+        + histogram(edges.tolist(), counts.tolist(), "R-hat", [GOOD_R_HAT], about)
+        + "</div>"
+    )
+
+
+def _sizes(ess: Floats) -> str:
+    low = 10.0 ** np.floor(np.log10(max(float(ess.min()), 1.0)))
+    high = 10.0 ** np.ceil(np.log10(float(ess.max()) * 1.001 + 10.0))
+    edges = np.geomspace(min(low, 100.0), high, BINS + 1)
+    counts, _ = np.histogram(np.maximum(ess, edges[0]), edges)
+    about = "how many values have which effective sample size; a dashed line marks 400"
+    title = "effective sample size"
+    drawn = histogram(edges.tolist(), counts.tolist(), title, [GOOD_ESS], about, log=True)
+    return f"<div>{drawn}</div>"
+
+
+def _worst(answer: Marginals) -> str:
+    """The variables with the largest R-hat, doubted ones first."""
+    columns = answer.columns
+    r_hat = np.maximum.reduceat(np.where(columns.rare, 1.0, columns.r_hat), columns.start[:-1])
+    ess = np.minimum.reduceat(columns.ess, columns.start[:-1])
+    sampled = np.isfinite(ess)
+    concern = np.empty(len(r_hat), dtype=np.int64)
+    concern[by_concern(columns)] = np.arange(len(r_hat))
+    doubted = np.array([tone(word) == "doubt" for word in VERDICTS])[columns.verdict]
+    order = [v for v in np.lexsort((-r_hat, ~doubted)).tolist() if sampled[v]][:WORST]
+    rows = [
+        [
+            safe(columns.names[v]),
+            r_hat_in_words(float(r_hat[v])),
+            short(float(ess[v])),
+            VERDICTS[columns.verdict[v]],
+        ]
+        for v in order
+    ]
+    head = "<h3>Variables that mix worst</h3>"
+    return head + table(("variable", "R-hat", "least ESS", "verdict"), rows, numbers=(1, 2))
+
+
+def course(answer: Marginals) -> str:
+    """Standard errors while the chains ran, beside what independent samples would do."""
+    points = [one for one in answer.about.course if one.middle > 0 and one.seconds > 0]
+    if len(points) < 2:
+        return paragraph("The run was too short to follow its error.")
+    samples = [one.samples for one in points]
+    first, last = points[0], points[-1]
+    slope = [first.largest * (first.samples / one.samples) ** 0.5 for one in points]
+    lines = [
+        Line("largest standard error", samples, [one.largest for one in points], "doubt"),
+        Line("middle standard error", samples, [one.middle for one in points], "good"),
+        Line("if errors shrank with the root of samples", samples, slope, "known", dashed=True),
+    ]
+    gain = first.largest / max(last.largest, 1e-300)
+    said = (
+        f"The first {counted(first.samples, 'sample')} of each chain were there after "
+        f"{first.seconds:.2f} s, preparations included, and {last.samples:,} after "
+        f"{last.seconds:.2f} s. The largest standard error became {few_digits(gain)} times smaller."
+    )
+    about = "standard errors against samples of each chain, both axes logarithmic"
+    return paragraph(said) + line_chart(lines, "samples of each chain", "standard error", about)
+
+
+# How an answer was found: the method, the jumps that were tried, and what became of them.
+
+MAX_FAMILIES_SHOWN = 2000
+MOST_MOVES = 40
+
+
+def method(answer: Marginals) -> str:
+    """The method and its reason, prices of jumps, and outcomes of steps."""
+    about = answer.about
+    averaged = (
+        paragraph(f"Estimator: {safe(about.estimator, MAX_FAMILIES_SHOWN)}")
+        if about.estimator
+        else ""
+    )
+    return (
+        paragraph(safe(doing(answer), MAX_FAMILIES_SHOWN))
+        + averaged
+        + _race(about)
+        + _outcomes(about)
+    )
+
+
+def _race(about: About) -> str:
+    if not about.race:
+        return paragraph("No jumps were tried.") if about.method != "exact" else ""
+    rows = [
+        [safe(one["family"]), _times(one["gain"]), _share(one["acceptance"]), safe(one["verdict"])]
+        for one in about.race[:MOST_MOVES]
+    ]
+    titles = ("jumps tried", "effective samples a second", "accepted", "what became of them")
+    return "<h3>Jumps and their price</h3>" + table(titles, rows, numbers=(1, 2))
+
+
+def _times(gain: float | None) -> str:
+    return "" if gain is None else f"{short(gain)} times"
+
+
+def _share(acceptance: float | None) -> str:
+    return "" if acceptance is None else f"{acceptance:.2%}"
+
+
+def _outcomes(about: About) -> str:
+    found = dict(about.outcomes)
+    if not found:
+        return ""
+    rows = [[safe(name), f"{count:,}"] for name, count in list(found.items())[:MOST_MOVES]]
+    tried = found.get("proposals", 0) - found.get("null proposals", 0)
+    accepted = (
+        paragraph(
+            f"{found['accepted'] / tried:.1%} of the jumps that would change something were "
+            "accepted."
+        )
+        if tried > 0 and "accepted" in found
+        else ""
+    )
+    said = paragraph("A step moves all chains of a pack.", "quiet")
+    return "<h3>Steps</h3>" + accepted + said + table(("outcome", "count"), rows, numbers=(1,))
+
+
+def symmetries(answer: Marginals, found: Checks) -> str:
+    """Order, generators and orbits of the model with its evidence."""
+    report = found.symmetries
+    if report is None:
+        return paragraph(safe(found.no_symmetries, MAX_FAMILIES_SHOWN))
+    assert answer.asked is not None
+    model = answer.asked.seen
+    from orbitmc.groups.cycles import cycle_text
+
+    texts = [cycle_text(element, model.names) for element in report.group.generators()]
+    if not texts:
+        return paragraph(
+            "No permutation of the variables leaves the model as it is. Approximate symmetries may "
+            "still help: <code>orbitmc symmetry</code> lists them."
+        )
+    said = [", ".join(model.names[p] for p in orbit) for orbit in report.orbits]
+    colour = {int(p): 1 + place for place, orbit in enumerate(report.orbits) for p in orbit}
+    words = head(report.order, len(texts), report.complete, report.how)
+    return words + draw_graph(model, colour) + lists(texts, said)
+
+
+# How to get an answer again, and a paragraph about it for a paper.
+
+LIBRARIES = ("numpy", "scipy", "numba")
+METHODS = {
+    "gibbs": "Gibbs sampling",
+    "mcsat": "MC-SAT",
+    "lifted": "lifted Markov chains along exact symmetries",
+    "lmh": "Lifted Metropolis-Hastings (Van den Broeck and Niepert, AAAI 2015)",
+}
+
+
+def reproduce(answer: Marginals) -> str:
+    """The command or the lines of Python that ask again, with versions."""
+    asked = answer.asked
+    assert asked is not None
+    command = code(asked.command) if asked.command else ""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
+    return (
+        command
+        + code(_python(answer))
+        + paragraph(_sameness(answer))
+        + paragraph(
+            f"orbitmc {__version__}, Python {platform.python_version()}, {versions}, "
+            f"{safe(platform.machine())}, {safe(platform.system())}.",
+            "quiet",
+        )
+    )
+
+
+def _python(answer: Marginals) -> str:
+    asked = answer.asked
+    assert asked is not None
+    given = _given(asked.settings)
+    about = answer.about
+    if about.moves is not None:
+        given |= {"method": "lmh", "moves": dict(about.moves)}
+    if about.method != "exact" and not any(end in given for end in ENDS):
+        given["seconds"] = 10.0
+    words = "".join(f", {name}={value!r}" for name, value in given.items())
+    evidence = "" if not asked.evidence else f", evidence={_plain(asked.evidence)!r}"
+    return f"import orbitmc as om\n\nanswer = om.marginals(model{evidence}{words})"
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are not as they usually are."""
+    usual = {one.name: one.default for one in fields(Settings)}
+    left_out = ("checkpoint", "checkpoint_every", "threads", "moves")
+    return {
+        name: value
+        for name, value in settings.items()
+        if name in usual and value != usual[name] and name not in left_out
+    }
+
+
+def _plain(evidence: Any) -> dict[str, Any]:
+    return dict(evidence.items())
+
+
+def _sameness(answer: Marginals) -> str:
+    about = answer.about
+    if about.method == "exact":
+        return "An exact answer is the same every time."
+    settings = answer.asked.settings if answer.asked is not None else {}
+    if settings.get("samples") is not None:
+        return (
+            f"The same seed ({about.seed}) gives the same samples, whatever the number of cores, "
+            "with the same version of orbitmc."
+        )
+    return (
+        f"The run ended by the clock, after {about.samples:,} samples in each of {about.chains:,} "
+        f"chains: another run with seed {about.seed} agrees within its errors. With "
+        "<code>samples=</code> in place of seconds it would agree to the last digit."
+    )
+
+
+def for_a_paper(answer: Marginals) -> str:
+    """A paragraph that says what was done, with the numbers that readers ask for."""
+    about = answer.about
+    variables = f"{len(answer):,} variables"
+    if about.method == "exact":
+        return (
+            f"Marginals of {variables} were computed exactly by variable elimination with orbitmc "
+            f"{__version__} ({about.seconds:.2g} s)."
+        )
+    r_hat, ess = worst(answer)
+    errors = answer.columns.standard_error
+    state = "" if answer.converged else " The run did not converge by these criteria."
+    return (
+        f"Marginals of {variables} were estimated with orbitmc {__version__} by "
+        f"{METHODS.get(about.method, about.method)}: {about.chains:,} chains of {about.samples:,} "
+        f"samples each after warm-up ({about.updates:,} single-variable updates in "
+        f"{about.seconds:.1f} s, seed {about.seed}). The largest R-hat was "
+        f"{r_hat_in_words(r_hat)}, the smallest effective sample size {ess:,.0f}, and the "
+        f"largest standard error {float(errors.max(initial=0.0)):.2g}.{state}"
+    )
+
+
+# An estimate beside the truth.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far estimates are from the truth; a binary variable counts once."""
+
+    compared: int
+    covered: int
+    mean_error: float
+    largest_error: float
+
+
+def compare(estimate: Marginals, truth: Marginals) -> Comparison:
+    """Count the intervals that hold the true value, and measure the errors."""
+    errors, covered = [], 0
+    for name, found in estimate.items():
+        for place in _independent(len(found.values)):
+            true = float(truth[name].probability[place])
+            errors.append(abs(float(found.probability[place]) - true))
+            covered += bool(found.low[place] <= true <= found.high[place])
+    return Comparison(
+        compared=len(errors),
+        covered=covered,
+        mean_error=float(np.mean(errors)) if errors else 0.0,
+        largest_error=max(errors, default=0.0),
+    )
+
+
+def _independent(values: int) -> range:
+    """The probabilities of a binary variable mirror each other: one of them says all."""
+    return range(1, 2) if values == 2 else range(values)
+
+
+MOST_ROWS = 800  # of the table; more would make the page slow to open
+MOST_EVIDENCE = 60
+MOST_POINTS = 1500  # of a chart
+LONG = 1200
+
+
+def write_page(answer: Marginals, path: Path, *, overwrite: bool = False) -> Path:
+    """Write a page; rows that it cannot show go to a file beside it, over another if one may."""
+    rows = rows_file(path)
+    if not overwrite:
+        require_rows_file(path, len(answer.columns.probability))
+    text, left_out = page(answer, rows.name)
+    if left_out:
+        write_pieces(rows, csv_pieces(answer))
+    write_text(path, text)
+    return path
+
+
+def rows_file(path: Path) -> Path:
+    """Where all rows of a page go, if it cannot show them."""
+    return path.with_suffix(".csv")
+
+
+def require_rows_file(path: Path, rows: float) -> None:
+    """Refuse a page whose rows would go over a file that no earlier page put there."""
+    beside = rows_file(path)
+    if rows > MOST_ROWS and beside.exists() and not _names_rows(path, beside):
+        raise InputError(
+            f"this file would be overwritten: a report of more than {MOST_ROWS} rows writes all of "
+            "them there; move it, or give the report another name",
+            source=str(beside),
+        )
+
+
+def _names_rows(path: Path, beside: Path) -> bool:
+    """Whether a page is there already that says that its rows are beside it."""
+    if not path.exists():
+        return False
+    return _in_file(beside.name) in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _in_file(rows: str) -> str:
+    return f"more rows are in <b>{safe(rows)}</b>"
+
+
+def page(answer: Marginals, rows: str) -> tuple[str, int]:
+    """A page as text, and how many rows it leaves to the file that is called `rows`."""
+    found = checks(answer)
+    table, left_out = _marginals(answer, rows)
+    sections = {
+        "Question": _question(answer),
+        "Marginals": table,
+        "Health": health(answer),
+        "Error over time": course(answer) if answer.about.method != "exact" else "",
+        "Method": method(answer),
+        "Symmetries": symmetries(answer, found),
+        "Exact values": _beside_exact(answer, found),
+        "Reproduce": reproduce(answer),
+        "For a paper": code(for_a_paper(answer)),
+    }
+    shown = {title: body for title, body in sections.items() if body}
+    return "".join(_pieces(answer, shown)), left_out
+
+
+def _pieces(answer: Marginals, sections: dict[str, str]) -> Iterator[str]:
+    yield (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>orbitmc: {len(answer):,} marginals</title><style>{PAGE}</style></head>"
+        '<body class="om"><main>'
+        f"<h1>Marginals of {_things(answer)}</h1>{_verdict(answer)}<nav>"
+    )
+    for title in sections:
+        yield f'<a href="#{_anchor(title)}">{title}</a>'
+    yield "</nav>"
+    for title, body in sections.items():
+        yield f'<section id="{_anchor(title)}"><h2>{title}</h2>{body}</section>'
+    yield f"<footer>Made by orbitmc {__version__}.</footer></main>"
+    yield f"<script>{SCRIPT}</script></body></html>\n"
+
+
+def _things(answer: Marginals) -> str:
+    """How many variables, or atoms of a program, were asked about."""
+    is_program = answer.asked is not None and answer.asked.in_atoms is not None
+    return counted(len(answer), "atom" if is_program else "variable")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _verdict(answer: Marginals) -> str:
+    """One sentence, and what to do next."""
+    if answer.about.method == "exact":
+        words, after = "The answer is exact.", doing(answer)
+    else:
+        words, _, after = verdict(answer).partition("; ")
+        words, after = f"{words[0].upper()}{words[1:]}.", after or "nothing is left to do"
+    kind = "good" if answer.converged else "doubt"
+    warnings = "".join(paragraph(f"Warning: {safe(w, LONG)}.") for w in answer.about.warnings)
+    next_step = "" if answer.about.method == "exact" else "What next: "
+    following = paragraph(f"{next_step}{safe(after, LONG)}.")
+    says = paragraph(safe(words, LONG), "says")
+    return f'<div class="verdict {kind}">{says}{following}{warnings}</div>'
+
+
+def _question(answer: Marginals) -> str:
+    """The model, what is observed, and what was asked."""
+    asked = answer.asked
+    assert asked is not None
+    model = asked.seen
+    seen = [
+        f"{safe(name)} = {safe(one.values[one.value])}"
+        for name, one in list(model.observed.items())[:MOST_EVIDENCE]
+    ]
+    left_out = len(model.observed) - len(seen)
+    seen += [f"… and {left_out:,} more"] if left_out else []
+    soft = [name for name in (asked.evidence or {}) if name in model.index]
+    seen += [f"{safe(name)}: soft" for name in soft[:MOST_EVIDENCE]]
+    whole = len(answer) == len(model.order)
+    about = "all variables" if whole else f"{len(answer):,} of {len(model.order):,} variables"
+    if asked.in_atoms is not None:
+        seen.append("databases of the program")
+        about = _things(answer)
+    return (
+        f"<dl><dt>model</dt><dd>{model_summary(model)}</dd>"
+        f"<dt>evidence</dt><dd>{', '.join(seen) or 'none'}</dd>"
+        f"<dt>asked about</dt><dd>{about}</dd></dl>{draw_graph(model)}"
+    )
+
+
+def _marginals(answer: Marginals, rows: str) -> tuple[str, int]:
+    """The table with its filters."""
+    table, left_out = marginal_table(answer, MOST_ROWS)
+    kinds = "".join(
+        f"<option>{VERDICTS[code]}</option>" for code in np.unique(answer.columns.verdict).tolist()
+    )
+    filters = (
+        '<div class="filters"><input id="word" type="search" placeholder="variable or value" '
+        'aria-label="filter by variable or value"><select id="kind" aria-label="filter by verdict">'
+        f'<option value="">every verdict</option>{kinds}</select><span id="shown"></span></div>'
+    )
+    more = paragraph(f"{left_out:,} {_in_file(rows)}.") if left_out else ""
+    return f'{filters}{more}<div class="scroll tall">{table}</div>', left_out
+
+
+def _beside_exact(answer: Marginals, found: Checks) -> str:
+    """Estimates against the exact values, where these are affordable."""
+    if found.exact is None:
+        return paragraph(safe(found.no_exact, LONG))
+    known = compare(answer, found.exact)
+    estimated, exact = answer.columns.probability, found.exact.columns.probability
+    chosen = np.linspace(0, len(exact) - 1, min(len(exact), MOST_POINTS)).astype(np.int64)
+    share = known.covered / max(known.compared, 1)
+    said = (
+        f"{known.covered:,} of {known.compared:,} intervals hold the exact value ({share:.0%}; "
+        f"95 % should). Errors are {known.mean_error:.2g} on average and "
+        f"{known.largest_error:.2g} at most. {safe(doing(found.exact), LONG)}."
+    )
+    titles = ("exact probability", "estimate")
+    about = "estimated against exact probabilities"
+    drawn = scatter(exact[chosen].tolist(), estimated[chosen].tolist(), titles, about)
+    return paragraph(said) + drawn

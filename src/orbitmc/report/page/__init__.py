@@ -1,1 +1,0 @@
-"""One HTML page for an answer: a single file that needs no network."""
