@@ -15,7 +15,7 @@ import numpy as np
 from workloads import DATA
 
 import orbitmc as om
-from orbitmc.cli.demo import demo_model
+from orbitmc.cli.getting_started import demo_model
 from orbitmc.estimate.divergences import divergence
 from orbitmc.estimate.statistics import values_of
 from orbitmc.inference.plan import decide, kernel_for

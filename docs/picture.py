@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 import orbitmc as om
-from orbitmc.cli.demo import demo_model
+from orbitmc.cli.getting_started import demo_model
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.report.plots import BLUE, ORANGE, label_logarithms
 

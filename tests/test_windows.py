@@ -129,7 +129,7 @@ def test_a_lock_that_cannot_be_removed_while_open_is_removed_later(tmp_path, mon
 def test_ctrl_c_is_asked_for_again_without_unix():
     script = """
 import threading, time
-from orbitmc.cli.session.stopping import _interrupt_main
+from orbitmc.cli.session import _interrupt_main
 signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(0.05, _interrupt_main).start()
 try:

@@ -12,7 +12,7 @@ from orbitmc._numba import compile_log as remarks
 from orbitmc._numba import store
 from orbitmc._numba.compile_log import REMARKS, working_time
 from orbitmc._numba.jit import compiled
-from orbitmc.cli.session.progress import Compiling
+from orbitmc.cli.session import Compiling
 from orbitmc.sampling.pack import start_pack, walk
 
 

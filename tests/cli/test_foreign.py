@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from click import Command, Context, UsageError
 
-from orbitmc.cli.session.foreign import MEANT, OURS, translated
+from orbitmc.cli.options import MEANT, OURS, translated
 from tests.cli.commands import orbitmc
 
 PROGRAM = "thing = {cup, mug}\nseen(thing)\nused(thing)\nlog(3) seen(?x) => used(?x)\n"

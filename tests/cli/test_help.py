@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc._util.settings import settings_of
 from orbitmc.cli.main import VERBS
-from orbitmc.cli.session.settable import OPTIONS, metavar, settable
+from orbitmc.cli.options import OPTIONS, metavar, settable
 from orbitmc.inference.settings import Settings
 from tests.cli.commands import orbitmc
 from tests.pages import enter

@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from orbitmc.cli.main import app
-from orbitmc.cli.session.settable import assigned
+from orbitmc.cli.options import assigned
 from orbitmc.errors import InputError
 from tests.cli.commands import answer_of, orbitmc, rain
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbitmc.cli.session.settable import assigned
+from orbitmc.cli.options import assigned
 from orbitmc.errors import InputError
 from tests.cli.commands import answer_of, orbitmc, rain
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orbitmc.cli.session.stopping import heard
+from orbitmc.cli.session import heard
 
 
 def test_ctrl_c_is_heard_where_python_drops_exceptions(capfd):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orbitmc.cli import warm
+from orbitmc.cli import getting_started as warm
 from orbitmc.inference import precompile as usual
 from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone

@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_an_input_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["README.md", "docs/reference/cli.md", "src/orbitmc/cli/session/options.py"]
+    "place", ["README.md", "docs/reference/cli.md", "src/orbitmc/cli/options.py"]
 )
 def test_places_that_list_suffixes_list_all_of_them(place):
     text = (Path(__file__).parents[2] / place).read_text()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import orbitmc as om
-from orbitmc.cli import cluster as session
-from orbitmc.cli.cluster import cluster as cluster_at
+from orbitmc.cli import session
+from orbitmc.cli.session import cluster as cluster_at
 from orbitmc.errors import InputError
 from tests.interop.libraries import library
 

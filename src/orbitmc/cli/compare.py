@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from orbitmc._util.text import MEMORY
-from orbitmc.cli.session import options
-from orbitmc.cli.session.exits import INTERRUPTED, say, verb
-from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT
-from orbitmc.cli.session.options import option
-from orbitmc.cli.session.questions import LogicOptions, as_one, read_question
-from orbitmc.cli.session.settable import assigned
+from orbitmc.cli import options
+from orbitmc.cli.inputs import LogicOptions, as_one, read_question
+from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, assigned, option
+from orbitmc.cli.session import INTERRUPTED, say, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.compare._error_curves import ErrorCurve, PreparedSampler
     from orbitmc.compare.figures import Row
+
 
 REFERENCE_SHARE = (
     4.0  # times the seconds of a run go into each of the two that find reference marginals
@@ -64,7 +63,7 @@ def compare(
     given = assigned("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
-    from orbitmc.cli.session.progress import Compiling
+    from orbitmc.cli.session import Compiling
     from orbitmc.compare._error_curves import (
         by_method,
         error_curves,

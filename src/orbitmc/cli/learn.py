@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from orbitmc._util.files import owned
 from orbitmc._util.text import MEMORY
-from orbitmc.cli.session import options
-from orbitmc.cli.session.answers import require_other, require_writable
-from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say, verb
-from orbitmc.cli.session.help import BUDGET, METHOD, OUTPUT, QUESTION
-from orbitmc.cli.session.options import argument, option
-from orbitmc.cli.session.settable import assigned
+from orbitmc.cli import options
+from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, QUESTION, argument, assigned, option
+from orbitmc.cli.output import require_other, require_writable
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.mln.learning.learner import Learned, Settings
     from orbitmc.mln.learning.objectives import Step
+
 
 SHOWN_SECONDS, GROWTH, MOST_SECONDS = 2.0, 1.3, 30.0
 KEPT_SECONDS = 10.0
@@ -99,7 +98,7 @@ def learn(
     require_writable(checkpoint)
     given = assigned("learn", more)
     from orbitmc._util.files import write_text
-    from orbitmc.cli.session.progress import Compiling
+    from orbitmc.cli.session import Compiling
     from orbitmc.mln.data.reader import read_databases
     from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
     from orbitmc.mln.language.parser import read_program

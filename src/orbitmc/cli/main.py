@@ -7,24 +7,15 @@ from typing import Annotated, TextIO
 
 import typer
 
-from orbitmc.cli.check import check
 from orbitmc.cli.compare import compare
-from orbitmc.cli.convert import convert
-from orbitmc.cli.demo import demo
-from orbitmc.cli.ground import ground
-from orbitmc.cli.infer import infer
+from orbitmc.cli.getting_started import demo, warm
+from orbitmc.cli.infer import infer, resume
 from orbitmc.cli.learn import learn
-from orbitmc.cli.questions.ask import ask
-from orbitmc.cli.questions.best import best
-from orbitmc.cli.questions.draw import draw
-from orbitmc.cli.questions.joint import joint
-from orbitmc.cli.questions.predict import predict
-from orbitmc.cli.questions.sweep import sweep
-from orbitmc.cli.resume import resume
-from orbitmc.cli.session.exits import unwritten
-from orbitmc.cli.session.help import Verb
-from orbitmc.cli.symmetry import symmetry
-from orbitmc.cli.warm import warm
+from orbitmc.cli.model_files import check, convert, ground, symmetry
+from orbitmc.cli.options import Verb
+from orbitmc.cli.predict import predict
+from orbitmc.cli.questions import ask, best, draw, joint, sweep
+from orbitmc.cli.session import unwritten
 from orbitmc.version import __version__
 
 app = typer.Typer(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orbitmc.cli.questions.sweep import betas_in
+from orbitmc.cli.questions import betas_in
 from orbitmc.errors import InputError
 from tests.cli.commands import orbitmc
 

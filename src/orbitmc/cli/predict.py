@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from orbitmc.cli.questions.asking import Asking, Reply, question
-from orbitmc.cli.session import options
-from orbitmc.cli.session.help import QUESTION
-from orbitmc.cli.session.questions import as_one
+from orbitmc.cli import options
+from orbitmc.cli.inputs import as_one
+from orbitmc.cli.options import QUESTION
+from orbitmc.cli.questions import Asking, Reply, question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.graph.model import Model
     from orbitmc.inference._predict import Predictions
+
 
 NOTHING = ("", "NA", "NaN", "nan", "None", "null")
 """Cells that observe nothing, unless a value is called so."""
@@ -185,7 +186,7 @@ class _Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
-        from orbitmc.cli.session.progress import Display
+        from orbitmc.cli.session import Display
 
         self.display, self.due = Display(), 0.0
 

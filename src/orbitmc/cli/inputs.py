@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.mln.grounding.grounding import Ground
 
+
 LOGIC_SUFFIXES = (".mln", ".pracmln")
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orbitmc._util.text import suffix
-from orbitmc.cli.session.exits import INTERRUPTED, NOT_CONVERGED, say
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
+
 
 KINDS = (".mar", ".json", ".csv")
 

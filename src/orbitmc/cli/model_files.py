@@ -1,0 +1,280 @@
+"""`orbitmc symmetry`: the symmetries of a model, and what approximations would add."""
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from orbitmc._util.text import MEMORY
+from orbitmc.cli import options
+from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, read_question
+from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, assigned, option
+from orbitmc.cli.output import require_other, require_writable
+from orbitmc.cli.session import say, verb
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.graph.model import Model
+    from orbitmc.inference.overview import Overview
+    from orbitmc.inference.symmetries import SymmetryOverview
+
+
+# `orbitmc check`: what is in a file, what it will cost, what looks wrong.
+
+CHEAP = 1.0  # seconds that elimination may take for a look at a model
+
+
+@verb
+def check(
+    model: options.ModelFile,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    more: options.More = None,
+    memory: options.Memory = MEMORY,
+    json: options.Json = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
+) -> int:
+    """Say what is in a model, what answers cost, and what looks wrong."""
+    from orbitmc.inference.overview import overview
+
+    logic = LogicOptions(query=as_one(query), **assigned("check", more))
+    asked = read_question(model, evidence, memory, logic).model
+    found = overview(asked, memory=memory)
+    if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:
+        _print(found, log_z_in_words(asked, memory))
+    elif json:
+        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(found, "")
+    return 0
+
+
+def log_z_in_words(model: "Model", memory: int) -> str:
+    """The exact sum of all weights, or that there is none."""
+    from orbitmc.errors import ContradictionError
+    from orbitmc.inference._log_z import log_z
+
+    try:
+        return f"{float(log_z(model, method='exact', memory=memory)):.10g}"
+    except ContradictionError:
+        return "none: no state is possible"
+
+
+def _print(found: "Overview", log_z: str) -> None:
+    for title, words in _lines(found):
+        print(f"{title:<14}{words}")
+    if log_z:
+        print(f"{'log Z':<14}{log_z}")
+    for remark in found.remarks:
+        print(f"{'note':<14}{remark}")
+
+
+def _lines(found: "Overview") -> list[tuple[str, str]]:
+    from orbitmc._util.text import in_words
+
+    f = found
+    sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
+    packs = "1 pack" if f.packs == 1 else f"{f.packs} packs"
+    degrees = f"{f.smallest_degree:,} to {f.largest_degree:,}, {f.mean_degree:.1f} on average"
+    return [
+        ("variables", f"{f.variables:,} ({f.observed:,} observed, {f.forced:,} forced)"),
+        ("values", sizes or "none free"),
+        ("factors", f"{f.factors:,} ({f.tables:,} different tables), {f.clauses:,} clauses"),
+        ("entries", f"{f.entries:,}, {f.zeros:.1%} of them zero"),
+        ("neighbours", degrees),
+        ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
+        ("exact", _exact(found)),
+        ("sampling", f"about {in_words(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
+    ]
+
+
+def _exact(found: "Overview") -> str:
+    from orbitmc._util.text import in_words
+
+    cost = found.exact
+    if cost.bytes is None or cost.seconds is None or cost.refusal:
+        return f"no: {cost.refusal}"
+    return f"about {in_words(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"
+
+
+# `orbitmc convert`: the same model in another format.
+
+OUTPUT_HELP = "The new file; its suffix says the format: .uai, .bif, .xmlbif, .json, or .gz."
+
+
+@verb
+def convert(
+    model: options.ModelFile,
+    output: Annotated[Path, argument("OUT", OUTPUT_HELP)],
+    evidence: options.EvidenceList = None,
+    memory: options.Memory = MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> int:
+    """Write a model in another format, with its evidence built in."""
+    require_writable(output)
+    require_other(output, [model, *(evidence or ())])
+    from orbitmc.formats.registry import write
+
+    asked = read_question(model, evidence, memory).model
+    write(asked, output)
+    for doubt in asked.doubts:
+        say(f"warning: {doubt}")
+    if not quiet:
+        say(f"the model of {len(asked.order):,} variables is in {output}")
+    return 0
+
+
+# `orbitmc ground`: a Markov logic program on its constants, as a plain model.
+
+GROUND_OUTPUT_HELP = "Write the model: .uai or .json, also with .gz."
+
+
+@verb
+def ground(
+    program: Annotated[Path, argument("PROGRAM", "A program: .mln, .pracmln.")],
+    databases: Annotated[list[str] | None, argument("DATABASE", "Evidence: .db.")] = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "-o --output", OUTPUT, GROUND_OUTPUT_HELP, metavar="FILE", shown="only say its size"
+        ),
+    ] = None,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    more: options.More = None,
+    memory: options.Memory = MEMORY,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
+) -> int:
+    """Write the plain model that a program's groundings make."""
+    require_writable(output)
+    require_other(output, [program, *(databases or ()), *(evidence or ())])
+    if not is_logic(program):
+        raise InputError("a program has the suffix .mln or .pracmln", source=str(program))
+    logic = LogicOptions(query=as_one(query), **assigned("ground", more))
+    asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
+    if output is not None:
+        from orbitmc.formats.registry import write
+
+        write(asked.model, output)
+    if not quiet:
+        for remark in asked.remarks:
+            say(remark)
+    graph = asked.model.graph
+    where = f" in {output}" if output else ""
+    print(f"{graph.variables:,} variables and {graph.factors:,} factors{where}")
+    return 0
+
+
+MOST_LINES = 20
+VALUES_HELP = "Also find symmetries that permute values."
+APPROXIMATE_HELP = "Also list approximations, and how often the model accepts their jumps."
+
+
+@verb
+def symmetry(
+    model: options.ModelFile,
+    evidence: options.EvidenceList = None,
+    query: options.Query = None,
+    values: Annotated[bool, option("--values", METHOD, VALUES_HELP)] = False,
+    seconds: Annotated[
+        float,
+        option("--seconds", BUDGET, "Stop the search after X seconds.", metavar="X", shown=True),
+    ] = 10.0,
+    generators: options.Generators = None,
+    approximate: Annotated[
+        bool, option("--approximate/--exact-only", METHOD, APPROXIMATE_HELP, shown=True)
+    ] = True,
+    more: options.More = None,
+    memory: options.Memory = MEMORY,
+    json: options.Json = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
+) -> int:
+    """Show the symmetries of a model, and what approximations add.
+
+    Generators, orbits and order of its group come first.
+    """
+    from orbitmc.cli.session import Compiling
+    from orbitmc.inference.symmetries import symmetry_overview
+
+    logic = LogicOptions(query=as_one(query), **assigned("symmetry", more))
+    asked = read_question(model, evidence, memory, logic)
+    with Compiling():
+        found = symmetry_overview(
+            asked.model,
+            ground=asked.ground,
+            values=values,
+            seconds=seconds,
+            generators=read_generators(generators),
+            approximate=approximate,
+        )
+    if json:
+        print(json_module.dumps(found.as_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print_symmetry(found)
+    return 0
+
+
+def _print_symmetry(found: "SymmetryOverview") -> None:
+    report = found.as_dict()
+    print(f"order        {_order(report['order'])}")
+    rest = "" if found.complete else ", maybe not all"
+    print(f"found        {found.how} in {found.seconds:.2g} s{rest}")
+    _print_some("generators", found.cycle_texts)
+    _print_some("orbits", [", ".join(orbit) for orbit in report["orbits"]])
+    for one in report["approximations"]:
+        print(f"{one['name']:<24}{_worth(one)}")
+        for cut in one["cuts"]:
+            print(f"  up to {cut['max_moved']:>4} factors    {_worth(cut)}")
+    for one in report["relational"]:
+        lines = [f"{own['type']}: {', '.join(own['constants'])}" for own in one["classes"]]
+        print(f"{'constants by ' + one['name']:<24}{_worth_of_swaps(one)}")
+        _print_lines(lines)
+
+
+def _order(order: str | None) -> str:
+    if order is None:
+        return "not counted"
+    return order if len(order) <= 30 else f"{order[0]}.{order[1:4]}e{len(order) - 1}"
+
+
+def _print_some(title: str, lines: list[str]) -> None:
+    print(f"{title:<12} {len(lines)}")
+    _print_lines(lines)
+
+
+def _print_lines(lines: list[str]) -> None:
+    for line in lines[:MOST_LINES]:
+        print(f"  {line}")
+    if len(lines) > MOST_LINES:
+        print(f"  … and {len(lines) - MOST_LINES} more")
+
+
+def _worth(one: dict[str, Any]) -> str:
+    if one.get("remark"):
+        return str(one["remark"])
+    if not one["blocks"]:
+        return "no symmetries that are cheap to use"
+    blocks = "1 block" if one["blocks"] == 1 else f"{one['blocks']} blocks"
+    return (
+        f"{one['moved_variables']} variables in {blocks}, {one['moved_factors']} factors, "
+        f"{_chance(one['acceptance'])}"
+    )
+
+
+def _worth_of_swaps(one: dict[str, Any]) -> str:
+    if one["remark"]:
+        return str(one["remark"])
+    if not one["classes"]:
+        return "no two constants share a class"
+    constants = sum(len(own["constants"]) for own in one["classes"])
+    classes = "1 class" if len(one["classes"]) == 1 else f"{len(one['classes'])} classes"
+    atoms = one["moved_variables"]
+    return f"{constants} constants in {classes}, {atoms} atoms, {_chance(one['acceptance'])}"
+
+
+def _chance(accepted: float | None) -> str:
+    return "every jump is null" if accepted is None else f"about {accepted:.0%} accepted"

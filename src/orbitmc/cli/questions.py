@@ -1,0 +1,567 @@
+"""What the verbs that ask questions share: their options, whom they ask, and how they end."""
+
+import inspect
+import json as json_module
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from orbitmc._util.text import MEMORY
+from orbitmc.cli import inputs as questions
+from orbitmc.cli import options
+from orbitmc.cli import output as answers
+from orbitmc.cli.options import BUDGET, OUTPUT, QUESTION, argument, assigned, option, part_of
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.errors import InputError
+
+if TYPE_CHECKING:
+    from orbitmc.estimate.answers import BestStates, Estimates, Sweep
+    from orbitmc.estimate.marginals import About
+    from orbitmc.graph.model import Model
+    from orbitmc.inference.program import MarkovLogic
+    from orbitmc.inference.settings import Settings
+    from orbitmc.sampling.run import Watcher
+
+
+Text = Callable[[], str | Iterable[str]]
+"""Gives a text, or its pieces."""
+
+PREDICATE = r"(?<!\w)(?!v\()[^\W\d]\w*(?=\()"
+"""A word with an opening bracket behind it, other than `v`, which means or."""
+
+OUTPUT_HELP = "Write the answer to a file: {}."
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Whom to ask, how, and who watches."""
+
+    source: "Model | MarkovLogic"
+    settings: "Settings"
+    watchers: Sequence["Watcher"]
+    quiet: bool
+    show: Callable[[float, str], None]
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """What every question is told."""
+        return {"settings": self.settings, "watchers": self.watchers}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: how to print it and to write it, by suffix, and what to think of it.
+
+    `writers` write what is no text. A `code` other than 0 ends a command that has an answer.
+    """
+
+    about: "About"
+    verdict: str
+    converged: bool
+    table: Text
+    json: Text
+    csv: Text
+    writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    code: int = 0
+
+
+def _common(
+    evidence: options.EvidenceList = None,
+    method: options.MethodName = "auto",
+    more: options.More = None,
+    seconds: options.Seconds = None,
+    samples: options.Samples = None,
+    error: options.StandardError = None,
+    seed: options.Seed = 0,
+    memory: options.Memory = MEMORY,
+    cluster: options.Cluster = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+    help_all: options.HelpAll = False,
+) -> None:
+    """The options of every question."""
+
+
+def question(
+    *,
+    without: Collection[str] = (),
+    kinds: Sequence[str] = (".json", ".csv"),
+    method: Any = options.MethodName,
+    opens_query: bool = False,
+) -> Callable[[Callable[..., Reply]], Callable[..., None]]:
+    """Make a verb of a function from `Asking` and its own options to a reply.
+
+    It gets the common options, `without` some, and writes files of some `kinds`. The query of one
+    that `opens_query` says which predicates of a program are open, as it does for `infer`.
+    """
+
+    def decorated(answer: Callable[..., Reply]) -> Callable[..., None]:
+        own = list(inspect.signature(answer).parameters.values())[1:]
+
+        def command(**given: Any) -> int:
+            mine = {one.name: given.pop(one.name) for one in own}
+            query = questions.as_one(mine["query"]) if opens_query else None
+            return _carried_out(answer, mine, query, kinds, **given)
+
+        command.__name__, command.__doc__ = answer.__name__, answer.__doc__
+        parameters = [one.replace(kind=KEYWORD) for one in (*_model(), *own)]
+        parameters += _shared(without, kinds, method)
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        return verb(command)
+
+    return decorated
+
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+def _model() -> list[inspect.Parameter]:
+    return [inspect.Parameter("model", KEYWORD, annotation=options.ModelFile)]
+
+
+def _shared(
+    without: Collection[str], kinds: Sequence[str], method: Any
+) -> Iterable[inspect.Parameter]:
+    """The common options, and the file for an answer."""
+    listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+    file = option("-o --output", OUTPUT, OUTPUT_HELP.format(listed), metavar="FILE")
+    for one in inspect.signature(_common).parameters.values():
+        if one.name not in without:
+            kind = method if one.name == "method" else one.annotation
+            yield one.replace(kind=KEYWORD, annotation=kind)
+        if one.name == "json":
+            written = Annotated[Path | None, file]
+            yield inspect.Parameter("output", KEYWORD, default=None, annotation=written)
+
+
+def _carried_out(
+    answer: Callable[..., Reply],
+    mine: dict[str, Any],
+    query: str | None,
+    kinds: Sequence[str],
+    *,
+    model: Path,
+    output: Path | None,
+    json: bool,
+    quiet: bool,
+    evidence: list[str] | None = None,
+    more: list[str] | None = None,
+    error: float | None = None,
+    cluster: Any = None,
+    debug: bool = False,
+    help_all: bool = False,
+    **settings: Any,
+) -> int:
+    """Read, ask with progress, and deliver; Ctrl-C ends the question early."""
+    files = [one for one in mine.values() if isinstance(one, Path)]
+    _require_file(output, [model, *files, *(evidence or ())], kinds)
+    logic = {"query": query} if query is not None else {"opened": _predicates(mine)}
+    source, how = _read(
+        answer.__name__, model, evidence, more, logic, quiet, standard_error=error,
+        executor=cluster, **settings,
+    )  # fmt: skip
+    from orbitmc.cli.session import Session
+
+    with Session(quiet, None, None, {}) as session:
+        reply = answer(Asking(source, how, session.watchers, quiet, session.progress.show), **mine)
+    _deliver(reply, json, output, quiet)
+    return _exit_code(reply, quiet)
+
+
+def _read(
+    name: str,
+    path: Path,
+    evidence: Sequence[str] | None,
+    more: Sequence[str] | None,
+    logic: Mapping[str, Any],
+    quiet: bool,
+    **given: Any,
+) -> tuple["Model | MarkovLogic", "Settings"]:
+    """Read whom to ask, with evidence, and how; settings are refused before anything is read.
+
+    Of a program, the `logic` of a question is read with it, unless settings say otherwise.
+    """
+    from orbitmc.cli.infer import settings_from
+
+    found = assigned(name, more)
+    own = part_of(found, questions.LogicOptions)
+    settings = settings_from(found, **{k: v for k, v in given.items() if k not in found})
+    if not questions.is_logic(path):
+        plain = questions.LogicOptions(**own)
+        return questions.read_question(path, evidence, settings.memory, plain).model, settings
+    asked = questions.LogicOptions(**{**logic, **own})
+    program = questions.read_program(path, tuple(evidence or ()), settings.memory, asked)
+    for remark in () if quiet else program.remarks:
+        say(remark)
+    return program, settings
+
+
+def _predicates(mine: Mapping[str, Any]) -> tuple[str, ...]:
+    """Predicates of the atoms that a question names: it asks about them, so they are open."""
+    words = [one for given in mine.values() for one in _texts(given)]
+    found = [name for text in words for name in re.findall(PREDICATE, text)]
+    return tuple(dict.fromkeys(found))
+
+
+def _texts(given: Any) -> Sequence[str]:
+    if isinstance(given, str):
+        return [given]
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+def _require_file(path: Path | None, sources: Iterable[Path | str], kinds: Sequence[str]) -> None:
+    """Refuse a file that cannot be written, or whose suffix says nothing."""
+    answers.require_writable(path)
+    answers.require_other(path, sources)
+    if path is not None and _kind(path) not in kinds:
+        listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+        raise InputError(f"an answer is written as {listed}; text also with .gz", source=str(path))
+
+
+def _deliver(reply: Reply, json: bool, output: Path | None, quiet: bool) -> None:
+    """Write an answer to a file, or print it."""
+    if output is not None:
+        from orbitmc._util.files import write_pieces
+
+        kind = _kind(output)
+        if kind in reply.writers:
+            reply.writers[kind](output)
+        else:
+            write_pieces(output, _pieces(reply.csv if kind == ".csv" else reply.json))
+        if not quiet:
+            say(f"the answer is in {output}")
+    if json or output is None:
+        sys.stdout.writelines(_pieces(reply.json if json else reply.table))
+
+
+def _pieces(text: Text) -> Iterable[str]:
+    found = text()
+    return [found] if isinstance(found, str) else found
+
+
+def _kind(path: Path) -> str:
+    """The suffix that says how an answer is written; only text is packed."""
+    name = path.name.lower()
+    plain = Path(name.removesuffix(".gz")).suffix
+    return plain if plain in (".csv", ".json") else path.suffix.lower()
+
+
+def _exit_code(reply: Reply, quiet: bool) -> int:
+    """Say how an answer was found and what to think of it; gives the exit code."""
+    about = reply.about
+    if not quiet or not reply.converged or about.warnings or about.interrupted:
+        for warning in about.warnings:
+            say(f"warning: {warning}")
+        say(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {reply.verdict}")
+    if about.interrupted:
+        say("interrupted: the answer uses what was found so far")
+        return INTERRUPTED
+    return reply.code or (0 if reply.converged else NOT_CONVERGED)
+
+
+# `orbitmc ask`: how probable an event is, or what would tell most about a variable.
+
+EVENT_HELP = "As in \"A == 'x' and B != 'y'\", or a formula of ground atoms."
+GIVEN_HELP = "What holds, as an event."
+ABOUT_HELP = "Instead of EVENT: list what would tell most about a variable."
+ANSWER = "probability"
+
+
+@question()
+def ask(
+    asking: Asking,
+    event: Annotated[str | None, argument("EVENT", EVENT_HELP)] = None,
+    given: Annotated[str | None, option("--given", QUESTION, GIVEN_HELP, metavar="EVENT")] = None,
+    about: Annotated[str | None, option("--about", QUESTION, ABOUT_HELP, metavar="NAME")] = None,
+    query: options.Names = None,
+) -> Reply:
+    """Say how probable an event is, or what is informative."""
+    _require_one(event, about, given, query)
+    found = _answer(asking.source, event, given, about, query, **asking.how)
+    from orbitmc.report import terminal as shown
+
+    return Reply(
+        found.about,
+        ", ".join(dict.fromkeys(one.verdict for one in found.values())),
+        found.converged,
+        table=lambda: f"{found[ANSWER]}\n" if event else shown.estimates_table(found),
+        json=lambda: shown.estimates_json(found),
+        csv=lambda: shown.estimates_csv(found),
+    )
+
+
+def _answer(
+    source: Any,
+    event: str | None,
+    given: str | None,
+    about: str | None,
+    query: list[str] | None,
+    **how: Any,
+) -> "Estimates":
+    if event is not None:
+        from orbitmc.estimate.answers import Estimates
+        from orbitmc.inference._probability import probability
+
+        found = probability(source, event, given=given, **how)
+        return Estimates({ANSWER: found}, found.about)
+    from orbitmc.inference._information import information
+
+    return information(source, about or "", _names(source, query), **how)
+
+
+def _names(source: Any, query: list[str] | None) -> list[str] | None:
+    """Candidates of a query: variables with commas between, or atoms."""
+    from orbitmc.graph.model import Model
+    from orbitmc.inference.query import names_in
+
+    if not query:
+        return None
+    if isinstance(source, Model):
+        return names_in(query, source)
+    return list(source.atoms_in(query))
+
+
+def _require_one(
+    event: str | None, about: str | None, given: str | None, query: list[str] | None
+) -> None:
+    if (event is None) == (about is None):
+        raise InputError("give an event, or --about a variable")
+    if about is not None and given is not None:
+        raise InputError("--given belongs to an event; with --about, give evidence by -e")
+    if about is None and query:
+        raise InputError("-q names what may tell about a variable: it belongs to --about")
+
+
+# `orbitmc joint`: how probable the joint values of a few variables are.
+
+NAMES_HELP = "Variables, or ground atoms of a program."
+
+
+@question()
+def joint(asking: Asking, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]) -> Reply:
+    """Say how probable the joint values of variables are."""
+    from orbitmc.inference import _joint as asked
+    from orbitmc.report.terminal import joint_csv, joint_json, joint_table
+
+    found = asked.joint(asking.source, names, **asking.how)
+    return Reply(
+        found.about,
+        found.verdict,
+        found.converged,
+        table=lambda: joint_table(found),
+        json=lambda: joint_json(found),
+        csv=lambda: joint_csv(found),
+    )
+
+
+# `orbitmc draw`: states of a model.
+
+MOST_CHAINS = 64
+STATES_HELP = "How many states to draw."
+CHAINS_HELP = "In how many chains; states of one chain depend on each other."
+States = Annotated[int, option("-n --states", BUDGET, STATES_HELP, metavar="N", min=1, shown=True)]
+Chains = Annotated[
+    int | None, option("--chains", BUDGET, CHAINS_HELP, metavar="N", min=1, shown="up to 64")
+]
+
+
+@question(without=("seconds", "samples", "error"), kinds=(".csv", ".npz", ".nc"))
+def draw(asking: Asking, states: States = 1000, chains: Chains = None) -> Reply:
+    """Draw states, independently where that is affordable."""
+    each = _chains(states, chains)
+    from orbitmc.inference._draws import draws
+    from orbitmc.report.answer_files import WRITERS, csv_lines, json_text
+
+    settings = replace(asking.settings, samples=states // each)
+    drawn = draws(asking.source, chains=each, settings=settings, watchers=asking.watchers)
+    return Reply(
+        drawn.about,
+        drawn.verdict,
+        drawn.converged,
+        table=lambda: csv_lines(drawn),
+        json=lambda: json_text(drawn),
+        csv=lambda: csv_lines(drawn),
+        writers={kind: partial(writer, drawn) for kind, writer in WRITERS.items()},
+    )
+
+
+def _chains(states: int, chains: int | None) -> int:
+    """How many chains give exactly so many states: as many as 64 if none are asked for."""
+    if chains is None:
+        return max(each for each in range(1, MOST_CHAINS + 1) if states % each == 0)
+    if states % chains:
+        raise InputError(f"{states} states cannot be drawn in {chains} chains of equal length")
+    return chains
+
+
+# `orbitmc best`: the most probable states of a model, or the true atoms of a program.
+
+Count = Annotated[
+    int, options.option("-k --states", QUESTION, "How many states.", metavar="K", shown=True)
+]
+METHOD_HELP = "exact proves them, gibbs searches; auto searches where a proof costs too much."
+MethodName = Annotated[
+    Literal["auto", "exact", "gibbs"], options.option("--method", "Method", METHOD_HELP, shown=True)
+]
+
+
+@question(without=("samples", "error"), method=MethodName, opens_query=True)
+def best(asking: Asking, count: Count = 1, query: options.Names = None) -> Reply:
+    """Find the most probable states, all variables together."""
+    from orbitmc.graph.model import Model
+    from orbitmc.inference._best import best as ask_best
+    from orbitmc.inference.query import names_in
+
+    source = asking.source
+    model = source if isinstance(source, Model) else None
+    names = names_in(query, model) if model is not None and query else None
+    found = ask_best(source, k=count, query=names, settings=asking.settings, progress=asking.show)
+    return Reply(
+        found.about,
+        found.verdict(),
+        converged=True,
+        table=lambda: f"{found}\n" if model is not None else _true_atoms(found),
+        json=lambda: found.to_json() + "\n",
+        csv=found.to_csv,
+    )
+
+
+def require_program(model: Path, method: str) -> None:
+    """Refuse to ask anything but a program for its world, or by a method that finds none."""
+    if not questions.is_logic(model):
+        raise InputError(
+            "-m and -a are for programs; orbitmc best takes any model", source=str(model)
+        )
+    if method not in ("auto", "exact", "gibbs"):
+        raise InputError(f"-m and -a find worlds by auto, exact or gibbs, not by {method}")
+
+
+def best_world(
+    model: Path,
+    evidence: list[str] | None,
+    settings: "Settings",
+    logic: questions.LogicOptions,
+    whole: bool,
+    results: Path | None,
+    quiet: bool,
+) -> int:
+    """Print the most probable world of a program as Alchemy does, or write it to a file."""
+    from orbitmc.inference._best import best_of_program
+
+    program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
+    for remark in () if quiet else program.remarks:
+        say(remark)
+    found = best_of_program(program, settings, 1)
+    state = next(iter(found))
+    lines = [
+        f"{name} {int(value == 'true')}" if whole else name
+        for name, value in state.items()
+        if whole or value == "true"
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    if results is not None:
+        from orbitmc._util.files import write_text
+
+        write_text(results, text)
+    else:
+        print(text, end="")
+    return _ended(found, quiet)
+
+
+def _true_atoms(found: "BestStates") -> str:
+    """For each state a line with its weight, then the atoms that are true in it."""
+    told = []
+    for rank, state in enumerate(found, 1):
+        told.append(f"# state {rank}, log weight {state.log_weight:.6g}")
+        told += [name for name, value in state.items() if value == "true"]
+    return "".join(f"{line}\n" for line in told)
+
+
+def _ended(found: "BestStates", quiet: bool) -> int:
+    """Say what to think of the answer; gives the exit code."""
+    for warning in found.about.warnings:
+        say(f"warning: {warning}")
+    if not quiet or not found.proven:
+        about = found.about
+        say(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {found.verdict()}")
+    if found.about.interrupted:
+        say("interrupted: the best states so far")
+        return INTERRUPTED
+    return 0
+
+
+# `orbitmc sweep`: a model at several inverse temperatures.
+
+MOST = 10_000
+BETA_HELP = "Inverse temperatures: FIRST:LAST:COUNT, or numbers with commas; may be repeated."
+COLUMNS = ("value", "standard_error", "low", "high", "verdict")
+
+
+@question()
+def sweep(
+    asking: Asking,
+    beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
+) -> Reply:
+    """Give energies and heat capacities at several temperatures."""
+    from orbitmc.inference import _sweep as asked
+
+    found = asked.sweep(
+        asking.source, [one for text in beta for one in betas_in(text)], **asking.how
+    )
+    return Reply(
+        found[-1].marginals.about,
+        found[-1].verdict,
+        found.converged,
+        table=lambda: f"{found}\n",
+        json=lambda: sweep_json(found),
+        csv=lambda: sweep_csv(found),
+    )
+
+
+def betas_in(text: str) -> list[float]:
+    """Read `FIRST:LAST:COUNT`, or a list of numbers."""
+    try:
+        if ":" not in text:
+            return [float(word) for word in text.split(",")]
+        first, last, count = text.split(":")
+        if not 1 <= int(count) <= MOST:
+            raise InputError(f"a sweep has 1 to {MOST:,} temperatures, not {count}")
+        gap = (float(last) - float(first)) / max(int(count) - 1, 1)
+        return [float(first) + gap * place for place in range(int(count))]
+    except ValueError:
+        raise InputError(
+            f"{text!r} names no inverse temperatures: write 0.1:1:10 or 0.1,0.5,1"
+        ) from None
+
+
+def sweep_json(found: "Sweep") -> str:
+    rungs = [
+        {
+            **rung.record(),
+            "marginals": {
+                name: dict(zip(one.values, one.probability.tolist(), strict=True))
+                for name, one in rung.marginals.items()
+            },
+        }
+        for rung in found
+    ]
+    return json_module.dumps({"betas": rungs}, indent=2, ensure_ascii=False) + "\n"
+
+
+def sweep_csv(found: "Sweep") -> str:
+    """A line for each number at each temperature."""
+    from orbitmc.report.terminal import csv_text
+
+    numbers = [
+        (rung.beta, name, getattr(rung, name).record())
+        for rung in found
+        for name in ("energy", "heat_capacity")
+    ]
+    rows = [(beta, name, *(own[column] for column in COLUMNS)) for beta, name, own in numbers]
+    return csv_text(("beta", "quantity", *COLUMNS), rows)

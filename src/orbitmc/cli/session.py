@@ -1,0 +1,349 @@
+"""Ctrl-C: the first one ends a run early and keeps its answer, the second ends the program."""
+
+import _thread
+import errno
+import functools
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ParamSpec, Self
+
+import typer
+
+from orbitmc._numba.compile_log import LOGGER, REMARKS
+from orbitmc.errors import InputError, OrbitError, is_interrupt
+from orbitmc.inference.progress import Watching
+from orbitmc.sampling.checkpoint import Checkpoints, save
+from orbitmc.sampling.run import Run, Watcher
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
+AGAIN_SECONDS = 0.05
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+@contextmanager
+def handled_by(handler: Handler) -> Iterator[None]:
+    """Let a handler hear of Ctrl-C and of polite requests to end, if this is the main thread.
+
+    What is ignored stays so: shells let programs in the background ignore Ctrl-C.
+    """
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        before = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Turn requests to end into `KeyboardInterrupt`, also where Python drops exceptions.
+
+    What was dropped there, as in what a compiler calls back, is asked for again a little later.
+    """
+    before, asking = sys.unraisablehook, list[threading.Timer]()
+
+    def ask_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            before(dropped)
+            return
+        later = threading.Timer(AGAIN_SECONDS, _interrupt_main)
+        later.daemon = True
+        later.start()
+        asking.append(later)
+
+    sys.unraisablehook = ask_again
+    try:
+        with handled_by(signal.default_int_handler):
+            yield
+    finally:
+        sys.unraisablehook = before
+        for later in asking:
+            later.cancel()
+
+
+def _interrupt_main() -> None:
+    """Let the main thread hear a Ctrl-C; on Windows it does when it next runs Python code."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+class Stopping:
+    """A watcher that knows the run, and ends it when asked to.
+
+    Before there is a run to end, being asked raises `KeyboardInterrupt` as usual.
+    """
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.asked = False
+        self._handled = handled_by(self._ask)
+
+    def __call__(self, run: "Run") -> None:
+        self.run = run
+        run.interrupted |= self.asked  # what is asked between two runs ends the next one
+
+    def __enter__(self) -> Self:
+        self._handled.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._handled.__exit__(*error)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.run is None or self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+        self.run.interrupted = True
+
+
+# How a command ends: an exit code for every outcome, one line for every mishap.
+
+BROKEN, UNWRITTEN, NOT_CONVERGED, INTERRUPTED = 1, 2, 3, 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+P = ParamSpec("P")
+
+
+def verb(command: Callable[P, int]) -> Callable[P, None]:
+    """Turn a function that gives an exit code into a command that never shows a traceback."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: P.args, **options: P.kwargs) -> None:
+        debug = bool(options.get("debug"))
+        raise typer.Exit(_exit_code(lambda: _done(command, *arguments, **options), debug))
+
+    return guarded
+
+
+def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> int:
+    """Carry a command out; one that names a cluster gets its executor instead of the name."""
+    if not options.get("cluster"):
+        return command(*arguments, **options)
+
+    with cluster(str(options["cluster"])) as executor:
+        options["cluster"] = executor
+        return command(*arguments, **options)
+
+
+def say(message: str) -> None:
+    """Say one line on standard error; where nobody can hear it, go on without."""
+    try:
+        print(f"orbitmc: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def _exit_code(command: Callable[[], int], debug: bool) -> int:
+    try:
+        with heard():
+            code = command()
+            sys.stdout.flush()
+        return code
+    except BrokenPipeError as error:
+        return unwritten(error)
+    except OrbitError as error:
+        say(str(error))
+        return error.exit_code
+    except OSError as error:
+        return unwritten(error) if error.errno in FULL else _bug(error, debug)
+    except KeyboardInterrupt as stop:
+        return _interrupted(str(stop))
+    except MemoryError:
+        say("out of memory; with a smaller --memory, such a run is refused before it starts")
+        return 5
+    except Exception as error:
+        return _interrupted() if is_interrupt(error) else _bug(error, debug)
+
+
+def _interrupted(when: str = "") -> int:
+    say(f"interrupted {when or 'before the answer was complete'}")
+    return INTERRUPTED
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    say(f"this is a bug of orbitmc: {type(error).__name__}: {error}".split("\n")[0])
+    say("please report it, with what `--debug` prints after the same command")
+    return BROKEN
+
+
+def unwritten(error: OSError) -> int:
+    """Say why standard output takes no more; a reader that has seen enough is no mishap."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 0
+    say(f"cannot write the answer: {error.strerror}")
+    return UNWRITTEN
+
+
+# What a command shows while it works: a bar or lines, and remarks about compiling.
+
+BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0
+
+
+class Display:
+    """A bar where somebody watches, or plain lines, fewer and fewer of them."""
+
+    def __init__(self) -> None:
+        self.bar = _bar() if sys.stderr.isatty() else None
+        self.seconds = LINE_SECONDS if self.bar is None else BAR_SECONDS  # until it shows more
+
+    def show(self, fraction: float, words: str) -> None:
+        if self.bar is None:
+            say(f"{fraction:4.0%} {words}")
+            self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
+        else:
+            self.bar.update(self.bar.task_ids[0], completed=fraction, description=words)
+            self.bar.refresh()
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _bar() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = (BarColumn(bar_width=24), TaskProgressColumn(), words)
+    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+    bar.add_task("preparing", total=1.0)
+    bar.start()
+    bar.refresh()
+    return bar
+
+
+class Compiling:
+    """Lets the library say in a `with` block what it compiles, and at the end how long it took."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def __enter__(self) -> Self:
+        self._before = LOGGER.disabled
+        LOGGER.disabled = self._before or self.quiet
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        REMARKS.say_over()
+        LOGGER.disabled = self._before
+
+
+# What accompanies a run on the command line: progress, Ctrl-C, checkpoints.
+
+
+class Session:
+    """Watches a run; whatever ends it, the last state is kept when a file was named.
+
+    A file that cannot be written, say on a full disk, costs neither the run nor its answer;
+    `exit_code` then says so.
+    """
+
+    exit_code = 0
+
+    def __init__(
+        self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
+    ) -> None:
+        self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
+        self.progress, self.stopping = Watching(None if quiet else Display()), Stopping()
+        self.watchers: list[Watcher] = [self.stopping, self.progress]
+        self.around = ExitStack()
+        if checkpoint is not None:
+            self.keep = Checkpoints(checkpoint, self.question, every=every)
+            self.watchers.append(self._try_to_keep)
+
+    def __enter__(self) -> Self:
+        self.around.enter_context(Compiling(quiet=self.quiet))
+        self.around.enter_context(self.stopping)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        with self.around:
+            self.progress.close()
+            if self.stopping.run is not None and self.checkpoint is not None:
+                self._keep_at_last(self.stopping.run, self.checkpoint)
+
+    def _try_to_keep(self, run: Run) -> None:
+        try:
+            self.keep(run)
+        except InputError as error:
+            say(f"warning: the run was not saved: {error}; it continues")
+
+    def _keep_at_last(self, run: Run, path: Path) -> None:
+        try:
+            save(run, path, self.question)
+        except InputError as error:
+            say(f"the run was not saved: {error}")
+            self.exit_code = error.exit_code
+            return
+        if run.interrupted or not self.quiet:
+            say(f"the run is saved in {path}; `orbitmc resume` continues it")
+
+
+# `--cluster ADDRESS`: the workers of dask that do the work of a command.
+
+LOCAL = "local"
+SCHEMES = ("tcp", "tls", "ucx", "ws", "wss")
+SECONDS = 30  # that a scheduler has to answer, and a first worker to come
+RETRIES = 3  # of work whose worker was lost
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[Executor | None]:
+    """The executor at an address, for as long as it is needed; nothing without an address."""
+    if address is None:
+        yield None
+        return
+    from orbitmc._util.loading import extra
+
+    distributed = extra("distributed", "cluster")
+    with ExitStack() as opened:
+        client = _client(distributed, address, opened)
+        yield client.get_executor(retries=RETRIES, pure=False)
+
+
+def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
+    """Connect to a scheduler, or start one here; `opened` closes both."""
+    if address != LOCAL and address.partition("://")[0] not in SCHEMES:
+        raise InputError(
+            f"--cluster {address}: expected an address such as tcp://HOST:8786, or local"
+        )
+    try:
+        at = opened.enter_context(_local(distributed)) if address == LOCAL else address
+        client = distributed.Client(at, timeout=SECONDS, set_as_default=False)
+        opened.enter_context(client)
+        client.wait_for_workers(1, timeout=SECONDS)
+    except (OSError, ValueError, RuntimeError, TimeoutError) as error:
+        raise InputError(
+            f"--cluster {address}: no scheduler of dask with a worker answers there ({error}); "
+            "`dask scheduler` starts one, `dask worker ADDRESS` adds workers"
+        ) from None
+    return client
+
+
+def _local(distributed: Any) -> Any:
+    from orbitmc.sampling.budget import available_cores
+
+    return distributed.LocalCluster(
+        n_workers=available_cores(), threads_per_worker=1, dashboard_address=":0"
+    )
