@@ -12,7 +12,7 @@ import pytest
 
 from orbitmc.sampling.checkpoint import CHECKSUM, MAGIC
 from tests.cli.commands import grid, orbitmc, rain
-from tests.logic.learning.programs import PEOPLE, SMOKERS
+from tests.mln.learning.programs import PEOPLE, SMOKERS
 from tests.mutated import mutated
 
 FEW = ("--samples", "20", "--seed", "1", "--quiet")

@@ -7,7 +7,7 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse, read_program
 from orbitmc.mln.learning.learner import Settings, learn
 from tests.cli.commands import orbitmc
-from tests.logic.learning.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
+from tests.mln.learning.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from orbitmc._util.files import owned
 from orbitmc.errors import InputError
 from tests.cli.commands import orbitmc, rain, start
-from tests.logic.learning.programs import PEOPLE, SMOKERS
+from tests.mln.learning.programs import PEOPLE, SMOKERS
 
 HOLD = """
 import sys, time

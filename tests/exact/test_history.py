@@ -6,7 +6,7 @@ import orbitmc as om
 from orbitmc.exact import order
 from orbitmc.inference import cache as quick
 from orbitmc.inference.cache import Kept
-from tests.ask.questions.truth import hard_models
+from tests.inference.questions.truth import hard_models
 
 
 def forget(monkeypatch):

@@ -9,7 +9,7 @@ from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising_grid
-from tests.ask.questions.truth import distribution, hard_models, over
+from tests.inference.questions.truth import distribution, hard_models, over
 from tests.oracle.enumeration import log_weights_of_all
 
 

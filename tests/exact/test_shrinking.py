@@ -6,7 +6,7 @@ import pytest
 from orbitmc.exact.contraction import marginals, shrunk
 from orbitmc.graph.builder import Builder
 from orbitmc.models._ising import ising_grid
-from tests.ask.questions.truth import hard_models
+from tests.inference.questions.truth import hard_models
 from tests.oracle.enumeration import log_weights_of_all
 
 
