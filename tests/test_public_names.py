@@ -18,7 +18,7 @@ ROOMS = (
     "models",
     "groups",
     "symmetry",
-    "run",
+    "sampling",
     "estimate",
     "exact",
     "compare",
@@ -58,7 +58,7 @@ def test_rooms_list_their_names_before_anything_is_loaded():
 def test_a_room_holds_its_files():
     import orbitmc.exact.contraction
 
-    assert om.exact.elimination is orbitmc.exact.contraction
+    assert om.exact.contraction is orbitmc.exact.contraction
 
 
 @pytest.mark.parametrize("room", ROOMS)

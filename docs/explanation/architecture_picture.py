@@ -16,15 +16,15 @@ FILE = Path(__file__).with_name("architecture.svg")
 IMPORT = re.compile(r"^\s*(?:from|import)\s+orbitmc\.(\w+)", re.MULTILINE)
 QUESTION = (
     ("cli", "formats"),
-    ("cli", "ask"),
-    ("ask", "graph"),
-    ("ask", "run"),
-    ("run", "kernels"),
-    ("ask", "estimate"),
+    ("cli", "inference"),
+    ("inference", "graph"),
+    ("inference", "sampling"),
+    ("sampling", "kernels"),
+    ("inference", "estimate"),
     ("cli", "report"),
 )
 """Which package calls which to answer one question, in this order; the page says what for."""
-EVERYBODY_USES = ("machine", "errors")
+EVERYBODY_USES = ("_util", "_numba", "_simd", "errors")
 
 
 def main() -> None:
