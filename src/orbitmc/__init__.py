@@ -6,6 +6,7 @@ Names are loaded when they are first used, so importing the package costs nothin
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from orbitmc._util.loading import renderer
 from orbitmc.version import __version__
 
 if TYPE_CHECKING:
@@ -185,6 +186,9 @@ __all__ = [
     "tuning",
     "write",
 ]
+
+
+renderer.load = lambda: importlib.import_module("orbitmc.report")
 
 
 def __getattr__(name: str) -> Any:

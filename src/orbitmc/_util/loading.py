@@ -27,20 +27,37 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
     return load, listed
 
 
-def drawing(module: str) -> Any:
-    """A module that draws values. It stands above those that compute them, so it has a name only.
+class Renderers:
+    """Functions that draw values, by name.
 
-    >>> drawing("html").safe("a < b")
-    'a &lt; b'
+    They stand above the values, so they make themselves known when their package is imported. The
+    root of all packages says how to `load` that package.
     """
-    return importlib.import_module(f"orbitmc.report.{module}")
+
+    def __init__(self) -> None:
+        self.homes: dict[str, str] = {}
+        self.load: Callable[[], object] = lambda: None
+
+    def add(self, homes: Mapping[str, str]) -> None:
+        """Make functions known; `homes` says which module has each."""
+        self.homes.update(homes)
+
+    def __call__(self, name: str) -> Callable[..., Any]:
+        """The function that draws, loaded when it is first used."""
+        if name not in self.homes:
+            self.load()
+        found: Callable[..., Any] = getattr(importlib.import_module(self.homes[name]), name)
+        return found
+
+
+renderer = Renderers()
 
 
 class Displayed:
     """A value that notebooks show as HTML, and terminals as it prints."""
 
     def _repr_html_(self) -> str:
-        return str(drawing("notebook").html(self))
+        return str(renderer("html")(self))
 
     def __repr__(self) -> str:
         return str(self)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.loading import Displayed, drawing, extra
+from orbitmc._util.loading import Displayed, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
 from orbitmc.estimate.formatting import MOST_ROWS, plain_table, printable
@@ -108,7 +108,7 @@ class Estimates(Displayed, Mapping[str, Estimate]):
 
         Gives matplotlib's axes, those of `ax` if they are given.
         """
-        return drawing("plots").plot_estimates(self, ax)
+        return renderer("plot_estimates")(self, ax)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row per name; needs the extra `frames`."""
@@ -176,7 +176,7 @@ class Joint(Displayed):
 
         Gives matplotlib's axes, those of `ax` if they are given.
         """
-        return drawing("plots").plot_joint(self, ax)
+        return renderer("plot_joint")(self, ax)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row per joint value; needs the extra `frames`."""
@@ -261,7 +261,7 @@ class Sweep(Displayed, Sequence[Rung]):
 
         Gives matplotlib's figure.
         """
-        return drawing("plots").plot_sweep(self)
+        return renderer("plot_sweep")(self)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row for each temperature; needs the extra `frames`."""
@@ -357,7 +357,7 @@ class Draws(Displayed):
         They are those of the most probable value of each variable that is named, of up to four
         unless they are. Gives matplotlib's figure.
         """
-        return drawing("plots").plot_draws(self, names)
+        return renderer("plot_draws")(self, names)
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with a row per state; needs the extra `frames`.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, Floats, brief
-from orbitmc._util.loading import Displayed, drawing
+from orbitmc._util.loading import Displayed, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
@@ -354,7 +354,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
         Names the variables to draw, up to 40 values of them unless they are named. Gives
         matplotlib's axes, those of `ax` if they are given.
         """
-        return drawing("plots").plot_marginals(self, names, ax)
+        return renderer("plot_marginals")(self, names, ax)
 
     def report(self, path: Path | str, *, overwrite: bool = False) -> Path:
         """Write one HTML page that shows the answer, its errors, and how to get it again.
@@ -365,7 +365,7 @@ class Marginals(Displayed, Mapping[str, Marginal]):
         """
         if self.asked is None:
             raise InputError("a report needs the question, which this answer does not know")
-        return Path(drawing("page").write_page(self, Path(path), overwrite=overwrite))
+        return Path(renderer("write_page")(self, Path(path), overwrite=overwrite))
 
     def to_frame(self) -> Any:
         """Give a pandas DataFrame with one row per value; needs the extra `frames`."""
