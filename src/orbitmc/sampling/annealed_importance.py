@@ -25,6 +25,7 @@ from orbitmc._numba.time_limits import require_time, timed
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats, sealed
 from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c
+from orbitmc._util.streams import Stream
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
@@ -59,7 +60,6 @@ def softened(graph: FactorGraph) -> FactorGraph:
     return graph._replace(table=sealed(table))
 
 
-PURPOSE = 2**30  # keeps these random numbers apart from those of other packs
 STEP = 1.0  # standard deviations of a log-weight between two rungs of the first ladder
 SIZE = 64  # lanes of a population
 POPULATIONS = 8  # in a pack
@@ -70,7 +70,10 @@ MOST_RUNGS = 100_000  # a model whose first ladder is longer is not cooled down
 def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
     """Betas from 0 to 1 that log-weights pass in equal steps, measured while lanes cool down."""
     soft, kernel = softened(graph), SystematicScan()
-    values, rng = _random_states(soft, seed, -1, SIZE), generator(seed, PURPOSE - 1, SIZE)
+    values, rng = (
+        _random_states(soft, seed, -1, SIZE),
+        generator(seed, Stream.ANNEALED_IMPORTANCE - 1, SIZE),
+    )
     betas = [0.0]
     while betas[-1] < 1.0 and len(betas) < MOST_RUNGS:
         spread = float(log_weights(soft, values).std())
@@ -167,8 +170,8 @@ class _Cooling:
     def __init__(self, soft: FactorGraph, seed: int, number: int) -> None:
         self.soft, self.kernel = soft, SystematicScan()
         self.values = _random_states(soft, seed, number, POPULATIONS * SIZE)
-        self.rng = generator(seed, PURPOSE + number, POPULATIONS * SIZE)
-        source = np.random.SeedSequence(seed, spawn_key=(PURPOSE, number))
+        self.rng = generator(seed, Stream.ANNEALED_IMPORTANCE + number, POPULATIONS * SIZE)
+        source = np.random.SeedSequence(seed, spawn_key=(Stream.ANNEALED_IMPORTANCE, number))
         self.choices = np.random.default_rng(source)
         self.log_weight = np.zeros((POPULATIONS, SIZE))
         self.gained = np.zeros(POPULATIONS)
@@ -213,7 +216,7 @@ def log_weights(graph: FactorGraph, values: Bytes) -> Floats:
 
 def _random_states(graph: FactorGraph, seed: int, number: int, lanes: int) -> Bytes:
     """Uniformly random states."""
-    source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + number,))
+    source = np.random.SeedSequence(seed, spawn_key=(Stream.ANNEALED_IMPORTANCE + number,))
     rng = np.random.default_rng(source)
     shape = (graph.variables, lanes)
     return rng.integers(0, graph.cardinality[:, None], size=shape, dtype=np.uint8)

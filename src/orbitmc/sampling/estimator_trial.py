@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Bytes, Floats
+from orbitmc._util.streams import Stream
 from orbitmc._util.text import few_digits
 from orbitmc.estimate.control_variates import (
     MAX_SHARE,
@@ -128,7 +129,6 @@ LEAST_GAIN = 1.1  # below it, control variates are not worth their while
 GAIN_OF_SLOW = 2.0  # the same where chains are slow: one slow change may look like a gain
 CLEAR_GAIN = 5.0  # below it, more looks are not worth the risk of slow changes that a trial misses
 FAST = 1.02  # four looks have so much less variance than one, at least, unless chains are slow
-STREAM = 2**31  # of random numbers, beside those of packs
 SMALLEST = 1e-3  # variances of single values below it count as this
 
 
@@ -157,7 +157,7 @@ def trial_of(run: Run, samples: int) -> Trial:
     """
     often = looks_of(run)
     tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
-    rng = generator(run.seed, STREAM, run.lanes)
+    rng = generator(run.seed, Stream.ESTIMATOR_TRIAL, run.lanes)
     pack = replace(copied(run.packs[0]), rng=rng, ends=None)
     packs = [replace(pack, tally=one) for one in tallies]
     record = [recorder(run.prepared, run.kernel, one) for one in packs]

@@ -14,6 +14,7 @@ from orbitmc._numba.tiers import elements, tiered
 from orbitmc._simd.random import COLUMNS, generator
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, lengths, starts
 from orbitmc._util.interrupts import heed
+from orbitmc._util.streams import Stream
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_log_weight, log_potential, log_weights_of_parts
@@ -90,7 +91,6 @@ def _best_entry(graph: FactorGraph, factor: int, rng: np.random.Generator) -> ND
 
 COLD = 4.0  # inverse temperature of annealing
 SWEEPS = 8
-PURPOSE = 2**31  # keeps these random numbers apart from those of packs
 NANOSECONDS = 20.0  # for each lane and each variable that is or that a factor reads
 UNIFORM, HEAVY = 1, (2, 3)  # what lanes are annealed from, by their numbers modulo 4; 0 is random
 
@@ -126,12 +126,12 @@ def search_modes(
 
 def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
-    source = np.random.SeedSequence(seed, spawn_key=(PURPOSE + group,))
+    source = np.random.SeedSequence(seed, spawn_key=(Stream.ANNEALED_STARTS + group,))
     wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
     cold, kernel = prepare_briefly(at_beta(graph, COLD)), SystematicScan()
     pack = empty_pack(cold, kernel, lanes=lanes)
     pack.values[...] = start_values(graph, lanes, source, wanted)
-    pack = replace(pack, rng=generator(seed, PURPOSE + group, lanes))
+    pack = replace(pack, rng=generator(seed, Stream.ANNEALED_STARTS + group, lanes))
     walk(cold, kernel, pack, SWEEPS * graph.variables)
     return pack.values
 
@@ -213,7 +213,6 @@ BETAS = tuple(np.geomspace(0.25, 8.0, 9).tolist())
 """Inverse temperatures, from hot to cold."""
 
 FIRST_SWEEPS = 2
-BEST_STATE_STREAM = 2**30  # keeps these random numbers apart from others
 UPDATES_PER_CALL = 10**7  # of all lanes, so that Ctrl-C is heard
 CLIMBED_PER_CALL = 10**6  # states of variables
 
@@ -246,7 +245,7 @@ class Cooling:
         """States [variable, lane] that no single change improves."""
         seed, lanes, number, sweeps = work
         states = annealed_states(self.graph, seed=seed, group=number, lanes=lanes)
-        kernel, rng = SystematicScan(), generator(seed, BEST_STATE_STREAM + number, lanes)
+        kernel, rng = SystematicScan(), generator(seed, Stream.BEST_STATES + number, lanes)
         for beta in BETAS if sweeps else ():
             if self.is_over():
                 break

@@ -6,8 +6,8 @@ import pytest
 
 import orbitmc as om
 from orbitmc.inference.query import Subject
-from tests.inference.questions.every import about, questions
 from tests.cli.commands import orbitmc, rain
+from tests.inference.questions.every import about, questions
 
 GRID = om.ising_grid(3, 3, 0.3)
 QUESTIONS = questions(GRID)
