@@ -1,1 +1,34 @@
 """Machine code: how it is made, kept and found again."""
+
+from orbitmc._util.loading import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Link": "_numba.units",
+        "Linked": "_numba.units",
+        "Stopwatch": "_numba.jit",
+        "ThreadClock": "_numba.jit",
+        "WorkClock": "_numba.jit",
+        "call_at": "_numba.units",
+        "compile_next": "_numba.tiers",
+        "compiled": "_numba.jit",
+        "elements": "_numba.tiers",
+        "folder": "_numba.store",
+        "generic": "_numba.jit",
+        "implementation": "_numba.jit",
+        "is_compiled": "_numba.tiers",
+        "link": "_numba.units",
+        "of_all": "_numba.tiers",
+        "of_first": "_numba.tiers",
+        "of_one": "_numba.tiers",
+        "opened": "_numba.units",
+        "require_time": "_numba.time_limits",
+        "shared": "_numba.jit",
+        "tiered": "_numba.tiers",
+        "time_limit": "_numba.time_limits",
+        "timed": "_numba.time_limits",
+        "unit": "_numba.jit",
+        "working_time": "_numba.compile_log",
+    },
+)

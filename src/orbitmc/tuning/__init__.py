@@ -1,1 +1,12 @@
 """Which jumps pay: families of them, and a race in the warm-up that picks and freezes."""
+
+from orbitmc._util.loading import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Choice": "tuning.race",
+        "Recipe": "tuning.record",
+        "recipe_from": "tuning.record",
+    },
+)

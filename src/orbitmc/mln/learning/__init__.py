@@ -1,1 +1,20 @@
 """Weights of Markov logic programs, from databases that show what is true."""
+
+from orbitmc._util.loading import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Learned": "mln.learning.learner",
+        "Settings": "mln.learning.learner",
+        "Step": "mln.learning.objectives",
+        "fitted": "mln.learning.proportional_fitting",
+        "learn": "mln.learning.learner",
+        "load": "mln.learning.checkpoint",
+        "program_text": "mln.learning.writing",
+        "question": "mln.learning.checkpoint",
+        "save": "mln.learning.checkpoint",
+        "score": "mln.learning.quality",
+        "standard_errors": "mln.learning.quality",
+    },
+)

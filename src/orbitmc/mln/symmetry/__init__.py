@@ -1,1 +1,19 @@
 """Constants that are alike, exactly or nearly: renamings and relational approximations."""
+
+from orbitmc._util.loading import lazily
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Classes": "mln.symmetry.classes",
+        "Renamings": "mln.symmetry.renamings",
+        "by_evidence": "mln.symmetry.approximate_classes",
+        "by_messages": "mln.symmetry.approximate_classes",
+        "by_rank": "mln.symmetry.approximate_classes",
+        "clustered_weights": "mln.symmetry.approximate_classes",
+        "constant_swaps": "mln.symmetry.classes",
+        "induced": "mln.symmetry.renamings",
+        "value_kinds": "mln.symmetry.classes",
+        "variable_cells": "mln.symmetry.approximate_classes",
+    },
+)
