@@ -1,6 +1,8 @@
 """The tree of the package is the one of the plan, and each package says what it offers."""
 
 import ast
+import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,12 @@ def test_the_tree_can_be_seen_at_a_glance():
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_package_says_what_it_is_for(package):
     assert ast.get_docstring(ast.parse((package / "__init__.py").read_text()))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_package_lists_names_that_it_has(package):
+    """Packages of packages, and the command line, have none."""
+    room = importlib.import_module(".".join(("orbitmc", *package.relative_to(ROOT).parts)))
+    listed = [name for name in dir(room) if not name.startswith("_")]
+    names = [name for name in listed if not inspect.ismodule(getattr(room, name))]
+    assert bool(names) == (package.name not in ("cli", "mln"))
