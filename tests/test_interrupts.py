@@ -10,7 +10,7 @@ import pytest
 import orbitmc as om
 from orbitmc._util import interrupts
 from orbitmc._util.interrupts import heed, interrupted, listening
-from orbitmc.cli.session import Stopping
+from orbitmc.cli.running import Stopping
 from tests.cli.commands import orbitmc, rain
 
 ASK = """

@@ -12,7 +12,7 @@ from orbitmc._numba import compile_log as remarks
 from orbitmc._numba import store
 from orbitmc._numba.compile_log import REMARKS, working_time
 from orbitmc._numba.jit import compiled
-from orbitmc.cli.session import Compiling
+from orbitmc.cli.running import Compiling
 from orbitmc.sampling.pack import start_pack, walk
 
 
@@ -75,7 +75,7 @@ def test_of_steps_and_recording_it_is_said_whose_they_are(said, tmp_path, monkey
     prepared, kernel = om.kernels.prepare(om.ising_grid(2, 2, 0.3).graph), Rest()
     with Compiling():
         walk(prepared, kernel, start_pack(prepared, kernel, seed=1, number=0, lanes=32), 1)
-        assert "(now kernels.kernel._take_steps of Rest)" in "".join(said())
+        assert "(now kernels.protocol._take_steps of Rest)" in "".join(said())
 
 
 def test_quiet_compiling_is_not_said(said):

@@ -133,10 +133,10 @@ def test_json_has_no_infinities(model):
 
 def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tmp_path):
     from orbitmc.inference import _log_z as log_z
-    from orbitmc.inference import _marginals as marginals
+    from orbitmc.inference import answer
 
     given = {}
-    carry_out, ask = marginals.carry_out, log_z.log_z
+    carry_out, ask = answer.carry_out, log_z.log_z
 
     def carried_out(*words, after, **more):
         given["after"] = after
@@ -146,7 +146,7 @@ def test_log_z_gets_a_share_of_the_seconds_and_not_as_many_again(monkeypatch, tm
         given["seconds"] = settings.seconds
         return ask(model, settings=settings)
 
-    monkeypatch.setattr(marginals, "carry_out", carried_out)
+    monkeypatch.setattr(answer, "carry_out", carried_out)
     monkeypatch.setattr(log_z, "log_z", asked)
     words = ("--method", "gibbs", "--seconds", "1", "--log-z", "--json")
     done = orbitmc("infer", grid(tmp_path), *words)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orbitmc.cli.session import Display
+from orbitmc.cli.running import Display
 from orbitmc.inference import progress
 from orbitmc.inference.progress import COST, Watching, fraction
 from orbitmc.sampling.schedule import Schedule

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orbitmc._numba.time_limits import require_time, time_limit, timed
+from orbitmc._numba.compile_log import require_time, time_limit, timed
 from orbitmc.errors import LimitError
 
 

@@ -6,14 +6,19 @@ otherwise; `logging.getLogger("orbitmc").setLevel("ERROR")` silences them.
 
 import atexit
 import logging
+import math
 import threading
 import time
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from numba.core.event import Event, Listener
 
 from orbitmc._numba.store import MachineCode
 from orbitmc._numba.units import FrameType
+from orbitmc.errors import LimitError
 
 LOGGER = logging.getLogger("orbitmc")
 
@@ -113,3 +118,37 @@ atexit.register(REMARKS.say_over)
 def working_time() -> float:
     """Seconds on a clock that stands still while this process compiles."""
     return time.monotonic() - REMARKS.seconds
+
+
+T = TypeVar("T")
+
+
+_UNTIL: ContextVar[float] = ContextVar("until", default=math.inf)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Let work below take no more than so many seconds, compiling aside.
+
+    >>> with time_limit(10.0):
+    ...     require_time()
+    """
+    before = _UNTIL.get()
+    token = _UNTIL.set(min(before, working_time() + seconds))
+    try:
+        yield
+    finally:
+        _UNTIL.reset(token)
+
+
+def require_time(seconds: float = 0.0) -> None:
+    """Refuse to go on where less time than that is left."""
+    if working_time() + seconds > _UNTIL.get():
+        raise LimitError("there was no time for it; more seconds may be enough")
+
+
+def timed(steps: Iterable[T]) -> Iterator[T]:
+    """The same steps, as long as there is time for them."""
+    for step in steps:
+        require_time()
+        yield step

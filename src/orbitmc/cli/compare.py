@@ -63,7 +63,7 @@ def compare(
     given = assigned("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
-    from orbitmc.cli.session import Compiling
+    from orbitmc.cli.running import Compiling
     from orbitmc.compare._error_curves import (
         by_method,
         error_curves,

@@ -186,7 +186,7 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     """How many functions, and how many seconds; a bar says which questions are being asked."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    from orbitmc.cli.session import Display
+    from orbitmc.cli.running import Display
     from orbitmc.inference.precompile import compile_for
 
     functions, seconds = 0, 0.0

@@ -113,7 +113,7 @@ def _ask(
     A timed run leaves so many seconds in `reserve`.
     """
     begun = time.perf_counter()
-    from orbitmc.cli.session import Session
+    from orbitmc.cli.running import Session
     from orbitmc.inference._resume import record_of
     from orbitmc.inference.answer import carry_out
     from orbitmc.inference.plan import decide
@@ -253,7 +253,7 @@ def resume(
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
     given = assigned("resume", more)
-    from orbitmc.cli.session import Session
+    from orbitmc.cli.running import Session
     from orbitmc.inference._resume import go_on, kept_query, kept_settings
     from orbitmc.sampling.checkpoint import load
 

@@ -98,7 +98,7 @@ def learn(
     require_writable(checkpoint)
     given = assigned("learn", more)
     from orbitmc._util.files import write_text
-    from orbitmc.cli.session import Compiling
+    from orbitmc.cli.running import Compiling
     from orbitmc.mln.data.reader import read_databases
     from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
     from orbitmc.mln.language.parser import read_program

@@ -197,7 +197,7 @@ def symmetry(
 
     Generators, orbits and order of its group come first.
     """
-    from orbitmc.cli.session import Compiling
+    from orbitmc.cli.running import Compiling
     from orbitmc.inference.symmetries import symmetry_overview
 
     logic = LogicOptions(query=as_one(query), **assigned("symmetry", more))

@@ -186,7 +186,7 @@ class _Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
-        from orbitmc.cli.session import Display
+        from orbitmc.cli.running import Display
 
         self.display, self.due = Display(), 0.0
 

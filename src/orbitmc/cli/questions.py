@@ -166,7 +166,7 @@ def _carried_out(
         answer.__name__, model, evidence, more, logic, quiet, standard_error=error,
         executor=cluster, **settings,
     )  # fmt: skip
-    from orbitmc.cli.session import Session
+    from orbitmc.cli.running import Session
 
     with Session(quiet, None, None, {}) as session:
         reply = answer(Asking(source, how, session.watchers, quiet, session.progress.show), **mine)

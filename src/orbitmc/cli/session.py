@@ -8,23 +8,18 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from orbitmc._numba.compile_log import LOGGER, REMARKS
 from orbitmc.errors import InputError, OrbitError, is_interrupt
-from orbitmc.inference.progress import Watching
-from orbitmc.sampling.checkpoint import Checkpoints, save
-from orbitmc.sampling.run import Run, Watcher
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    pass
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
@@ -83,35 +78,6 @@ def _interrupt_main() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         _thread.interrupt_main()
-
-
-class Stopping:
-    """A watcher that knows the run, and ends it when asked to.
-
-    Before there is a run to end, being asked raises `KeyboardInterrupt` as usual.
-    """
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
-        self.asked = False
-        self._handled = handled_by(self._ask)
-
-    def __call__(self, run: "Run") -> None:
-        self.run = run
-        run.interrupted |= self.asked  # what is asked between two runs ends the next one
-
-    def __enter__(self) -> Self:
-        self._handled.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._handled.__exit__(*error)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.run is None or self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-        self.run.interrupted = True
 
 
 # How a command ends: an exit code for every outcome, one line for every mishap.
@@ -197,107 +163,8 @@ def unwritten(error: OSError) -> int:
 
 # What a command shows while it works: a bar or lines, and remarks about compiling.
 
-BAR_SECONDS, LINE_SECONDS, GROWTH, MOST_SECONDS = 0.2, 2.0, 1.3, 30.0
-
-
-class Display:
-    """A bar where somebody watches, or plain lines, fewer and fewer of them."""
-
-    def __init__(self) -> None:
-        self.bar = _bar() if sys.stderr.isatty() else None
-        self.seconds = LINE_SECONDS if self.bar is None else BAR_SECONDS  # until it shows more
-
-    def show(self, fraction: float, words: str) -> None:
-        if self.bar is None:
-            say(f"{fraction:4.0%} {words}")
-            self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
-        else:
-            self.bar.update(self.bar.task_ids[0], completed=fraction, description=words)
-            self.bar.refresh()
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-
-def _bar() -> "Progress":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = (BarColumn(bar_width=24), TaskProgressColumn(), words)
-    bar = Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-    bar.add_task("preparing", total=1.0)
-    bar.start()
-    bar.refresh()
-    return bar
-
-
-class Compiling:
-    """Lets the library say in a `with` block what it compiles, and at the end how long it took."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
-
-    def __enter__(self) -> Self:
-        self._before = LOGGER.disabled
-        LOGGER.disabled = self._before or self.quiet
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        REMARKS.say_over()
-        LOGGER.disabled = self._before
-
 
 # What accompanies a run on the command line: progress, Ctrl-C, checkpoints.
-
-
-class Session:
-    """Watches a run; whatever ends it, the last state is kept when a file was named.
-
-    A file that cannot be written, say on a full disk, costs neither the run nor its answer;
-    `exit_code` then says so.
-    """
-
-    exit_code = 0
-
-    def __init__(
-        self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
-    ) -> None:
-        self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
-        self.progress, self.stopping = Watching(None if quiet else Display()), Stopping()
-        self.watchers: list[Watcher] = [self.stopping, self.progress]
-        self.around = ExitStack()
-        if checkpoint is not None:
-            self.keep = Checkpoints(checkpoint, self.question, every=every)
-            self.watchers.append(self._try_to_keep)
-
-    def __enter__(self) -> Self:
-        self.around.enter_context(Compiling(quiet=self.quiet))
-        self.around.enter_context(self.stopping)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        with self.around:
-            self.progress.close()
-            if self.stopping.run is not None and self.checkpoint is not None:
-                self._keep_at_last(self.stopping.run, self.checkpoint)
-
-    def _try_to_keep(self, run: Run) -> None:
-        try:
-            self.keep(run)
-        except InputError as error:
-            say(f"warning: the run was not saved: {error}; it continues")
-
-    def _keep_at_last(self, run: Run, path: Path) -> None:
-        try:
-            save(run, path, self.question)
-        except InputError as error:
-            say(f"the run was not saved: {error}")
-            self.exit_code = error.exit_code
-            return
-        if run.interrupted or not self.quiet:
-            say(f"the run is saved in {path}; `orbitmc resume` continues it")
 
 
 # `--cluster ADDRESS`: the workers of dask that do the work of a command.

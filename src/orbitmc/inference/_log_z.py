@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from orbitmc._numba.time_limits import time_limit
+from orbitmc._numba.compile_log import time_limit
 from orbitmc._util.interrupts import listening
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import require_time, time_limit, timed, working_time
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._numba.time_limits import require_time, time_limit, timed
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc._util.loading import Displayed
 from orbitmc.conditionals.prepared import PreparedGraph, prepare

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from orbitmc._numba.compile_log import working_time
-from orbitmc._numba.time_limits import require_time, timed
+from orbitmc._numba.compile_log import require_time, timed, working_time
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats, sealed
 from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.time_limits import timed
+from orbitmc._numba.compile_log import timed
 from orbitmc._util.arrays import GAP, Floats, row_classes, snapped
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from orbitmc._numba.compile_log import timed
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_all, tiered
-from orbitmc._numba.time_limits import timed
 from orbitmc._util.arrays import Floats, Numbers, row_classes
 
 RESTARTS = 10

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.time_limits import timed
+from orbitmc._numba.compile_log import timed
 from orbitmc._util.arrays import Numbers, counted, distinct_rows, row_classes, sealed
 from orbitmc.symmetry.terms import EnergyForm, Terms
 

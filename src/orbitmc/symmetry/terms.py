@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.time_limits import timed
+from orbitmc._numba.compile_log import timed
 from orbitmc._util.arrays import GAP, Floats, distinct_rows, float_classes, row_classes
 from orbitmc.graph.factor_graph import FactorGraph
 

@@ -119,7 +119,7 @@ def test_marginals_are_kept_when_log_z_is_interrupted(tmp_path, at, monkeypatch)
 def test_what_is_asked_between_two_runs_ends_the_next_one():
     from types import SimpleNamespace
 
-    from orbitmc.cli.session import Stopping
+    from orbitmc.cli.running import Stopping
 
     stopping = Stopping()
     first, second = (SimpleNamespace(interrupted=False) for _ in range(2))
