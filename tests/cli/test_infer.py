@@ -8,7 +8,7 @@ import math
 import pytest
 
 import orbitmc as om
-from orbitmc.cli import session as progress
+from orbitmc.cli import running as progress
 from tests.cli.commands import answer_of, grid, orbitmc, rain
 
 FEW = ("--method", "gibbs", "--samples", "200", "--seed", "1", "--set", "threads=1")

@@ -224,6 +224,6 @@ def test_ctrl_c_while_the_run_is_being_kept_loses_nothing(tmp_path, monkeypatch)
 
     path, run = rain(tmp_path), tmp_path / "x.run"
     few = ("--method", "gibbs", "--samples", "300", "--seed", "1")
-    monkeypatch.setattr("orbitmc.cli.session.save", slowly)
+    monkeypatch.setattr("orbitmc.cli.running.save", slowly)
     first = answer_of("infer", path, *few, "--checkpoint", run)
     assert answer_of("resume", run)["variables"] == first["variables"]

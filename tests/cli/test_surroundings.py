@@ -141,7 +141,7 @@ from orbitmc.__main__ import main
 main()
 """
 EARLY = ["orbitmc.cli.main", "typer"]
-LATER = ["orbitmc.formats.registry", "numba", "orbitmc.inference._marginals"]
+LATER = ["orbitmc.formats.registry", "numba", "orbitmc.inference.answer"]
 
 
 def stopped_while_loading(module, number, *words):

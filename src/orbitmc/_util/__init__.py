@@ -70,7 +70,7 @@ __getattr__, __dir__ = lazily(
         "tell_others": "_util.interrupts",
         "unpacked_name": "_util.text",
         "unreadable": "_util.text",
-        "weight_texts": "_util.files",
+        "weight_texts": "formats.assembly",
         "write_atomically": "_util.files",
         "write_pieces": "_util.files",
         "write_text": "_util.files",

@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.files import weight_texts
 from orbitmc._util.text import MEMORY, Text, listed, quoted, read_text, require_memory, suggestion
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats import assembly as bayes
-from orbitmc.formats.assembly import ROUNDING, Beginnings
+from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
 from orbitmc.graph.model import Model
 
 # The words, marks and numbers of a BIF text, with the place of each.

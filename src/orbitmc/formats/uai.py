@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._util.arrays import Floats, floats
-from orbitmc._util.files import weight_texts, write_pieces, write_text
+from orbitmc._util.files import write_pieces, write_text
 from orbitmc._util.text import (
     MEMORY,
     Text,
@@ -30,7 +30,7 @@ from orbitmc._util.text import (
     unpacked_name,
 )
 from orbitmc.errors import ContradictionError, InputError
-from orbitmc.formats.assembly import Assembly
+from orbitmc.formats.assembly import Assembly, weight_texts
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.files import weight_texts, write_text
+from orbitmc._util.files import write_text
 from orbitmc._util.text import (
     MEMORY,
     number_in,
@@ -28,6 +28,7 @@ from orbitmc._util.text import (
 )
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats import assembly as bayes
+from orbitmc.formats.assembly import weight_texts
 from orbitmc.formats.bif import BYTES_PER_ENTRY
 from orbitmc.graph.model import Model
 

@@ -4,6 +4,7 @@ Each compiles something that the others do not, so several processes can ask the
 """
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -155,8 +156,8 @@ def _eliminated() -> None:
 
 def _symmetries() -> None:
     for model in (spins(), plain_spins()):
-        automorphisms(model.graph)
-        automorphisms(model.graph, values=True)
+        automorphisms(model.graph, seconds=math.inf)
+        automorphisms(model.graph, values=True, seconds=math.inf)
     coloured = variable_graph(energy_form(plain_spins().graph))
     ball_cells(coloured, np.zeros(coloured.vertices, dtype=np.int64), reach=1)
     exchangeable_rows(typed_group(spins(), ALIKE))
