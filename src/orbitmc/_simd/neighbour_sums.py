@@ -165,8 +165,7 @@ def logistic(field: np.float32) -> np.float32:
 
 # What the rows of a variable's neighbours add up to, per lane.
 #
-# Sums stay in registers until all neighbours are read; a loop over lanes inside one over
-# neighbours
+# Sums stay in registers until all neighbours are read; a loop over lanes inside one over neighbours
 # would store and load them for each.
 
 LINE = 64  # bytes that the processor fetches together

@@ -358,8 +358,7 @@ def metavar(one: Setting) -> str:
 
 # Options for programs: settings by their own names, and what Alchemy's infer calls them.
 #
-# `--dialect pracmln` means `--set dialect=pracmln`. Options of Alchemy, LoMRF and Tuffy that mean
-# a
+# `--dialect pracmln` means `--set dialect=pracmln`. Options of Alchemy, LoMRF and Tuffy that mean a
 # setting are taken for it; of the others, an error says what to write here.
 
 MEANT = {

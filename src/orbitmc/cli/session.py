@@ -1,4 +1,7 @@
-"""Ctrl-C: the first one ends a run early and keeps its answer, the second ends the program."""
+"""How a verb begins and ends: exit codes, remarks, Ctrl-C, a cluster to work on.
+
+Ctrl-C: the first one ends a run early and keeps its answer, the second ends the program.
+"""
 
 import _thread
 import errno

@@ -155,9 +155,8 @@ def _add_couplings(
 
 # Pairwise variables with up to three values: their log-weights as curves, with no look-up.
 #
-# Values are counted from the middle one here: -1, 0, 1. The log-weight of value v is v * slope +
-# v * v * bend, up to a number that is the same for all. A neighbour of value w adds w * a + w * w
-# * b
+# Values are counted from the middle one here: -1, 0, 1. The log-weight of value v is v * slope + v
+# * v * bend, up to a number that is the same for all. A neighbour of value w adds w * a + w * w * b
 # to the slope, and likewise to the bend: three values always lie on a parabola.
 
 OWN, EACH = 2, 4

@@ -11,12 +11,10 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 # Factors around a binary variable that earn the same: their sum is a count.
 #
-# Ground formulas share weights, so a variable with many factors has few different ones. A member
-# of
+# Ground formulas share weights, so a variable with many factors has few different ones. A member of
 # a group earns its `gain` for value 1 where no other literal of its clause holds, or where its
 # neighbour is 1; so bytes are counted, and one number per group is multiplied. A table of three
-# variables that others share is several members: what each neighbour earns that is 1, and what
-# both
+# variables that others share is several members: what each neighbour earns that is 1, and what both
 # do. Of long clauses, the literals that hold are counted once, and the counts are kept while
 # variables change in turn.
 

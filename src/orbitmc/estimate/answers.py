@@ -1,4 +1,7 @@
-"""The answer to a question for the best states."""
+"""Answers: numbers with errors, joints, draws, sweeps, best states.
+
+The answer to a question for the best states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How much the conditional of a variable changes with the value of a neighbour, on average.
+"""Control variates: what they are made of, what they cost, and the estimates they correct.
+
+How much the conditional of a variable changes with the value of a neighbour, on average.
 
 The noise of an average of conditional probabilities is mostly linear in the neighbours' values.
 The matrix here says how: entry `(i, j)` is the mean of P(i | rest, j = 1) - P(i | rest, j = 0) over
@@ -21,8 +23,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 
 # Columns of estimates from which control variates have taken most of the noise.
 #
-# For every variable, its value minus its conditional probability has mean zero, so any fixed
-# linear
+# For every variable, its value minus its conditional probability has mean zero, so any fixed linear
 # combination of such differences may be subtracted. The one here would remove all noise of a model
 # whose conditionals are linear in the neighbours' values. How much of it to subtract, `theta`, is
 # fitted to one half of the columns and used on the other: what corrects a column never depends on

@@ -20,13 +20,10 @@ from orbitmc.graph.log_weights import log_weights_of_parts
 # What columns say of each row, some thousand rows at a time, so that little memory is needed.
 #
 # Do chains keep what they started with, or drift, though they look as if they agreed? R-hat
-# compares
-# the spread between chains with the spread of a value; a few stuck chains hardly change it. But
-# what
-# a chain keeps shows in every part of time. So the means of columns (groups of lanes) in parts of
-# time are put through a two-way analysis of variance. If columns are independent and forget within
-# a
-# part, then
+# compares the spread between chains with the spread of a value; a few stuck chains hardly change
+# it. But what a chain keeps shows in every part of time. So the means of columns (groups of lanes)
+# in parts of time are put through a two-way analysis of variance. If columns are independent and
+# forget within a part, then
 #
 # - what columns keep: mean square between columns / residual mean square,
 # - what all columns do together: mean square between parts of time / residual mean square,
@@ -439,8 +436,7 @@ def values_of(cardinality: Indices) -> Values:
 # The entropies H of single variables add up to at least the entropy of all of them together. So
 # marginals bound log Z from above: log Z <= E[log w] + sum of H. Then a state of weight w has a
 # probability of at least exp(log w - E[log w] - sum of H). If that is more than chance can hide
-# from
-# so many chains, and none of them is there, then the marginals are wrong.
+# from so many chains, and none of them is there, then the marginals are wrong.
 
 MISSED_MODE_FALSE_ALARM = (
     1e-6  # per run: how probable it is that no chain is in a state of that probability

@@ -342,8 +342,7 @@ class Passes:
 # Sum out what is cheap to sum out: a smaller graph with the same sum of weights.
 #
 # What is left has fewer variables, which hang together in larger tables. Chains have less to do,
-# and
-# less to go wrong: what was summed out is exact.
+# and less to go wrong: what was summed out is exact.
 
 MOST_ENTRIES = 2**10
 """Of a table that is made to sum a variable out."""

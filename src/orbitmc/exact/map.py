@@ -1,4 +1,6 @@
-"""Improve a state by exact steps: hold some variables, and find the best values of all others.
+"""The most probable states: proven by elimination, bounded, or improved step by step.
+
+Improve a state by exact steps: hold some variables, and find the best values of all others.
 
 Where single changes lead nowhere, because constraints tie variables together, many that change
 together may. So few are held: those that large tables read, chosen by chance, until elimination is
@@ -102,8 +104,7 @@ def _entry(variable: int, scope: Scope, table: Floats, sizes: Sequence[int]) -> 
 # The few best states in order, by splitting what is left after each one (Lawler 1972).
 #
 # Read from the roots down, a state is a path. All other states leave it somewhere: they have its
-# first values, then another one. The messages tell how heavy the best of those is, so the next
-# best
+# first values, then another one. The messages tell how heavy the best of those is, so the next best
 # state is always known before it is made (Nilsson 1998).
 
 

@@ -1,4 +1,6 @@
-"""One greedy elimination order, compiled: thousands are tried, the cheapest is kept.
+"""A search for an elimination order: greedy ones, sweeps, and patches to the best so far.
+
+One greedy elimination order, compiled: thousands are tried, the cheapest is kept.
 
 Neighbours are rows of bits. Eliminating a variable joins all its neighbours; the table built on
 the way has one axis for the variable and one for each neighbour, and its size is the price.

@@ -258,8 +258,7 @@ def _step(variable: int, tree: Tree, pieces: list[Piece], likelihood: int) -> St
 
 # Up and down through a template, all rows at once; logarithms upward, probabilities downward.
 #
-# Upward, each bucket leaves behind how probable its values are given what it shares with the
-# bucket
+# Upward, each bucket leaves behind how probable its values are given what it shares with the bucket
 # above. Downward these are multiplied: nothing overflows, and what is lost is below the smallest
 # double.
 

@@ -68,11 +68,9 @@ def runs(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 # Bayesian networks, as BIF and XMLBIF hold them: one conditional probability per variable.
 #
 # A factor is a conditional probability when its last variable is the child and its table sums to
-# one
-# over the child for all values of the parents (up to the rounding found in files). A table of a
+# one over the child for all values of the parents (up to the rounding found in files). A table of a
 # network that does not still has a meaning: its entries are weights, and the product of all tables
-# is
-# normalised. But that changes how probable the parents are, and is seldom what was meant.
+# is normalised. But that changes how probable the parents are, and is seldom what was meant.
 
 
 class Beginnings:

@@ -172,8 +172,7 @@ def _json(data: bytes, what: str) -> Any:
 #
 # dimod writes such files as COO, with a first line `# vartype=SPIN` or `# vartype=BINARY`. Others
 # begin with a line of two numbers, how many spins and couplings there are. All hold energies: a
-# state weighs exp(-E), and `model.at(beta)` gives other temperatures. What stands twice adds up,
-# as
+# state weighs exp(-E), and `model.at(beta)` gives other temperatures. What stands twice adds up, as
 # in dimod; a list of spins with a pair in both orders is refused.
 
 BYTES_PER_LINE = 600

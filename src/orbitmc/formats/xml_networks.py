@@ -256,8 +256,8 @@ class _Elements(XmlReader):
 # GeNIe's .xdsl: Bayesian networks as XML.
 #
 # A `cpt` has its states, its parents and its probabilities: its own states change fastest, then
-# those
-# of the last parent. A `deterministic` node lists which state results. Other nodes are refused.
+# those of the last parent. A `deterministic` node lists which state results. Other nodes are
+# refused.
 
 TABLE, DETERMINISTIC = "cpt", "deterministic"
 REFUSED = ("noisymax", "noisyadder", "decision", "utility", "mau", "equation", "demorgan")

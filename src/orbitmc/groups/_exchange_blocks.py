@@ -1,4 +1,6 @@
-"""Swaps of two constants of one class: every variable that speaks of one moves to the other's.
+"""Blocks whose rows may be permuted in any way, and swaps of constants.
+
+Swaps of two constants of one class: every variable that speaks of one moves to the other's.
 
 A variable is known by a code: the numbers of its constants as digits. A swap changes digits, and
 the variable with the changed code is where it goes; if there is none, it stays where it is. So

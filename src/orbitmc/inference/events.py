@@ -1,4 +1,6 @@
-"""Read events about variables: A == 'x' and (B != 'y' or C in ('u', 'v')).
+"""Events: conditions on names, how they are typed, and how a model is extended to show them.
+
+Read events about variables: A == 'x' and (B != 'y' or C in ('u', 'v')).
 
 Nothing is evaluated: names and values are looked up, and what is wrong is said with its column.
 """

@@ -426,8 +426,7 @@ def _shape(settings: Settings) -> Shape:
 # How many chains and tables a large model gets: those for which memory and time are enough.
 #
 # What is chosen depends on the model and on what was asked for, not on the machine, so the same
-# seed
-# gives the same samples everywhere. What was asked for by name is never changed.
+# seed gives the same samples everywhere. What was asked for by name is never changed.
 
 LARGE = 50_000  # variables; smaller models have the usual packs
 ENOUGH = 24  # samples of each chain that a timed run should have

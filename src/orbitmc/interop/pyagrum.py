@@ -1,4 +1,7 @@
-"""Inference with the words of pyAgrum, answered here."""
+"""Networks of pyAgrum as models, and inference with the words of pyAgrum.
+
+Inference with the words of pyAgrum, answered here.
+"""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping

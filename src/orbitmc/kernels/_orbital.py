@@ -172,10 +172,8 @@ def _inverse_map(group: PermutationGroup) -> Bytes:
 # Orbital Metropolis with random elements of a large group.
 #
 # Elements come from product replacement, nearly uniform. A fair coin in each lane between the
-# element
-# and its inverse makes the proposal symmetric, however elements are drawn, as long as nobody looks
-# at
-# the state.
+# element and its inverse makes the proposal symmetric, however elements are drawn, as long as
+# nobody looks at the state.
 
 
 class ElementMemory(NamedTuple):

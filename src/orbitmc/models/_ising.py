@@ -1,4 +1,7 @@
-"""Couplings and fields of spins, from matrices and mappings as people have them."""
+"""Spins with couplings and fields: from mappings and matrices, on grids; Potts models.
+
+Couplings and fields of spins, from matrices and mappings as people have them.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,7 @@
-"""Drawn states as files: CSV for people, arrays for NumPy, netCDF for xarray."""
+"""Answers as files: JSON, CSV, arrays and netCDF.
+
+Drawn states as files: CSV for people, arrays for NumPy, netCDF for xarray.
+"""
 
 import csv
 import io

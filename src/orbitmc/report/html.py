@@ -1,4 +1,7 @@
-"""The style sheet of a page, and the few lines of script that filter its table."""
+"""HTML of answers: safe words and numbers, and the style sheet of a page.
+
+The style sheet of a page, and the few lines of script that filter its table.
+"""
 
 import html
 import math

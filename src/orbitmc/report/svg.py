@@ -1,4 +1,7 @@
-"""A small drawing of which variables share a factor."""
+"""Drawings in SVG: charts, heat maps, and which variables share a factor.
+
+A small drawing of which variables share a factor.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

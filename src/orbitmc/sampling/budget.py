@@ -1,4 +1,6 @@
-"""How much memory a run takes at its peak, known before any of it is taken.
+"""The time and the memory of a run: how fast chains advance, and what a run takes at its peak.
+
+How much memory a run takes at its peak, known before any of it is taken.
 
 Everything counts: the model, its conditionals, the search for modes, the packs, the statistics and
 the answer. What an interpreter with all its code takes comes on top.

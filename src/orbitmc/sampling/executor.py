@@ -216,8 +216,7 @@ class _Batch:
 
 # Read-only seals of arrays, which do not survive being sent.
 #
-# Compiled code for sealed arrays is other code than for writable ones, so what arrives is sealed
-# as
+# Compiled code for sealed arrays is other code than for writable ones, so what arrives is sealed as
 # it was: else a worker would compile everything anew.
 
 

@@ -1,4 +1,7 @@
-"""States of high weight by cooling chains slowly, then climbing."""
+"""Where chains start: annealed states, states of high weight, and the best that cooling finds.
+
+States of high weight by cooling chains slowly, then climbing.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
@@ -86,8 +89,7 @@ def _best_entry(graph: FactorGraph, factor: int, rng: np.random.Generator) -> ND
 #
 # One column of eight starts from annealed states, the others at random. Starts do not bias a chain
 # that forgets them. If modes do not communicate, this column disagrees with the others for as long
-# as
-# the run lasts, and that is seen; a mode that nobody has entered is not.
+# as the run lasts, and that is seen; a mode that nobody has entered is not.
 
 COLD = 4.0  # inverse temperature of annealing
 SWEEPS = 8

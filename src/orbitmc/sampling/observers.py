@@ -1,4 +1,7 @@
-"""Estimates and errors remembered on the way, for curves of error against time."""
+"""What is kept of a run beside its tallies: notes of samples, and estimates on the way.
+
+Estimates and errors remembered on the way, for curves of error against time.
+"""
 
 from __future__ import annotations
 

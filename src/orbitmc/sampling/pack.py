@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 # Log-weights of chains at the ends of the parts of time.
 #
-# Marginals can look mixed while chains still remember their starts: a jump between two heavy
-# states
+# Marginals can look mixed while chains still remember their starts: a jump between two heavy states
 # averages them to one half, however slowly chains find them. The log-weight shows it.
 
 GROUPS = 64  # the largest components have one each, the others share the last

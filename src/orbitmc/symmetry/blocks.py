@@ -226,8 +226,7 @@ def _add_clause(graph: FactorGraph, clause: int, start: Indices, total: Floats) 
 #
 # The blocks of the paper look at degrees and fields, and not at what neighbours do. Variables that
 # take their values about equally often exchange them more easily. Where the marginals come from
-# does
-# not matter for exactness: blocks only propose, and the model accepts.
+# does not matter for exactness: blocks only propose, and the model accepts.
 
 MEMBERS = 30  # of a block: on WebKB about seven shuffles in ten are accepted
 LEAST = 1e-6  # probability: less makes no difference to what is exchanged

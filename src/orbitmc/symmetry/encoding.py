@@ -14,8 +14,7 @@ from orbitmc.symmetry.terms import EnergyForm, Terms
 
 # Factor graphs as coloured graphs: automorphisms of one are symmetries of the other.
 #
-# Vertices have colours, arcs have labels. The first vertices are *points*: what symmetries
-# permute.
+# Vertices have colours, arcs have labels. The first vertices are *points*: what symmetries permute.
 # The others stand for factors of three or more variables and touch points only. Factors of one
 # variable are colours, factors of two are labelled arcs.
 

@@ -1,4 +1,7 @@
-"""Refine an ordered partition by the arcs that leave its cells, with a record of what happened."""
+"""Ordered partitions of vertices: refined by arcs, taken back step by step, seeded by balls.
+
+Refine an ordered partition by the arcs that leave its cells, with a record of what happened.
+"""
 
 from typing import NamedTuple
 
@@ -328,8 +331,7 @@ def equitable_cells(graph: ColoredGraph, colors: Numbers | None = None) -> Numbe
 # Tell vertices apart by what lies within some distance of them.
 #
 # Refinement sees nothing but trees: in a regular graph all vertices look alike. Counting arcs to
-# new
-# and to known vertices, layer by layer, sees cycles, which settles graphs without symmetry at
+# new and to known vertices, layer by layer, sees cycles, which settles graphs without symmetry at
 # once.
 
 

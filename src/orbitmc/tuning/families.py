@@ -318,8 +318,7 @@ def _label_pairs(model: Model) -> list[tuple[Numbers, tuple[int, int]]]:
 # Translations and rotations of rings and tori, symmetries of cells, reflections of trees: whatever
 # refinement and a short search find. Only generators are used: what the whole group connects they
 # connect too. Those that states of the model hardly ever accept are left out. All of this depends
-# on
-# the model alone, never on the clock, so that the jumps can be found again.
+# on the model alone, never on the clock, so that the jumps can be found again.
 
 MOST_VARIABLES = 512  # beyond, looking for symmetries takes too much of a race
 MOST_PAIRS = 2048

@@ -1,4 +1,6 @@
-"""Parts of a binary model that hold together: strong couplings inside, weak ones to the rest.
+"""Sets of variables that want to be treated together, read off the model itself.
+
+Parts of a binary model that hold together: strong couplings inside, weak ones to the rest.
 
 All that flipping a part can change is its fields and the couplings at its border. Parts are found
 by joining pairs, the closest first; a part is noted when it is about twice as large as what it
@@ -85,8 +87,7 @@ def _clique(first: int, rivals: dict[int, set[int]], left: set[int]) -> set[int]
 
 # Find out whether the variables of a model are the sites of a square lattice.
 #
-# Nobody has to say so: the graph of its pairs shows it. A first row is found at the border, or on
-# a
+# Nobody has to say so: the graph of its pairs shows it. A first row is found at the border, or on a
 # torus by going straight on; then each site knows all its neighbours but the one below.
 
 LEAST_SIDE = 3

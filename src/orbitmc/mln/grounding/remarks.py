@@ -1,4 +1,7 @@
-"""What to say about a program before it is ground."""
+"""What to say about a program: before it is ground, and where hard formulas contradict each other.
+
+What to say about a program before it is ground.
+"""
 
 from collections.abc import Iterable
 

@@ -182,8 +182,7 @@ def guards(formula: Formula, decided: bool) -> list[Guard]:
 # A formula becomes a conjunction of clauses; those of a single literal are joined into one negated
 # clause with the opposite weight; the weight is divided by the number of clauses. Then tautologies
 # go, with their shares, and clauses that stand there several times get several shares. Each clause
-# is
-# grounded over its own variables. Hard formulas mean the same either way and stay whole.
+# is grounded over its own variables. Hard formulas mean the same either way and stay whole.
 
 MOST_CLAUSES = 2**12
 
@@ -370,11 +369,9 @@ def _count_clauses(count: Count) -> Iterator[Formula]:
 #
 # In pracmln's fuzzy logic, a conjunction has the least degree of its parts, a disjunction the
 # greatest, and a negation what is missing to 1. The degree of a formula is the integral, over
-# levels
-# from 0 to 1, of whether it reaches the level. And it reaches a level exactly where the ordinary
-# formula holds whose atoms say whether they reach it. So a formula of weight w is a sum of
-# ordinary
-# ones, each with w times the distance between two levels.
+# levels from 0 to 1, of whether it reaches the level. And it reaches a level exactly where the
+# ordinary formula holds whose atoms say whether they reach it. So a formula of weight w is a sum of
+# ordinary ones, each with w times the distance between two levels.
 
 MOST_RULES = 2**16
 

@@ -1,4 +1,7 @@
-"""Worlds that fall into small components, whose states can all be listed."""
+"""Expected numbers of true groundings: from small components, or from chains.
+
+Worlds that fall into small components, whose states can all be listed.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

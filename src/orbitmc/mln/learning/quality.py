@@ -1,4 +1,6 @@
-"""Standard errors of learned weights: how much other data of the same kind would move them.
+"""How good learned weights are: standard errors, and scores on databases they have not seen.
+
+Standard errors of learned weights: how much other data of the same kind would move them.
 
 A likelihood has its curvature for that. A pseudo-likelihood counts atoms that depend on each other
 as if they did not, so its curvature alone is too sharp; between two of its inverses stands how
