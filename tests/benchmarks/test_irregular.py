@@ -19,6 +19,7 @@ KINDS = (
 SMALL, TIMES = 1_000, 8
 NOISE = 4.0
 FAST = 0.25  # CPU seconds: less may be anything
+LIMITED = {"check": 2.0}  # phases that look for a good order so long, whatever the size
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_phases_take_time_in_proportion_to_the_model(irregular, kind):
     steep = {
         phase: (small[phase], seconds)
         for phase, seconds in large.items()
-        if seconds > FAST and seconds > NOISE * TIMES * small[phase]
+        if seconds > LIMITED.get(phase, 0.0) + FAST and seconds > NOISE * TIMES * small[phase]
     }
     assert not steep
 

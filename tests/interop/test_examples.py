@@ -9,13 +9,11 @@ import pytest
 from tests.interop.libraries import library
 
 NEEDED = {
-    "dimod_models": "dimod",
+    "dimod": "dimod",
     "dimod_sampler": "dimod",
-    "networkx_graphs": "networkx",
-    "pgmpy_networks": "pgmpy.models",
-    "pgmpy_inference": "pgmpy.inference",
-    "pyagrum_networks": "pyagrum",
-    "pyagrum_inference": "pyagrum",
+    "networkx": "networkx",
+    "pgmpy": "pgmpy.models",
+    "pyagrum": "pyagrum",
 }
 
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import orbitmc
-from orbitmc._util.streams import Stream
+from orbitmc._simd.random import Stream
 
 SOURCES = Path(orbitmc.__file__).parent
 ROOM = 2**20  # packs, rounds or groups that count on from the beginning of a stream

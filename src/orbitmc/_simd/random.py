@@ -14,6 +14,7 @@ acceptances: a log-ratio above -2^-20 counts as 0, so that rounding rejects no e
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,23 @@ from orbitmc._simd.vector_code import (
     vector_code,
 )
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Width, Words, zeros
+
+
+class Stream(IntEnum):
+    """All streams of random numbers: what has a seed in common must not share its numbers.
+
+    A stream begins at its number; packs, rounds or groups count on from there.
+
+    >>> Stream.BEST_STATES + 3 < Stream.ANNEALED_IMPORTANCE
+    True
+    """
+
+    PACKS = 0
+    BEST_STATES = 2**29
+    ANNEALED_IMPORTANCE = 2**30
+    ANNEALED_STARTS = 2**31
+    ESTIMATOR_TRIAL = 2**31 + 2**30
+
 
 # Draws for all lanes at once, as whole vectors.
 #

@@ -14,7 +14,7 @@ __getattr__, __dir__ = lazily(
         "Numbers": "_util.arrays",
         "Setting": "_util.settings",
         "Singles": "_util.arrays",
-        "Stream": "_util.streams",
+        "Stream": "_simd.random",
         "Text": "_util.text",
         "Width": "_util.arrays",
         "Words": "_util.arrays",

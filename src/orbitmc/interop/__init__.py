@@ -8,7 +8,7 @@ from orbitmc._util.loading import lazily
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "DimodSampler": "interop.dimod",
+        "DimodSampler": "interop.dimod_sampler",
         "PgmpyInference": "interop.pgmpy",
         "PyAgrumInference": "interop.pyagrum",
         "from_dimod": "interop.dimod",

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from orbitmc._numba.compile_log import require_time, timed, working_time
-from orbitmc._simd.random import generator
+from orbitmc._simd.random import Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, sealed
 from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c
-from orbitmc._util.streams import Stream
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL

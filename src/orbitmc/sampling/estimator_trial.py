@@ -16,9 +16,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._simd.random import COLUMNS, generator
+from orbitmc._simd.random import COLUMNS, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.streams import Stream
 from orbitmc._util.text import few_digits
 from orbitmc.estimate.control_variates import (
     MAX_SHARE,

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import elements, tiered
-from orbitmc._simd.random import COLUMNS, generator
+from orbitmc._simd.random import COLUMNS, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, lengths, starts
 from orbitmc._util.interrupts import heed
-from orbitmc._util.streams import Stream
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_log_weight, log_potential, log_weights_of_parts
