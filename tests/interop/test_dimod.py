@@ -159,7 +159,7 @@ def test_the_sampler_draws_from_the_distribution(method):
 
 
 def test_ctrl_c_before_the_first_state_stays_an_interrupt(monkeypatch):
-    from orbitmc.interop import dimod as dimod_sampler
+    from orbitmc.interop import dimod_sampler
 
     bqm = dimod.BinaryQuadraticModel({"a": 1.0}, {("a", "b"): -1.0}, 0.0, "SPIN")
     whole = om.draws(om.from_dimod(bqm), samples=1, chains=3)
