@@ -72,6 +72,7 @@ def needed_by_some():
     return asked_for("commands", "some")
 
 
+@pytest.mark.slow  # with an empty store, a search that runs out of time asks for more
 def test_some_commands_ask_for_nothing_that_warm_does_not(needed_by_some):
     """Every type of every function counts; whether it is in the store already does not matter."""
     assert missing(needed_by_some, asked_for("questions", "gibbs", "exact", "symmetry")) == {}
