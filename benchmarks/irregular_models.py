@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import sealed
+from orbitmc._util.arrays import readonly
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
 
@@ -64,7 +64,7 @@ def _zeros(variables: int, rng: np.random.Generator) -> Model:
     first = np.zeros(len(table), dtype=bool)
     first[graph.table_start[:-1]] = True  # where every variable has its first value
     table[(rng.random(len(table)) < 0.1) & ~first] = -np.inf
-    return replace(model, graph=graph._replace(table=sealed(table)))
+    return replace(model, graph=graph._replace(table=readonly(table)))
 
 
 def _observed_network(variables: int, rng: np.random.Generator) -> Model:

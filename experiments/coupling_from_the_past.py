@@ -15,7 +15,7 @@ import numpy as np
 
 from orbitmc._numba.jit import compiled, shared
 from orbitmc._simd.bits import scrambled
-from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, sealed, starts
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, readonly, starts
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import require_narrow
@@ -70,7 +70,7 @@ def perfect_samples(
         for pack in range(-(-samples // LANES))
     ]
     found = np.concatenate([np.zeros((graph.variables, 0), dtype=np.uint8), *packs], axis=1)
-    return sealed(found[:, :samples].T)
+    return readonly(found[:, :samples].T)
 
 
 def perfect_marginals(samples: Bytes) -> PerfectMarginals:

@@ -9,7 +9,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc._util import interrupts
-from orbitmc._util.interrupts import heed, interrupted, listening
+from orbitmc._util.interrupts import check_interrupt, interruptible, was_interrupted
 from orbitmc.cli.running import Stopping
 from tests.cli.commands import orbitmc, rain
 
@@ -161,8 +161,8 @@ def pressed(monkeypatch):
 
 def test_an_earlier_ctrl_c_stops_no_later_question(pressed):
     def ask():
-        with listening():
-            return interrupted()
+        with interruptible():
+            return was_interrupted()
 
     pressed()
     assert in_a_thread(ask) is False
@@ -170,23 +170,23 @@ def test_an_earlier_ctrl_c_stops_no_later_question(pressed):
 
 def test_what_listens_within_a_question_hears_all_that_the_question_does(pressed):
     def ask():
-        with listening():
+        with interruptible():
             pressed()
-            with listening():
-                return interrupted()
+            with interruptible():
+                return was_interrupted()
 
     assert in_a_thread(ask) is True
 
 
 def test_the_main_thread_has_its_own_exception(pressed):
-    with listening():
+    with interruptible():
         pressed()
-        assert not interrupted()
+        assert not was_interrupted()
 
 
 def test_elimination_and_races_heed(pressed):
     def ask(**settings):
-        with listening():
+        with interruptible():
             pressed()
             with pytest.raises(KeyboardInterrupt):
                 om.marginals(om.ising_grid(6, 6, 0.3), **settings)
@@ -198,8 +198,8 @@ def test_elimination_and_races_heed(pressed):
 
 def test_nothing_is_heeded_without_a_question(pressed):
     pressed()
-    heed()
-    assert in_a_thread(heed) is None
+    check_interrupt()
+    assert in_a_thread(check_interrupt) is None
 
 
 def test_no_handler_is_touched_outside_the_main_thread(tmp_path):

@@ -117,12 +117,12 @@ def test_a_lock_that_cannot_be_removed_while_open_is_removed_later(tmp_path, mon
             raise PermissionError("it is open")
         unlink(self, missing_ok=missing_ok)
 
-    with files.owned(path):
+    with files.lock_file(path):
         monkeypatch.setattr(Path, "unlink", once)
     assert refused
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
-    with files.owned(path):
+    with files.lock_file(path):
         pass
 
 

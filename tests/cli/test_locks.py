@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from orbitmc._util.files import owned
+from orbitmc._util.files import lock_file
 from orbitmc.errors import InputError
 from tests.cli.commands import orbitmc, rain, start
 from tests.mln.learning.programs import PEOPLE, SMOKERS
@@ -35,19 +35,19 @@ def test_a_second_owner_is_refused_until_the_first_is_killed(tmp_path):
         for content in ("first", "second"):
             path.write_text(content)
             os.replace(path, tmp_path / "moved")  # the file is replaced, the lock stays
-            with pytest.raises(InputError) as caught, owned(path):
+            with pytest.raises(InputError) as caught, lock_file(path):
                 pass
         process.kill()
     assert f"x.run: another process ({process.pid}) is writing" in str(caught.value)
-    with owned(path):
+    with lock_file(path):
         pass
     assert os.listdir(tmp_path) == ["moved"]
 
 
 def test_owners_in_turn_leave_nothing_behind(tmp_path):
     for _ in range(3):
-        with owned(tmp_path / "x.run"), pytest.raises(InputError, match="is writing"):
-            owned(tmp_path / "x.run").__enter__()
+        with lock_file(tmp_path / "x.run"), pytest.raises(InputError, match="is writing"):
+            lock_file(tmp_path / "x.run").__enter__()
     assert os.listdir(tmp_path) == []
 
 
@@ -77,14 +77,14 @@ while had < 100:
 def test_commands_refuse_a_run_that_another_process_writes(tmp_path):
     path, run = rain(tmp_path), tmp_path / "x.run"
     few = ("infer", path, "--method", "gibbs", "--samples", "30", "--checkpoint", run)
-    with owned(run):
+    with lock_file(run):
         done = orbitmc(*few)
         assert (done.returncode, done.stdout) == (2, "")
         assert f"{run}: another process" in done.stderr
         assert not run.exists()
     assert orbitmc(*few).returncode == 0
     kept = run.read_bytes()
-    with owned(run):
+    with lock_file(run):
         assert "another process" in orbitmc(*few).stderr
         assert "another process" in orbitmc("resume", run).stderr
         assert run.read_bytes() == kept
@@ -96,7 +96,7 @@ def test_learning_refuses_a_file_that_another_process_writes(tmp_path):
     program.write_text(SMOKERS)
     database.write_text(PEOPLE)
     words = ("learn", program, database, "-o", tmp_path / "out.mln", "--checkpoint", kept)
-    with owned(kept):
+    with lock_file(kept):
         done = orbitmc(*words)
         assert done.returncode == 2
         assert f"{kept}: another process" in done.stderr
@@ -120,7 +120,7 @@ def test_a_killed_run_may_be_resumed_a_living_one_may_not(tmp_path):
 
 def test_a_run_that_nobody_can_write_needs_no_owner(tmp_path):
     missing = tmp_path / "nowhere" / "x.run"
-    with owned(missing):
+    with lock_file(missing):
         pass
     done = orbitmc("resume", missing)
     assert done.returncode == 2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc._util.arrays import indices, sealed, starts
+from orbitmc._util.arrays import indices, readonly, starts
 from orbitmc.conditionals.classify import FACTORS, FIELD
 from orbitmc.conditionals.layout import LONG, factor_groups
 from orbitmc.conditionals.prepared import prepare_unrounded
@@ -48,7 +48,7 @@ def on_path(prepared, chosen, path, long=LONG):
     """Send variables another way; literals of clauses that are `long` are counted."""
     paths = np.where(chosen, path, prepared.conditionals.path).astype(np.uint8)
     groups = factor_groups(prepared.graph, paths, long=long)
-    changed = prepared.conditionals._replace(path=sealed(paths), groups=groups)
+    changed = prepared.conditionals._replace(path=readonly(paths), groups=groups)
     return prepared._replace(conditionals=changed)
 
 
@@ -241,17 +241,17 @@ def swaps_on(graph):
         start=indices([0, 3]),
         member=indices([2, 0, 1]),
         class_of=indices([0, 0, 0]),
-        digit=sealed(np.arange(3)),
+        digit=readonly(np.arange(3)),
         kind=indices([0, 0, 0]),
         mention_start=starts(np.array([len(some) for some in speaks])),
         mention=indices(np.concatenate(speaks)),
         family=indices(family),
-        code=sealed(code),
+        code=readonly(code),
         place_start=indices(2 * np.arange(len(sizes) + 1)),
         place_kind=indices(np.zeros(2 * len(sizes))),
-        radix=sealed(np.tile([3, 1], len(sizes))),
-        size=sealed(np.full(2 * len(sizes), 3)),
+        radix=readonly(np.tile([3, 1], len(sizes))),
+        size=readonly(np.full(2 * len(sizes), 3)),
         code_start=starts(np.bincount(family)),
-        known_code=sealed(code[order]),
+        known_code=readonly(code[order]),
         owner=indices(order),
     )

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from orbitmc._util.files import write_atomically, write_text
-from orbitmc._util.text import in_words, read_bytes, read_text
+from orbitmc._util.text import format_bytes, read_bytes, read_text
 from orbitmc.errors import InputError, LimitError
 
 
@@ -146,7 +146,7 @@ def test_what_utf8_cannot_hold_is_not_written(tmp_path):
     [(5, "5 bytes"), (2**10, "1.0 KiB"), (3 * 2**29, "1.5 GiB"), (2**4000, "9.7e+288 TiB")],
 )
 def test_sizes_are_said_in_units(size, words):
-    assert in_words(size) == words
+    assert format_bytes(size) == words
 
 
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])

@@ -8,7 +8,7 @@ import pytest
 import orbitmc as om
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import call_at, link, opened
-from orbitmc._util.arrays import sealed
+from orbitmc._util.arrays import readonly
 from orbitmc.errors import InputError
 from orbitmc.kernels.protocol import _take_steps
 from orbitmc.sampling import pack as packs
@@ -69,7 +69,7 @@ def test_an_array_of_any_type_and_layout_arrives(kind, layout):
         "rows": numbers,
         "columns": np.asfortranarray(numbers),
         "every second": numbers[::2, ::3],
-        "sealed": sealed(numbers.copy()),
+        "sealed": readonly(numbers.copy()),
     }[layout]
     found = np.zeros(held.shape, dtype=kind)
     run(copy_matrix, (Content(found, held), held.shape), 2)

@@ -1,8 +1,8 @@
 """Machine code: how it is made, kept and found again."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Link": "_numba.units",

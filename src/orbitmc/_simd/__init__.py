@@ -1,8 +1,8 @@
 """Vector operations on lanes, and random numbers for them."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Bits": "_simd.bits",

@@ -22,21 +22,21 @@ FEW, LONGEST = 3, 60  # items and letters that a line may show
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def sealed(array: NDArray[Scalar]) -> NDArray[Scalar]:
+def readonly(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Give a contiguous, unwritable array: compiled code that writes to it does not compile."""
     array = np.ascontiguousarray(array)
     array.flags.writeable = False
     return array
 
 
-def brief(value: Any) -> str:
+def narrow_dtype(value: Any) -> str:
     """A dataclass or a NamedTuple in a line: arrays by their shape, and what is long by its size.
 
     >>> from typing import NamedTuple
     >>> class Pair(NamedTuple):
     ...     name: str
     ...     numbers: Floats
-    >>> brief(Pair("a", floats([1, 2, 3])))
+    >>> narrow_dtype(Pair("a", floats([1, 2, 3])))
     "Pair(name='a', numbers=float64[3])"
     """
     if is_dataclass(value):
@@ -60,11 +60,11 @@ def _piece(held: Any) -> str:
 
 
 def indices(values: ArrayLike) -> Indices:
-    return sealed(np.array(values, dtype=np.uint32))
+    return readonly(np.array(values, dtype=np.uint32))
 
 
 def floats(values: ArrayLike) -> Floats:
-    return sealed(np.array(values, dtype=np.float64))
+    return readonly(np.array(values, dtype=np.float64))
 
 
 def arrays_in(holder: Any) -> Iterator[NDArray[Any]]:
@@ -95,7 +95,7 @@ def starts(lengths: NDArray[Any]) -> Indices:
     return indices(ends)
 
 
-def counted(lengths: NDArray[Any]) -> NDArray[np.int64]:
+def count_within(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Count each of several pieces from 0: lengths 2 and 3 give 0, 1, 0, 1, 2."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
@@ -124,7 +124,7 @@ def float_classes(numbers: ArrayLike) -> NDArray[np.int64]:
     return _classes_of_sorted(distinct)[which.reshape(values.shape)]
 
 
-def snapped(numbers: Floats) -> Floats:
+def snap(numbers: Floats) -> Floats:
     """Replace nearly equal numbers by the least of them."""
     distinct, which = np.unique(numbers, return_inverse=True)
     classes = _classes_of_sorted(distinct)

@@ -53,7 +53,7 @@ def _replace(path: Path, pieces: Iterable[Piece]) -> None:
 
 
 @contextmanager
-def owned(path: Path | None) -> Iterator[None]:
+def lock_file(path: Path | None) -> Iterator[None]:
     """Own a file that is replaced again and again; refused while another process owns it.
 
     The lock is on a neighbour of the file, which stays when the file is replaced. The system
@@ -65,7 +65,7 @@ def owned(path: Path | None) -> Iterator[None]:
         return
     place = path.resolve()
     beside = place.parent / f".{place.name[:100]}.lock"
-    handle = _locked(path, beside)
+    handle = _try_lock(path, beside)
     try:
         yield
     finally:
@@ -85,7 +85,7 @@ def _release(handle: int, beside: Path) -> None:
         os.close(handle)
 
 
-def _locked(path: Path, beside: Path) -> int | None:
+def _try_lock(path: Path, beside: Path) -> int | None:
     """Give the handle of a locked file that still has its name, or nothing where that is moot."""
     while True:
         try:
@@ -193,7 +193,7 @@ def or_none(check: Check) -> Check:
     return lambda found: found is None or check(found)
 
 
-def checked(found: object, checks: Mapping[str, Check], name: str) -> dict[str, Any]:
+def check_fields(found: object, checks: Mapping[str, Check], name: str) -> dict[str, Any]:
     """Give an object whose fields are exactly these, each as its check wants it."""
     if not isinstance(found, dict) or found.keys() != checks.keys():
         raise InputError(f"its {name} has other fields than {', '.join(checks)}")

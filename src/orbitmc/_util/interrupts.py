@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class _Heard(threading.local):
+class _Interrupts(threading.local):
     before: list[KeyboardInterrupt] | None = None
 
 
-_heard = _Heard()
+_heard = _Interrupts()
 _ended: list[KeyboardInterrupt] = []  # the last one that ended a question of the main thread
 _stops: list[Callable[[], None]] = []  # of questions of the main thread, each within the last one
 
 
 @contextmanager
-def listening() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Let a question of this thread be stopped by a Ctrl-C that comes from now on."""
     if _heard.before is not None:
         yield  # within a question that listens already
@@ -36,7 +36,7 @@ def listening() -> Iterator[None]:
 
 
 @contextmanager
-def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
     """Let the first Ctrl-C stop a question of the main thread, and the next one raise as usual.
 
     A question within another is stopped together with it. A program that has a handler of its own
@@ -59,12 +59,12 @@ def stopped_by_ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
 def _stop_all(number: int, frame: object) -> None:
     """The handler of the first Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tell_others(KeyboardInterrupt())
+    forward_interrupt(KeyboardInterrupt())
     for stop in _stops:
         stop()
 
 
-def interrupted() -> bool:
+def was_interrupted() -> bool:
     """Whether Ctrl-C has come since the question of this thread began to listen.
 
     False in the main thread, where Ctrl-C is an exception of its own.
@@ -75,13 +75,13 @@ def interrupted() -> bool:
     return any(all(one is not old for old in before) for one in _interrupts())
 
 
-def heed() -> None:
+def check_interrupt() -> None:
     """Raise what the main thread got, where there is no part of an answer to give."""
-    if interrupted():
+    if was_interrupted():
         raise KeyboardInterrupt
 
 
-def tell_others(interrupt: KeyboardInterrupt) -> None:
+def forward_interrupt(interrupt: KeyboardInterrupt) -> None:
     """Let an interrupt that ends a question end those of other threads too."""
     _ended[:] = [interrupt]
 

@@ -11,7 +11,7 @@ Load = Callable[[str], Any]
 List = Callable[[], list[str]]
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
+def load_lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
     """Give a package its `__getattr__` and `__dir__`; `homes` says which module has each name."""
 
     def load(name: str) -> Any:
@@ -22,7 +22,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
         return found
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes} - {"lazily"})
+        return sorted({*vars(sys.modules[package]), *homes} - {"load_lazily"})
 
     return load, listed
 
@@ -53,7 +53,7 @@ class Renderers:
 renderer = Renderers()
 
 
-class Displayed:
+class HtmlRepr:
     """A value that notebooks show as HTML, and terminals as it prints."""
 
     def _repr_html_(self) -> str:

@@ -113,7 +113,7 @@ def require_values(settings: Any) -> None:
             raise one.refused(value)
 
 
-def listed(kind: type) -> str:
+def format_settings(kind: type) -> str:
     """All settings of a dataclass with their help, one in each line, for docstrings."""
     return "\n".join(
         f"- `{one.name}` ({_description(one)}): {one.help}" for one in settings_of(kind).values()

@@ -69,8 +69,8 @@ def read_bytes(path: str | Path, *, memory: int = MEMORY) -> bytes:
         raise InputError(f"{str(path)!r} cannot be the name of a file") from None
     if len(data) > most:
         raise LimitError(
-            f"{path}: holds more than {in_words(most)}, too much for a memory limit of "
-            f"{in_words(memory)}"
+            f"{path}: holds more than {format_bytes(most)}, too much for a memory limit of "
+            f"{format_bytes(memory)}"
         )
     return data
 
@@ -121,8 +121,8 @@ def require_memory(source: str, needed: int, memory: int) -> None:
     """Refuse what would take more memory than allowed, before taking any."""
     if needed > memory:
         raise LimitError(
-            f"{source}: reading it takes about {in_words(needed)}, over the memory limit of "
-            f"{in_words(memory)}"
+            f"{source}: reading it takes about {format_bytes(needed)}, over the memory limit of "
+            f"{format_bytes(memory)}"
         )
 
 
@@ -141,10 +141,10 @@ def suffix(path: str | Path) -> str:
     return unpacked_name(path).suffix.lower()
 
 
-def in_words(size: int) -> str:
+def format_bytes(size: int) -> str:
     """Say a number of bytes the way people do.
 
-    >>> in_words(3 * 2**30)
+    >>> format_bytes(3 * 2**30)
     '3.0 GiB'
     """
     amount, unit = float(min(size, 2**1000)), "bytes"
@@ -161,10 +161,10 @@ def in_words(size: int) -> str:
     )
 
 
-def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
+def format_names(labels: Iterable[Any]) -> tuple[str, ...]:
     """A name for each label: its text, or how Python writes it where texts would coincide.
 
-    >>> names_of(["a", 1]), names_of([1, "1"])
+    >>> format_names(["a", 1]), format_names([1, "1"])
     (('a', '1'), ('1', "'1'"))
     """
     every = list(labels)
@@ -183,10 +183,10 @@ def listed(words: Iterable[str], most: int = 10) -> str:
     return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
 
 
-def quoted(word: object) -> str:
+def quote(word: object) -> str:
     """Quote what was found in a file, shortened if it is long.
 
-    >>> quoted("x" * 100)
+    >>> quote("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
     return repr(shortened(word)) if isinstance(word, str) else shortened(repr(word))
@@ -198,7 +198,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
         return ""
     folded = {name.casefold(): name for name in itertools.islice(known, MOST_COMPARED)}
     near = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {quoted(folded[near[0]])}?" if near else ""
+    return f"; did you mean {quote(folded[near[0]])}?" if near else ""
 
 
 def first_few(names: Sequence[str]) -> str:
@@ -210,10 +210,10 @@ def first_few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def few_digits(number: float) -> str:
+def format_number(number: float) -> str:
     """Write two digits that count, and no power of ten for large numbers.
 
-    >>> few_digits(1234.0), few_digits(2.54), few_digits(0.94)
+    >>> format_number(1234.0), format_number(2.54), format_number(0.94)
     ('1,200', '2.5', '0.94')
     """
     if math.isfinite(number) and abs(number) >= 10:

@@ -157,13 +157,13 @@ def warm(
 
 
 def _chosen(known: list[str], only: list[str]) -> list[str]:
-    from orbitmc._util.text import quoted, suggestion
+    from orbitmc._util.text import quote, suggestion
     from orbitmc.errors import InputError
 
     for name in only:
         if name not in known:
             raise InputError(
-                f"there is nothing called {quoted(name)} to compile{suggestion(name, known)}; "
+                f"there is nothing called {quote(name)} to compile{suggestion(name, known)}; "
                 f"known are {', '.join(known)}"
             )
     return only or known

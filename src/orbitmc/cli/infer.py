@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orbitmc._util import files as records
-from orbitmc._util.files import owned
+from orbitmc._util.files import lock_file
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
@@ -83,7 +83,7 @@ def infer(
         require_program(source, method)
         how = replace(_limits(settings), method=method)
         return best_world(source, evidence, how, logic, whole_world, results, quiet)
-    with owned(checkpoint):
+    with lock_file(checkpoint):
         require_new_run(checkpoint)
         asked = questions.read_question(source, evidence, memory, logic, query)
         answers.require_rows(report, output, asked.rows)
@@ -257,7 +257,7 @@ def resume(
     from orbitmc.inference._resume import go_on, kept_query, kept_settings
     from orbitmc.sampling.checkpoint import load
 
-    with owned(run):
+    with lock_file(run):
         kept = load(run, memory=memory)
         kept_settings(kept.question, str(run))  # refuses what cannot go on before a model is read
         again = ask_again(kept.question, model, memory, str(run))
@@ -283,7 +283,7 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
     if "logic" in record:
         with said_of(source, records.CANNOT_GO_ON):
             pieces = _evidence(record.get("pieces"), records.list_of(records.is_text))
-            options = LogicOptions(**records.checked(record["logic"], LOGIC, "question"))
+            options = LogicOptions(**records.check_fields(record["logic"], LOGIC, "question"))
         return logic_question(path, tuple(pieces), memory, options)
     with said_of(source, records.CANNOT_GO_ON):
         evidence = _evidence(record.get("evidence"), _are_seen)

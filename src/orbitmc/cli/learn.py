@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from orbitmc._util.files import owned
+from orbitmc._util.files import lock_file
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, QUESTION, argument, assigned, option
@@ -133,7 +133,7 @@ def learn(
         ):
             say(f"note: {warning}")
     asked = question(read, [*worlds, *unseen], settings)
-    with owned(checkpoint):
+    with lock_file(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
             start = load(checkpoint, asked, memory=memory)

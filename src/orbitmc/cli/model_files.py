@@ -73,7 +73,7 @@ def _print(found: "Overview", log_z: str) -> None:
 
 
 def _lines(found: "Overview") -> list[tuple[str, str]]:
-    from orbitmc._util.text import in_words
+    from orbitmc._util.text import format_bytes
 
     f = found
     sizes = ", ".join(f"{count:,} with {size}" for size, count in f.cardinalities.items())
@@ -87,17 +87,17 @@ def _lines(found: "Overview") -> list[tuple[str, str]]:
         ("neighbours", degrees),
         ("components", f"{f.components:,}, the largest of {f.largest_component:,} variables"),
         ("exact", _exact(found)),
-        ("sampling", f"about {in_words(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
+        ("sampling", f"about {format_bytes(f.sampling_bytes)} for {packs} of {f.lanes} chains"),
     ]
 
 
 def _exact(found: "Overview") -> str:
-    from orbitmc._util.text import in_words
+    from orbitmc._util.text import format_bytes
 
     cost = found.exact
     if cost.bytes is None or cost.seconds is None or cost.refusal:
         return f"no: {cost.refusal}"
-    return f"about {in_words(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"
+    return f"about {format_bytes(cost.bytes)} and {cost.seconds:.2g} s (width {cost.width})"
 
 
 # `orbitmc convert`: the same model in another format.

@@ -14,7 +14,7 @@ from scipy.special import bdtrc, stdtr, stdtrit
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Floats, Indices, brief, lengths
+from orbitmc._util.arrays import Floats, Indices, lengths, narrow_dtype
 from orbitmc._util.text import MEMORY
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
@@ -51,7 +51,7 @@ class Sampler:
     make: Callable[[Model, PreparedGraph], PlannedKernel]
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PreparedSampler:
     about: str
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY) -> Sampler:
@@ -127,7 +127,7 @@ class Reference:
     how: str
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def reference_of(
@@ -281,7 +281,7 @@ class ErrorCurve:
         return importlib.import_module("orbitmc.compare.figures").plot_curve(self, ax)
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def error_curve(

@@ -1,8 +1,8 @@
 """The distribution of one variable given all others."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Conditionals": "conditionals.layout",

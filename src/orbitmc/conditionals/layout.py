@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, indices, lengths, sealed, starts
+from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, indices, lengths, readonly, starts
 from orbitmc.conditionals.classify import FACTORS
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -66,20 +66,20 @@ def factor_groups(graph: FactorGraph, path: Bytes, *, long: int = LONG) -> Facto
     literals = np.concatenate([np.zeros(1, np.int64), np.cumsum(width, dtype=np.int64)])
     clauses, places = edges.long_clauses(), np.flatnonzero(edges.is_long)
     return FactorGroups(
-        smooth=sealed(edges.smooth()),
-        offset=sealed(edges.offset()),
+        smooth=readonly(edges.smooth()),
+        offset=readonly(edges.offset()),
         start=starts(np.bincount(owner[new], minlength=graph.variables)),
-        gain=sealed(gain[new]),
+        gain=readonly(gain[new]),
         width=indices(width[new]),
         first=indices(np.append(literals[:-1][new], literals[-1])),
         literal=indices(literal),
-        unwanted=sealed(unwanted),
+        unwanted=readonly(unwanted),
         rest_start=starts(np.bincount(edges.variable[edges.rest], minlength=graph.variables)),
         rest=indices(edges.by_variable(edges.factor, edges.rest)),
         long_start=starts(np.bincount(edges.variable[places], minlength=graph.variables)),
         long=indices(np.searchsorted(clauses, edges.by_variable(edges.factor, places))),
-        long_wanted=sealed(edges.by_variable(edges.wanted, places).astype(np.uint8)),
-        long_gain=sealed(edges.by_variable(edges.clause_gain, places).astype(np.float64)),
+        long_wanted=readonly(edges.by_variable(edges.wanted, places).astype(np.uint8)),
+        long_gain=readonly(edges.by_variable(edges.clause_gain, places).astype(np.float64)),
         long_factor=indices(clauses),
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, Indices, brief, lengths, sealed, starts
+from orbitmc._util.arrays import Floats, Indices, lengths, narrow_dtype, readonly, starts
 from orbitmc.conditionals.classify import TRIPLET, classify, fill_fields, fill_sextets
 from orbitmc.conditionals.fields import curves
 from orbitmc.conditionals.layout import Conditionals, factor_groups
@@ -54,32 +54,32 @@ def unrounded_conditionals(graph: FactorGraph, most_limits: float = np.inf) -> C
     values = np.zeros((graph.variables, 1), dtype=np.uint32)
     fill_limits(graph, path, *near, start, limit, values, np.zeros(most))
     return Conditionals(
-        sealed(path),
-        sealed(affine),
-        sealed(pairwise),
-        sealed(neighbour_start),
-        sealed(neighbour),
-        sealed(role),
-        sealed(coupling),
-        sealed(bias),
-        sealed(ladder),
-        sealed(start),
-        sealed(limit),
-        sealed(sextet_start),
-        sealed(sextet.astype(np.float32)),
+        readonly(path),
+        readonly(affine),
+        readonly(pairwise),
+        readonly(neighbour_start),
+        readonly(neighbour),
+        readonly(role),
+        readonly(coupling),
+        readonly(bias),
+        readonly(ladder),
+        readonly(start),
+        readonly(limit),
+        readonly(sextet_start),
+        readonly(sextet.astype(np.float32)),
         curve_start,
-        sealed(curve),
+        readonly(curve),
         factor_groups(graph, path),
     )
 
 
 def _rounded(exact: Conditionals) -> Conditionals:
     return exact._replace(
-        coupling=sealed(exact.coupling.astype(np.float32)),
-        bias=sealed(exact.bias.astype(np.float32)),
-        ladder=sealed(exact.ladder.astype(np.float32)),
-        curve=sealed(exact.curve.astype(np.float32)),
-        limit=sealed(rounded_limits(exact.limit)),
+        coupling=readonly(exact.coupling.astype(np.float32)),
+        bias=readonly(exact.bias.astype(np.float32)),
+        ladder=readonly(exact.ladder.astype(np.float32)),
+        curve=readonly(exact.curve.astype(np.float32)),
+        limit=readonly(rounded_limits(exact.limit)),
     )
 
 
@@ -100,7 +100,7 @@ class PreparedGraph(NamedTuple):
     conditionals: Conditionals
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def prepare(graph: FactorGraph, *, most_limits: float = np.inf) -> PreparedGraph:
@@ -133,7 +133,7 @@ def prepare_alike(prepared: PreparedGraph, other: FactorGraph) -> PreparedGraph:
 
 def limits_alike(prepared: PreparedGraph, chances: Floats) -> NDArray[np.generic]:
     """Probabilities as limits, in the precision of a prepared graph."""
-    return sealed(chances if is_unrounded(prepared) else rounded_limits(chances))
+    return readonly(chances if is_unrounded(prepared) else rounded_limits(chances))
 
 
 def is_unrounded(prepared: PreparedGraph) -> bool:
@@ -146,4 +146,4 @@ def fields_in_double(prepared: PreparedGraph) -> tuple[Floats, Floats]:
     graph, known = prepared
     coupling, bias = np.zeros(len(known.neighbour)), np.zeros(graph.variables)
     fill_fields(graph, known.affine, known.neighbour_start, known.neighbour, coupling, bias)
-    return sealed(coupling), sealed(bias)
+    return readonly(coupling), readonly(bias)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, lengths, sealed, starts
+from orbitmc._util.arrays import Floats, lengths, readonly, starts
 from orbitmc.conditionals.classify import FIELD, TRIPLET, fill_sextets
 from orbitmc.conditionals.layout import Conditionals
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
@@ -165,11 +165,11 @@ def _with_couplings(
     sextet = np.zeros(int(sextet_start[-1]))
     fill_sextets(start, coupling.astype(np.float64), sextet_start, sextet)
     return usual._replace(
-        path=sealed(np.where(changed, FIELD, usual.path).astype(np.uint8)),
+        path=readonly(np.where(changed, FIELD, usual.path).astype(np.uint8)),
         neighbour_start=start,
-        neighbour=sealed(neighbour[order]),
-        role=sealed(role[order]),
-        coupling=sealed(coupling),
+        neighbour=readonly(neighbour[order]),
+        role=readonly(role[order]),
+        coupling=readonly(coupling),
         sextet_start=sextet_start,
-        sextet=sealed(sextet.astype(np.float32)),
+        sextet=readonly(sextet.astype(np.float32)),
     )

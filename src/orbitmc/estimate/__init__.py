@@ -1,8 +1,8 @@
 """What was learned, and how sure we are."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Divergence": "estimate.divergences",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.loading import Displayed, extra, renderer
+from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
 from orbitmc.estimate.formatting import MOST_ROWS, plain_table, printable
@@ -34,7 +34,7 @@ ESTIMATE_COLUMNS = ("value", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(Displayed):
+class Estimate(HtmlRepr):
     """A number, its standard error, a 95 % interval, and a verdict in words.
 
     `float()` gives the number alone.
@@ -78,7 +78,7 @@ def certain(value: float, about: About | None = None) -> Estimate:
 
 
 @dataclass(frozen=True, repr=False)
-class Estimates(Displayed, Mapping[str, Estimate]):
+class Estimates(HtmlRepr, Mapping[str, Estimate]):
     """Numbers by name, all found together."""
 
     found: Mapping[str, Estimate]
@@ -135,7 +135,7 @@ JOINT_COLUMNS = ("probability", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, repr=False)
-class Joint(Displayed):
+class Joint(HtmlRepr):
     """How probable each joint value is: arrays with an axis for each name.
 
     `values` has the names of the values along each axis; `rare` marks joint values that were seen
@@ -232,7 +232,7 @@ class Rung:
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Displayed, Sequence[Rung]):
+class Sweep(HtmlRepr, Sequence[Rung]):
     """Temperatures in the order in which they were asked for."""
 
     rungs: tuple[Rung, ...]
@@ -310,7 +310,7 @@ ROWS = 4096  # states that are turned into words at a time
 
 
 @dataclass(frozen=True, repr=False)
-class Draws(Displayed):
+class Draws(HtmlRepr):
     """States `values[chain, draw, variable]`, as places in the `domains` of the variables.
 
     `log_weight[chain, draw]` is the natural logarithm of what a state weighs. Draws of one chain
@@ -433,7 +433,7 @@ class BestState(Mapping[str, str]):
 
 
 @dataclass(frozen=True, repr=False)
-class BestStates(Displayed, Sequence[BestState]):
+class BestStates(HtmlRepr, Sequence[BestState]):
     """States, heaviest first.
 
     If `proven`, no other state is heavier than any of them. No state at all has a log-weight above

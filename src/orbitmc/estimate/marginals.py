@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Bytes, Floats, brief
-from orbitmc._util.loading import Displayed, renderer
+from orbitmc._util.arrays import Bytes, Floats, narrow_dtype
+from orbitmc._util.loading import HtmlRepr, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.statistics import CoursePoint, Statistics, is_rare, values_of
@@ -95,7 +95,7 @@ class Columns:
     part: Places
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     def marginal(self, name: str) -> Marginal:
         """All that is known of one variable."""
@@ -302,7 +302,7 @@ class About:
 
 
 @dataclass(frozen=True, repr=False)
-class Marginals(Displayed, Mapping[str, Marginal]):
+class Marginals(HtmlRepr, Mapping[str, Marginal]):
     """Marginals by variable name, in the order of the model's author.
 
     `columns` has all their numbers in flat arrays; `asked` is the question.

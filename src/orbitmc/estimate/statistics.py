@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit, xlogy
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Bytes, Floats, Indices, brief, counted, lengths, starts
+from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, narrow_dtype, starts
 from orbitmc.estimate.tally import PARTS, Tally, capacity, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
@@ -251,7 +251,7 @@ class Statistics:
     independent: bool = False
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def statistics(
@@ -424,7 +424,7 @@ def values_of(cardinality: Indices) -> Values:
     """Say which row serves each value: value 0 of a binary variable mirrors value 1."""
     sizes = cardinality.astype(np.int64)
     row_start = np.concatenate([[0], np.cumsum(rows_of(cardinality))])
-    variable, value = np.repeat(np.arange(len(sizes)), sizes), counted(sizes)
+    variable, value = np.repeat(np.arange(len(sizes)), sizes), count_within(sizes)
     binary, single = sizes[variable] == 2, sizes[variable] == 1
     rows = row_start[variable] + np.where(binary, 0, value)
     rows[single] = -1

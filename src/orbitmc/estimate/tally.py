@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import generic, implementation, shared
 from orbitmc._simd.neighbour_sums import add_row_by_eight
 from orbitmc._simd.random import COLUMNS, lanes_of
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, counted, starts
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, count_within, starts
 from orbitmc.conditionals.draws import add_limits, cumulative_probabilities, has_limits
 from orbitmc.conditionals.factors import forget_clauses
 from orbitmc.conditionals.layout import Scratch
@@ -184,6 +184,6 @@ def rows_of_orbits(cardinality: Indices, labels: Any) -> Any:
     `labels` gives the orbit of each variable; only orbits of verified symmetries may be pooled.
     """
     rows = rows_of(cardinality)
-    keys = np.stack([np.repeat(np.asarray(labels), rows), counted(rows)], axis=1)
+    keys = np.stack([np.repeat(np.asarray(labels), rows), count_within(rows)], axis=1)
     _, pools = np.unique(keys, axis=0, return_inverse=True)
     return pools.reshape(-1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from orbitmc._numba.tiers import of_all, tiered
 from orbitmc._util.arrays import Floats, Numbers, floats
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
@@ -96,7 +96,7 @@ class Bucket:
         # in one piece, because compiled code is made for each layout
         whole = [(np.ascontiguousarray(table), view) for _, table, view in terms]
         for slab in range(self.slabs):
-            heed()
+            check_interrupt()
             slab_sums[:] = 0.0
             for table, view in whole:
                 add_table(slab_sums, table, view.step, view.high[slab], view.low)
@@ -390,7 +390,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
         cost, variable = heapq.heappop(heap)
         if variable not in left or cost != entries[variable]:
             continue
-        heed()
+        check_interrupt()
         scope, message = summed([tables[one] for one in sorted(readers[variable])], variable, sizes)
         for one in tuple(readers[variable]):
             for member in tables.pop(one)[0]:

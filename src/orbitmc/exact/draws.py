@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
@@ -95,7 +95,7 @@ class _Drawing(Passes):
             every = np.indices(bucket.shape).reshape(len(shared), entries)
             table = _chances(bucket, terms, dict(zip(shared, every, strict=True)), sizes)
         for first in range(0, count, AT_ONCE):
-            heed()
+            check_interrupt()
             now = slice(first, first + AT_ONCE)
             above = {member: self.drawn[member, now].astype(np.int64) for member in shared}
             chances = (

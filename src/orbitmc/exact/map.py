@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc._util.arrays import Floats, Numbers
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.contraction import Bucket, Table, added_up, strides_of, terms_in
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
@@ -128,7 +128,7 @@ def best_states(elimination: MaxElimination) -> Iterator[tuple[float, State]]:
     first = _completed(elimination, None, 0, -1)
     heap = [(-first.weight, next(count), first, 0, -1)]
     while heap:
-        heed()
+        check_interrupt()
         negative, _, parent, turn, value = heapq.heappop(heap)
         path = first if value < 0 else _completed(elimination, parent, turn, value, -negative)
         yield path.weight, path.state
@@ -214,7 +214,7 @@ def upper_bound(
         buckets[min(position[variable] for variable in scope)].append((scope, table))
     known = [problem.constant]
     for place, variable in enumerate(order):
-        heed()
+        check_interrupt()
         if is_over():
             left = (one for bucket in buckets for _, one in bucket)
             return exact_sum([*known, *(float(one.max(initial=-np.inf)) for one in left)])

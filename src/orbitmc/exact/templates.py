@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import LimitError
 from orbitmc.exact.order import find_order
 from orbitmc.exact.plan import FLOPS_PER_SECOND, OVERHEAD, SECONDS_PER_BUCKET
@@ -311,7 +311,7 @@ class Elimination:
         """
         messages, conditionals = dict(self.messages), dict(self.conditionals)
         for step in self.live:
-            heed()
+            check_interrupt()
             self._send(step, messages, conditionals, rows, likelihoods)
         template = self.template
         roots = [v for v, above in enumerate(template.tree.parent) if above < 0]
@@ -379,7 +379,7 @@ class Elimination:
         for step in reversed(self.template.steps):
             if step.variable not in needed:
                 continue
-            heed()
+            check_interrupt()
             joint = upward.conditionals[step.variable]
             if step.variable in beliefs:
                 joint = joint * beliefs.pop(step.variable)

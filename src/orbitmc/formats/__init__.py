@@ -1,8 +1,8 @@
 """Text in, text out: models, evidence and results as files."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "MEMORY": "_util.text",

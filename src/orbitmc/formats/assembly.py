@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import Text, quoted, shortened
+from orbitmc._util.text import Text, quote, shortened
 from orbitmc.errors import InputError, said_of
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -148,7 +148,7 @@ def network_model(
     """
     cycle = find_cycle({child: block.parents for child, block in blocks.items()})
     if cycle:
-        why = f"the parents form a cycle: {' <- '.join(map(quoted, cycle))}"
+        why = f"the parents form a cycle: {' <- '.join(map(quote, cycle))}"
         raise InputError(why, source=source) if error is None else error(cycle[0], why)
     number = {name: variable for variable, name in enumerate(domains)}
     assembly = Assembly([len(values) for values in domains.values()], source)
@@ -185,7 +185,7 @@ def find_cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
 def _reason(model: Model) -> str:
     graph = model.graph
     if model.observed:
-        return f"{quoted(next(iter(model.observed)))} is observed"
+        return f"{quote(next(iter(model.observed)))} is observed"
     if graph.first_clause != graph.factors or graph.constant != 0:
         return "this model has clauses or a constant"
     scopes = [tuple(graph.scope_of(factor).tolist()) for factor in range(graph.factors)]
@@ -194,12 +194,12 @@ def _reason(model: Model) -> str:
     names = model.names
     parents = {names[scope[-1]]: [names[v] for v in scope[:-1]] for scope in scopes}
     if find_cycle(parents):
-        return f"the parents of {quoted(find_cycle(parents)[0])} form a cycle"
+        return f"the parents of {quote(find_cycle(parents)[0])} form a cycle"
     for factor, scope in enumerate(scopes):
         with np.errstate(over="ignore"):
             sums = np.exp(graph.table_values(factor)).sum(axis=-1)
         if (np.abs(sums - 1) > ROUNDING).any():
-            return f"the factor of {quoted(names[scope[-1]])} does not sum to one"
+            return f"the factor of {quote(names[scope[-1]])} does not sum to one"
     return ""
 
 

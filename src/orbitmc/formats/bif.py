@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import MEMORY, Text, listed, quoted, read_text, require_memory, suggestion
+from orbitmc._util.text import MEMORY, Text, listed, quote, read_text, require_memory, suggestion
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
@@ -165,7 +165,7 @@ class Scanner:
         while True:
             at, word = self.at, self.name(what)
             if WEIGHT.fullmatch(word) is None or float(word) == math.inf:
-                found = quoted(word)
+                found = quote(word)
                 return self.error(at, f"expected {what} (finite, not negative), found {found}")
             self.took(",")
 
@@ -173,14 +173,14 @@ class Scanner:
         place = self.at
         match = PIECE.match(self.content, place)
         rest = match.group() if match else self.content[place : place + 1]
-        found = quoted(rest) if rest else "the end of the file"
+        found = quote(rest) if rest else "the end of the file"
         return self.text.error(place, f"expected {what}, found {found}")
 
 
 def written_name(name: str) -> str:
     """Write a name so that it reads back, in quotes only where it needs them."""
     if '"' in name or "\n" in name:
-        raise InputError(f"BIF cannot hold the name {quoted(name)}; write .json instead")
+        raise InputError(f"BIF cannot hold the name {quote(name)}; write .json instead")
     match = None if COMMENTED.search(name) else PIECE.fullmatch(name)
     return name if match and match["word"] == name else f'"{name}"'
 
@@ -217,9 +217,7 @@ def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[
     if len(rows) < count and not default:
         missing = next(row for row in range(count) if row not in rows)
         seen = listed(_parent_values(missing, values[:-1]))
-        raise scanner.error(
-            at, f"{quoted(child)} has no probabilities for ({seen}), and no default"
-        )
+        raise scanner.error(at, f"{quote(child)} has no probabilities for ({seen}), and no default")
     full = np.empty((count, sizes[-1]))
     full[:] = default or 0.0
     for row, weights in rows.items():
@@ -272,7 +270,7 @@ def _read_row(
         if value not in own:
             raise scanner.error(
                 at,
-                f"unknown value {quoted(value)}{suggestion(value, own)}; expected one of "
+                f"unknown value {quote(value)}{suggestion(value, own)}; expected one of "
                 f"{listed(own)}",
             )
         row = row * len(own) + own[value]
@@ -297,8 +295,7 @@ def _child_last(scanner: Scanner, at: int, child: str, table: Sequence[float], s
     if not _sums_to_one(slow, 0) and _sums_to_one(fast, 1):
         raise scanner.error(
             at,
-            f"the table of {quoted(child)} must list its first value for all parents, then the "
-            "next",
+            f"the table of {quote(child)} must list its first value for all parents, then the next",
         )
     return np.ascontiguousarray(slow.T)
 
@@ -331,7 +328,7 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
             _read_probability(scanner, network, memory)
         else:
             raise scanner.error(
-                at, f"expected network, variable or probability, found {quoted(word)}"
+                at, f"expected network, variable or probability, found {quote(word)}"
             )
     _require_complete(scanner, network)
     return network.model(text)
@@ -348,7 +345,7 @@ def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
     at = scanner.at
     name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
-        raise scanner.error(at, f"variable {quoted(name)} is declared twice")
+        raise scanner.error(at, f"variable {quote(name)} is declared twice")
     scanner.take("{")
     values: list[str] = []
     while not scanner.took("}"):
@@ -357,7 +354,7 @@ def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
         else:
             scanner.skip_property()
     if not values:
-        raise scanner.error(at, f"variable {quoted(name)} has no `type discrete [ n ] {{ ... }};`")
+        raise scanner.error(at, f"variable {quote(name)} has no `type discrete [ n ] {{ ... }};`")
     network.declare(name, values)
 
 
@@ -365,7 +362,7 @@ def _read_values(scanner: Scanner) -> list[str]:
     at = scanner.at
     kind = scanner.name("discrete")
     if kind.lower() != "discrete":
-        raise scanner.error(at, f"expected type discrete, found {quoted(kind)}")
+        raise scanner.error(at, f"expected type discrete, found {quote(kind)}")
     scanner.take("[")
     at = scanner.at
     count = scanner.name("the number of values")
@@ -374,7 +371,7 @@ def _read_values(scanner: Scanner) -> list[str]:
     values = scanner.names("}", "a value", announced(count))
     scanner.take(";")
     if len(values) != announced(count):
-        raise scanner.error(at, f"{quoted(count)} values are announced, found {len(values)}")
+        raise scanner.error(at, f"{quote(count)} values are announced, found {len(values)}")
     if len(set(values)) != len(values):
         raise scanner.error(at, "a value stands there twice")
     return values
@@ -393,7 +390,7 @@ def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> 
         raise scanner.error(at, "expected a variable, found ')'")
     child, *parents = scope
     if child in network.blocks:
-        raise scanner.error(at, f"a second probability block for {quoted(child)}")
+        raise scanner.error(at, f"a second probability block for {quote(child)}")
     values = [network.domains[name] for name in [*parents, child]]
     network.entries += math.prod(len(own) for own in values)
     require_memory(scanner.text.source, BYTES_PER_ENTRY * network.entries, memory)
@@ -409,9 +406,9 @@ def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
         name = scanner.known("a variable", known, network.beginnings)
         if name not in known:
             near = suggestion(name, known)
-            raise scanner.error(at, f"unknown variable {quoted(name)}{near} (declare it before)")
+            raise scanner.error(at, f"unknown variable {quote(name)}{near} (declare it before)")
         if name in scope:
-            raise scanner.error(at, f"variable {quoted(name)} stands there twice")
+            raise scanner.error(at, f"variable {quote(name)} stands there twice")
         scope.append(name)
         scanner.took("|") or scanner.took(",")
     return scope
@@ -420,7 +417,7 @@ def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
 def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
-            raise scanner.error(scanner.at, f"variable {quoted(name)} has no probability block")
+            raise scanner.error(scanner.at, f"variable {quote(name)} has no probability block")
 
 
 def write_bif(model: Model, path: str | Path) -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orbitmc._util.text import MEMORY, Text, quoted, read_text, suggestion
+from orbitmc._util.text import MEMORY, Text, quote, read_text, suggestion
 from orbitmc.errors import ContradictionError, InputError, said_of
 from orbitmc.formats.json_model import finite, name, parse_json, wrong
 from orbitmc.formats.uai import Words
@@ -37,7 +37,7 @@ def read_evidence(source: str | Path, model: Model, *, memory: int = MEMORY) -> 
     domains = model.domains()
     typed = _splits(str(source), domains)
     if len(typed) > 1:
-        raise InputError(f"{quoted(str(source))} can be read in {len(typed)} ways; use a JSON file")
+        raise InputError(f"{quote(str(source))} can be read in {len(typed)} ways; use a JSON file")
     if typed:
         return typed[0]
     if ("=" in str(source) or str(source) in domains) and not os.path.exists(source):
@@ -61,7 +61,7 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
         if variable in soft and soft[variable][value] == 0:
             seen = domains[variable][value]
             raise ContradictionError(
-                f"{quoted(variable)} is {quoted(seen)}, which other evidence excludes"
+                f"{quote(variable)} is {quote(seen)}, which other evidence excludes"
             )
     values = {variable: domains[variable][value] for variable, value in hard.items()}
     return {**{one: tuple(soft[one]) for one in soft if one not in hard}, **values}
@@ -70,9 +70,7 @@ def merged_evidence(pieces: Sequence[Evidence], model: Model) -> Evidence:
 def _product(variable: str, known: Sequence[float], weights: Sequence[float]) -> list[float]:
     product = [a * b for a, b in zip(known, _scaled(weights), strict=True)]
     if not any(product):
-        raise ContradictionError(
-            f"the pieces of evidence on {quoted(variable)} exclude every value"
-        )
+        raise ContradictionError(f"the pieces of evidence on {quote(variable)} exclude every value")
     return _scaled(product)
 
 
@@ -112,13 +110,13 @@ def _braced(text: str, typed: str) -> set[str] | dict[str, float]:
             break
         value = next(one for one in item.group("double", "single", "bare") if one is not None)
         if value.strip() in pairs:
-            raise InputError(f"{quoted(typed)} names the value {quoted(value.strip())} twice")
+            raise InputError(f"{quote(typed)} names the value {quote(value.strip())} twice")
         pairs[value.strip()] = None if item["weight"] is None else _weight(item["weight"], typed)
         place = item.end()
     weights = {value: weight for value, weight in pairs.items() if weight is not None}
     if place < len(text) or not pairs or len(weights) not in (0, len(pairs)):
         raise InputError(
-            f"{quoted(typed)} is neither a set of values, such as A={{x, y}}, "
+            f"{quote(typed)} is neither a set of values, such as A={{x, y}}, "
             "nor weights of values, such as A={x: .8, y: .2}"
         )
     return weights or set(pairs)
@@ -128,7 +126,7 @@ def _weight(text: str, typed: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{quoted(text)} in {quoted(typed)} is not a weight") from None
+        raise InputError(f"{quote(text)} in {quote(typed)} is not a weight") from None
 
 
 def _numbers(value: str, values: Sequence[str]) -> bool:
@@ -138,10 +136,10 @@ def _numbers(value: str, values: Sequence[str]) -> bool:
 def _mistyped(typed: str, domains: Domains) -> InputError:
     variable, equals, value = (part.strip() for part in typed.partition("="))
     if variable in domains and not equals:
-        return InputError(f"which value has {quoted(variable)}? say {variable}=VALUE")
+        return InputError(f"which value has {quote(variable)}? say {variable}=VALUE")
     if variable not in domains:
         near = suggestion(variable, domains)
-        return InputError(f"unknown variable {quoted(variable)} in {quoted(typed)}{near}")
+        return InputError(f"unknown variable {quote(variable)} in {quote(typed)}{near}")
     try:
         resolve({variable: value}, domains)
     except InputError as error:
@@ -216,7 +214,7 @@ def _skip_sample_count(words: Words) -> None:
             raise words.error(
                 0,
                 f"expected the number of observed variables and as many pairs (or one sample of "
-                f"them), found {quoted(samples)} and {len(words.words) - 1} more words",
+                f"them), found {quote(samples)} and {len(words.words) - 1} more words",
             )
         words.taken = 1
 
@@ -232,6 +230,6 @@ def contradiction(
     variable: str, values: Sequence[str], first: int, second: int
 ) -> ContradictionError:
     return ContradictionError(
-        f"the evidence says that {quoted(variable)} is {quoted(values[first])} and also "
-        f"{quoted(values[second])}"
+        f"the evidence says that {quote(variable)} is {quote(values[first])} and also "
+        f"{quote(values[second])}"
     )

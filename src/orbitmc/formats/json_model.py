@@ -36,7 +36,7 @@ from typing import NoReturn
 import numpy as np
 
 from orbitmc._util.files import write_text
-from orbitmc._util.text import MEMORY, Text, quoted, read_text, require_memory
+from orbitmc._util.text import MEMORY, Text, quote, read_text, require_memory
 from orbitmc.errors import InputError, said_of
 from orbitmc.formats.assembly import runs
 from orbitmc.graph.builder import Builder
@@ -93,7 +93,7 @@ def require_distinct(names: Sequence[str], source: str, field: str) -> None:
     seen: set[str] = set()
     for one in names:
         if one in seen:
-            raise InputError(f"{field}: {quoted(one)} stands there twice", source=source)
+            raise InputError(f"{field}: {quote(one)} stands there twice", source=source)
         seen.add(one)
 
 
@@ -141,7 +141,7 @@ def _kind(found: object) -> str:
         return "nothing"
     if isinstance(found, dict | list):
         return "an object" if isinstance(found, dict) else f"a list of {len(found)}"
-    return quoted(str(found)) if isinstance(found, str) else quoted(str(found))[1:-1]
+    return quote(str(found)) if isinstance(found, str) else quote(str(found))[1:-1]
 
 
 def read_json(path: str | Path, *, memory: int = MEMORY) -> object:
@@ -168,7 +168,7 @@ def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
-            raise ValueError(f"key {quoted(key)} stands twice in one object")
+            raise ValueError(f"key {quote(key)} stands twice in one object")
         made[key] = value
     return made
 
@@ -200,7 +200,7 @@ def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
 def _require_keys(held: dict[str, object], source: str) -> None:
     for key in held:
         if key not in REQUIRED + OPTIONAL:
-            raise InputError(f"unknown key {quoted(key)}", source=source)
+            raise InputError(f"unknown key {quote(key)}", source=source)
     for key in REQUIRED:
         if key not in held:
             raise wrong(source, key, "a list", None)

@@ -17,7 +17,7 @@ from orbitmc._util.text import (
     MEMORY,
     Text,
     number_in,
-    quoted,
+    quote,
     read_text,
     require_memory,
     suggestion,
@@ -121,7 +121,7 @@ class Pieces:
         return self.next.kind == "mark" and self.next.text in marks
 
     def unexpected(self, what: str) -> InputError:
-        found = "the end of the file" if self.ended() else quoted(self.next.text)
+        found = "the end of the file" if self.ended() else quote(self.next.text)
         return self.text.error(self.at, f"expected {what}, found {found}")
 
 
@@ -142,7 +142,7 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
         elif kind in REFUSED:
             raise text.error(at, f"a {kind} is no table of probabilities of discrete nodes")
         else:
-            raise text.error(at, f"expected net, node or potential, found {quoted(kind)}")
+            raise text.error(at, f"expected net, node or potential, found {quote(kind)}")
     _require_complete(text, network)
     return network.model(text)
 
@@ -153,7 +153,7 @@ def _read_node(pieces: Pieces, network: bayes.Network, kind: str) -> None:
     at = pieces.at
     name = pieces.phrase(lambda: pieces.sees("{"), "the name of a node")
     if name in network.domains:
-        raise pieces.text.error(at, f"node {quoted(name)} is declared twice")
+        raise pieces.text.error(at, f"node {quote(name)} is declared twice")
     states: list[str] = []
     pieces.take("{")
     while not pieces.took("}"):
@@ -162,7 +162,7 @@ def _read_node(pieces: Pieces, network: bayes.Network, kind: str) -> None:
         else:
             _skip_value(pieces)
     if not states or len(set(states)) != len(states):
-        raise pieces.text.error(at, f"node {quoted(name)} needs states = (...), all different")
+        raise pieces.text.error(at, f"node {quote(name)} needs states = (...), all different")
     network.declare(name, states)
 
 
@@ -187,9 +187,9 @@ def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None
     if not pieces.took(")"):
         raise pieces.unexpected("'|' or ')': a potential has one child")
     if child in network.blocks:
-        raise pieces.text.error(at, f"a second potential of {quoted(child)}")
+        raise pieces.text.error(at, f"a second potential of {quote(child)}")
     if len({child, *parents}) <= len(parents):
-        raise pieces.text.error(at, f"a node stands twice in the potential of {quoted(child)}")
+        raise pieces.text.error(at, f"a node stands twice in the potential of {quote(child)}")
     sizes = [len(network.domains[name]) for name in [*parents, child]]
     network.entries += math.prod(sizes)
     require_memory(pieces.text.source, BYTES_PER_ENTRY * network.entries, memory)
@@ -198,7 +198,7 @@ def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None
         weights = [1.0 / sizes[-1]] * math.prod(sizes)
     if len(weights) != math.prod(sizes):
         wanted, found = math.prod(sizes), len(weights)
-        raise pieces.text.error(at, f"{quoted(child)} needs {wanted} numbers, found {found}")
+        raise pieces.text.error(at, f"{quote(child)} needs {wanted} numbers, found {found}")
     network.places[child] = at
     network.blocks[child] = bayes.Block(parents, np.array(weights))
 
@@ -210,7 +210,7 @@ def _known(pieces: Pieces, network: bayes.Network) -> str:
         name = f"{name} {pieces.word('the rest of the name of a node')}"
     if name not in network.domains:
         near = suggestion(name, network.domains)
-        raise pieces.text.error(at, f"unknown node {quoted(name)}{near} (declare it before)")
+        raise pieces.text.error(at, f"unknown node {quote(name)}{near} (declare it before)")
     return name
 
 
@@ -263,7 +263,7 @@ def _numbers(text: Text, at: int, plain: str) -> list[float]:
         if not 0 <= number < math.inf:
             place = next(m.start() for m in WORD.finditer(plain) if m.group() == word)
             wanted = "a number (finite, not negative)"
-            raise text.error(at + place, f"expected {wanted}, found {quoted(word)}")
+            raise text.error(at + place, f"expected {wanted}, found {quote(word)}")
     return numbers
 
 
@@ -284,4 +284,4 @@ def _skip_value(pieces: Pieces) -> None:
 def _require_complete(text: Text, network: bayes.Network) -> None:
     for name in network.domains:
         if name not in network.blocks:
-            raise text.error(len(text.content), f"node {quoted(name)} has no potential")
+            raise text.error(len(text.content), f"node {quote(name)} has no potential")

@@ -20,9 +20,9 @@ from orbitmc._util.files import is_count
 from orbitmc._util.text import (
     MEMORY,
     Text,
-    names_of,
+    format_names,
     number_in,
-    quoted,
+    quote,
     read_bytes,
     read_text,
     require_memory,
@@ -149,7 +149,7 @@ def _names(header: Header, rest: bytes) -> tuple[str, ...]:
     labels = _json(rest[8 : 8 + length], "the list of labels")
     if not isinstance(labels, list) or len(labels) != header.variables:
         raise InputError(f"expected {header.variables} labels of variables")
-    return names_of(_plain(label) for label in labels)
+    return format_names(_plain(label) for label in labels)
 
 
 def _plain(label: Any) -> Any:
@@ -200,7 +200,7 @@ def read_coo(path: str | Path, *, memory: int = MEMORY) -> Model:
     if found is None:
         raise text.error(0, "expected a first line '# vartype=SPIN' or '# vartype=BINARY'")
     if found[1].upper() not in ("SPIN", "BINARY"):
-        raise text.error(found.start(1), f"expected SPIN or BINARY, found {quoted(found[1])}")
+        raise text.error(found.start(1), f"expected SPIN or BINARY, found {quote(found[1])}")
     return _read(text, found[1].upper(), memory)
 
 
@@ -249,7 +249,7 @@ def _term(text: Text, line: Line) -> tuple[int, int, float]:
         raise text.error(line.at, f"expected 'i j bias', found {len(line.words)} words")
     bias = number_in(line.words[2])
     if not math.isfinite(bias):
-        raise text.error(line.at, f"expected a finite bias, found {quoted(line.words[2])}")
+        raise text.error(line.at, f"expected a finite bias, found {quote(line.words[2])}")
     return _label(text, line, 0), _label(text, line, 1), bias
 
 
@@ -267,7 +267,7 @@ def _require_one_order(text: Text, lines: list[Line], terms: list[tuple[int, int
 def _label(text: Text, line: Line, place: int) -> int:
     word = line.words[place]
     if not (word.isascii() and word.isdigit()) or len(word) > MOST_DIGITS:
-        raise text.error(line.at, f"expected the number of a variable, found {quoted(word)}")
+        raise text.error(line.at, f"expected the number of a variable, found {quote(word)}")
     return int(word)
 
 

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbitmc._util.text import MEMORY, quoted, read_bytes, suffix
+from orbitmc._util.text import MEMORY, quote, read_bytes, suffix
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 
@@ -106,6 +106,6 @@ def _by_beginning(path: str | Path, memory: int) -> Format | None:
 def _unknown(path: str | Path) -> InputError:
     known = ", ".join(FORMATS)
     return InputError(
-        f"unknown suffix {quoted(suffix(path))}; known are {known}, each also with .gz",
+        f"unknown suffix {quote(suffix(path))}; known are {known}, each also with .gz",
         source=str(path),
     )

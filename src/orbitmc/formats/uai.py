@@ -24,7 +24,7 @@ from orbitmc._util.text import (
     MEMORY,
     Text,
     number_in,
-    quoted,
+    quote,
     read_text,
     require_memory,
     unpacked_name,
@@ -158,7 +158,7 @@ class Words:
     def integer(self, what: str, *about: object) -> int:
         word = self.words[self.taken] if self.left else ""
         if not word.isdigit() or len(word) > MOST_DIGITS:
-            found = quoted(word) if word else "the end of the file"
+            found = quote(word) if word else "the end of the file"
             raise self.error(self.taken, f"expected {what.format(*about)}, found {found}")
         self.taken += 1
         return int(word)
@@ -167,7 +167,7 @@ class Words:
         words = self.take(count, what, *about)
         for place, word in enumerate(words, self.taken - count):
             if not word.isdigit() or len(word) > MOST_DIGITS:
-                raise self.error(place, f"expected a whole number, found {quoted(word)}")
+                raise self.error(place, f"expected a whole number, found {quote(word)}")
         return list(map(int, words))
 
     def weights(self, count: int, what: str, *about: object) -> list[float]:
@@ -181,13 +181,13 @@ class Words:
             if not 0 <= number < math.inf or "_" in words[place]:
                 raise self.error(
                     self.taken - count + place,
-                    f"expected a weight (finite, not negative), found {quoted(words[place])}",
+                    f"expected a weight (finite, not negative), found {quote(words[place])}",
                 )
         return numbers
 
     def end(self) -> None:
         if self.left:
-            found = quoted(self.words[self.taken])
+            found = quote(self.words[self.taken])
             raise self.error(self.taken, f"expected the end of the file, found {found}")
 
     def error(self, place: int, message: str) -> InputError:
@@ -229,7 +229,7 @@ def read_uai(path: str | Path, *, memory: int = MEMORY) -> Model:
     words = Words(read_text(path, memory=memory), memory=memory)
     kind = words.word("MARKOV or BAYES")
     if kind.upper() not in ("MARKOV", "BAYES"):
-        raise words.error(0, f"expected MARKOV or BAYES, found {quoted(kind)}")
+        raise words.error(0, f"expected MARKOV or BAYES, found {quote(kind)}")
     sizes = _cardinalities(words, memory)
     assembly = Assembly(sizes, words.text.source)
     _read_factors(words, sizes, assembly)
@@ -489,7 +489,7 @@ def read_pr(path: str | Path, *, memory: int = MEMORY) -> float:
     number = number_in(word)
     if math.isnan(number) or number == math.inf:
         raise words.error(
-            words.taken - 1, f"expected log10 of the partition function, found {quoted(word)}"
+            words.taken - 1, f"expected log10 of the partition function, found {quote(word)}"
         )
     words.end()
     return number
@@ -508,7 +508,7 @@ def _last_answer(path: str | Path, kind: str, memory: int) -> Words:
     words = Words(read_text(path, memory=memory), memory=memory)
     found = words.word(kind)
     if found.upper() != kind:
-        raise words.error(0, f"expected {kind}, found {quoted(found)}")
+        raise words.error(0, f"expected {kind}, found {quote(found)}")
     begins = [place for place, word in enumerate(words.words) if word.upper() == BEGIN]
     words.taken = begins[-1] + 1 if begins else words.taken
     again = words.words[words.taken : words.taken + 1]

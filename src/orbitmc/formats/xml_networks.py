@@ -20,7 +20,7 @@ from orbitmc._util.files import write_text
 from orbitmc._util.text import (
     MEMORY,
     number_in,
-    quoted,
+    quote,
     read_bytes,
     require_memory,
     shortened,
@@ -54,7 +54,7 @@ class Place(NamedTuple):
         for word, number in zip(words, numbers, strict=True):
             if not 0 <= number < math.inf:
                 wanted = f"a probability (finite, not negative) {which}"
-                raise self.error(f"expected {wanted}, found {quoted(word)}")
+                raise self.error(f"expected {wanted}, found {quote(word)}")
         return np.array(numbers)
 
 
@@ -123,7 +123,7 @@ class XmlReader:
         self.letters.clear()
 
     def _refuse(self, name: str, *details: object) -> NoReturn:
-        raise self.here().error(f"entity {quoted(name)} is refused; write its text instead")
+        raise self.here().error(f"entity {quote(name)} is refused; write its text instead")
 
 
 HEAD = (
@@ -159,7 +159,7 @@ def read_xmlbif(path: str | Path, *, memory: int = MEMORY) -> Model:
         blocks[child] = bayes.Block(parents, _probabilities(one, child, sizes))
     for variable, name in zip(elements["VARIABLE"], domains, strict=True):
         if name not in blocks:
-            raise variable.error(f"variable {quoted(name)} has no DEFINITION")
+            raise variable.error(f"variable {quote(name)} has no DEFINITION")
     return bayes.network_model(domains, blocks, str(path))
 
 
@@ -170,9 +170,9 @@ def _domains(variables: Sequence[Element]) -> Domains:
         if not names or not values:
             raise one.error("expected a NAME and one OUTCOME or more in this VARIABLE")
         if names[0] in domains:
-            raise one.error(f"variable {quoted(names[0])} is declared twice")
+            raise one.error(f"variable {quote(names[0])} is declared twice")
         if len(set(values)) != len(values):
-            raise one.error(f"variable {quoted(names[0])} has a value twice")
+            raise one.error(f"variable {quote(names[0])} has a value twice")
         domains[names[0]] = tuple(values)
     return domains
 
@@ -184,11 +184,11 @@ def _child(one: Element, domains: Domains, defined: Container[str]) -> str:
         raise one.error(f"expected one FOR in this DEFINITION, found {len(children)}")
     for name in scope:
         if name not in domains:
-            raise one.error(f"unknown variable {quoted(name)}{suggestion(name, domains)}")
+            raise one.error(f"unknown variable {quote(name)}{suggestion(name, domains)}")
     if len(set(scope)) != len(scope):
-        raise one.error(f"a variable stands twice in the definition of {quoted(children[0])}")
+        raise one.error(f"a variable stands twice in the definition of {quote(children[0])}")
     if children[0] in defined:
-        raise one.error(f"a second definition of {quoted(children[0])}")
+        raise one.error(f"a second definition of {quote(children[0])}")
     return children[0]
 
 
@@ -197,9 +197,9 @@ def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
     if len(words) != count:
         wanted = str(count) if count < 10**15 else "far more"
         raise one.error(
-            f"the table of {quoted(child)} needs {wanted} probabilities, found {len(words)}"
+            f"the table of {quote(child)} needs {wanted} probabilities, found {len(words)}"
         )
-    return one.place.probabilities(words, f"in the table of {quoted(child)}")
+    return one.place.probabilities(words, f"in the table of {quote(child)}")
 
 
 def write_xmlbif(model: Model, path: str | Path) -> None:
@@ -224,7 +224,7 @@ def _pieces(model: Model, network: Sequence[bayes.Conditional]) -> Iterator[str]
 def _written(name: str) -> str:
     held = all(letter >= " " and not "\ufffe" <= letter <= "\uffff" for letter in name)
     if not held or name != name.strip() or not name:
-        raise InputError(f"XMLBIF cannot hold the name {quoted(name)}; write .json instead")
+        raise InputError(f"XMLBIF cannot hold the name {quote(name)}; write .json instead")
     return escape(name)
 
 
@@ -312,9 +312,9 @@ def read_xdsl(path: str | Path, *, memory: int = MEMORY) -> Model:
     domains: dict[str, tuple[str, ...]] = {}
     for node in reader.nodes:
         if node.name in domains:
-            raise node.place.error(f"node {quoted(node.name)} stands there twice")
+            raise node.place.error(f"node {quote(node.name)} stands there twice")
         if not node.states or len(set(node.states)) != len(node.states) or "" in node.states:
-            raise node.place.error(f"node {quoted(node.name)} needs states, all different")
+            raise node.place.error(f"node {quote(node.name)} needs states, all different")
         domains[node.name] = tuple(node.states)
     if not domains:
         raise InputError("there is no node in this file", source=str(path))
@@ -333,10 +333,10 @@ def _parents(node: Node, domains: Mapping[str, tuple[str, ...]]) -> list[str]:
     for name in parents:
         if name not in domains:
             raise node.place.error(
-                f"unknown parent {quoted(name)} of {quoted(node.name)}{suggestion(name, domains)}"
+                f"unknown parent {quote(name)} of {quote(node.name)}{suggestion(name, domains)}"
             )
     if len({*parents, node.name}) != len(parents) + 1:
-        raise node.place.error(f"a parent of {quoted(node.name)} stands there twice")
+        raise node.place.error(f"a parent of {quote(node.name)} stands there twice")
     return parents
 
 
@@ -345,7 +345,7 @@ def _table(node: Node, sizes: list[int]) -> Floats:
         return _results(node, sizes)
     words = node.texts.get("probabilities", "").split()
     _require_count(node, len(words), math.prod(sizes), "probabilities")
-    return node.place.probabilities(words, f"of {quoted(node.name)}")
+    return node.place.probabilities(words, f"of {quote(node.name)}")
 
 
 def _results(node: Node, sizes: list[int]) -> Floats:
@@ -355,7 +355,7 @@ def _results(node: Node, sizes: list[int]) -> Floats:
     number = {state: place for place, state in enumerate(node.states)}
     for word in words:
         if word not in number:
-            raise node.place.error(f"{quoted(word)} is no state of {quoted(node.name)}")
+            raise node.place.error(f"{quote(word)} is no state of {quote(node.name)}")
     table = np.zeros((len(words), sizes[-1]))
     table[np.arange(len(words)), [number[word] for word in words]] = 1.0
     return table
@@ -363,4 +363,4 @@ def _results(node: Node, sizes: list[int]) -> Floats:
 
 def _require_count(node: Node, found: int, wanted: int, what: str) -> None:
     if found != wanted:
-        raise node.place.error(f"node {quoted(node.name)} needs {wanted} {what}, found {found}")
+        raise node.place.error(f"node {quote(node.name)} needs {wanted} {what}, found {found}")

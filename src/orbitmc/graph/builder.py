@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc._util.arrays import Floats, floats, indices, sealed, starts
+from orbitmc._util.arrays import Floats, floats, indices, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph, incidence, strides
 
@@ -163,7 +163,7 @@ class Builder:
             table_start=starts(np.array(self._table_sizes, dtype=np.int64)),
             table=floats(np.concatenate([*self._tables, np.zeros(0)])),
             first_clause=first_clause,
-            satisfying=sealed(satisfying),
+            satisfying=readonly(satisfying),
             incident_start=incident_start,
             incident=incident,
             constant=self.constant,

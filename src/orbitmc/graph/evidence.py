@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc._util.text import listed, quoted, suggestion
+from orbitmc._util.text import listed, quote, suggestion
 from orbitmc.errors import InputError
 
 Seen = str | int | float | bool | None | Set[Any] | Mapping[Any, float] | Sequence[float]
@@ -51,7 +51,7 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Finding
     soft: dict[str, tuple[float, ...]] = {}
     for name, given in evidence.items():
         if name not in domains:
-            raise InputError(f"unknown variable {quoted(name)}{suggestion(name, domains)}")
+            raise InputError(f"unknown variable {quote(name)}{suggestion(name, domains)}")
         values, seen = domains[name], _plain(given)
         if _is_missing(seen):
             continue
@@ -87,7 +87,7 @@ def value_number(name: str, value: str | float, values: Sequence[str]) -> int:
     if isinstance(value, int) and 0 <= value < len(values) and not _are_numbers(values):
         return value
     raise InputError(
-        f"unknown value {quoted(value)} of variable {quoted(name)}; its values are "
+        f"unknown value {quote(value)} of variable {quote(name)}; its values are "
         f"{listed(values)}{suggestion(str(value), values)}"
     )
 
@@ -103,7 +103,7 @@ def _truth_number(name: str, value: bool, values: Sequence[str]) -> int:
     meant = [pair for pair in TRUTHS if all(words.count(word) == 1 for word in pair)]
     if len(meant) != 1 or (meant[0] == ("1", "0") and len(values) > 2):
         raise InputError(
-            f"{value} is not clearly a value of variable {quoted(name)}; its values are "
+            f"{value} is not clearly a value of variable {quote(name)}; its values are "
             f"{listed(values)}: give one of these names, or its number from 0"
         )
     yes, no = meant[0]
@@ -120,11 +120,11 @@ def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
         weights = _numbers(name, seen)
     if len(weights) != len(values):
         raise InputError(
-            f"soft evidence on {quoted(name)} needs {len(values)} weights, got {len(weights)}"
+            f"soft evidence on {quote(name)} needs {len(values)} weights, got {len(weights)}"
         )
     if not all(weight >= 0 and math.isfinite(weight) for weight in weights) or not any(weights):
         raise InputError(
-            f"soft evidence on {quoted(name)} needs weights that are finite, not negative and not "
+            f"soft evidence on {quote(name)} needs weights that are finite, not negative and not "
             "all 0"
         )
     return weights
@@ -133,7 +133,7 @@ def _weights(name: str, seen: Any, values: Sequence[str]) -> tuple[float, ...]:
 def _indicator(name: str, seen: Set[Any], values: Sequence[str]) -> tuple[float, ...]:
     """Weight 1 for each value of a set."""
     if not seen:
-        raise InputError(f"the set of values of {quoted(name)} is empty: name at least one")
+        raise InputError(f"the set of values of {quote(name)} is empty: name at least one")
     numbers = {value_number(name, _plain(value), values) for value in seen}
     return tuple(float(number in numbers) for number in range(len(values)))
 
@@ -143,6 +143,6 @@ def _numbers(name: str, weights: Iterable[Any]) -> tuple[float, ...]:
         return tuple(float(weight) for weight in weights)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"evidence on {quoted(name)} is neither a value nor a weight for each value: "
-            f"{quoted(weights)}"
+            f"evidence on {quote(name)} is neither a value nor a weight for each value: "
+            f"{quote(weights)}"
         ) from None

@@ -4,7 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc._util.arrays import Floats, Index, Indices, Numbers, brief, lengths, sealed, starts
+from orbitmc._util.arrays import (
+    Floats,
+    Index,
+    Indices,
+    Numbers,
+    lengths,
+    narrow_dtype,
+    readonly,
+    starts,
+)
 
 MOST_VALUES = 256  # of a variable in a state: a value is one byte
 
@@ -39,7 +48,7 @@ class FactorGraph(NamedTuple):
     constant: float
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def variables(self) -> int:
@@ -110,7 +119,7 @@ def incidence(variables: int, scope_start: Indices, scope: Indices) -> tuple[Ind
     factor_of = np.repeat(np.arange(len(arities), dtype=np.uint32), arities)
     order = np.argsort(scope, kind="stable")
     counts = np.bincount(scope, minlength=variables)
-    return starts(counts), sealed(factor_of[order])
+    return starts(counts), readonly(factor_of[order])
 
 
 def strides(
@@ -125,4 +134,4 @@ def strides(
         for place in reversed(range(length)):
             result[first + place] = stride
             stride = stride * cardinality[scope[first + place]]
-    return sealed(result)
+    return readonly(result)

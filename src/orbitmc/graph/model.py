@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orbitmc._util.loading import Displayed
-from orbitmc._util.text import quoted
+from orbitmc._util.loading import HtmlRepr
+from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.evidence import Evidence, Findings, Seen, as_mapping, resolve
@@ -27,7 +27,7 @@ class Observed:
 
 
 @dataclass(frozen=True, repr=False)
-class Model(Displayed):
+class Model(HtmlRepr):
     """A distribution over named variables, some of them already observed.
 
     `names` and `values` belong to the variables of `graph`, in its order; `observed` holds the
@@ -52,11 +52,11 @@ class Model(Displayed):
             )
         if len(set(self.names)) != len(self.names):
             twice = next(name for name, count in Counter(self.names).items() if count > 1)
-            raise InputError(f"two variables are called {quoted(twice)}")
+            raise InputError(f"two variables are called {quote(twice)}")
         for name, values, size in zip(self.names, self.values, self.graph.cardinality, strict=True):
             if len(values) != size:
                 raise InputError(
-                    f"variable {quoted(name)} has {size} values but {len(values)} names"
+                    f"variable {quote(name)} has {size} values but {len(values)} names"
                 )
 
     def __str__(self) -> str:
@@ -121,15 +121,15 @@ class Model(Displayed):
             known = self.observed.get(name)
             if known and known.value != value:
                 raise ContradictionError(
-                    f"{quoted(name)} is already observed to be "
-                    f"{quoted(known.values[known.value])}, not {quoted(known.values[value])}"
+                    f"{quote(name)} is already observed to be "
+                    f"{quote(known.values[known.value])}, not {quote(known.values[value])}"
                 )
         for name, weights in findings.soft.items():
             known = self.observed.get(name)
             if known and weights[known.value] == 0:
                 raise ContradictionError(
-                    f"{quoted(name)} is already observed to be "
-                    f"{quoted(known.values[known.value])}, which has weight 0 in the new evidence"
+                    f"{quote(name)} is already observed to be "
+                    f"{quote(known.values[known.value])}, which has weight 0 in the new evidence"
                 )
 
     def _with_likelihoods(self, findings: Findings) -> FactorGraph:
@@ -163,7 +163,7 @@ def model(
     for name in names:
         if len(set(values[name])) != len(values[name]):
             twice = Counter(values[name]).most_common(1)[0][0]
-            raise InputError(f"two values of variable {quoted(name)} are called {quoted(twice)}")
+            raise InputError(f"two values of variable {quote(name)} are called {quote(twice)}")
     builder = Builder([len(values[name]) for name in names])
     for scope, weights in factors:
         table = np.asarray(weights, dtype=np.float64)
@@ -171,9 +171,7 @@ def model(
             raise InputError(f"factor over {list(scope)} has a negative weight")
         unknown = [name for name in scope if name not in index]
         if unknown:
-            raise InputError(
-                f"factor over {list(scope)} reads {quoted(unknown[0])}, not a variable"
-            )
+            raise InputError(f"factor over {list(scope)} reads {quote(unknown[0])}, not a variable")
         with np.errstate(divide="ignore"):
             builder.add_factor([index[name] for name in scope], np.log(table))
     return Model(builder.build(), names, tuple(tuple(values[name]) for name in names))

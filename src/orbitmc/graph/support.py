@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tiered
-from orbitmc._util.arrays import Index, Indices, lengths, sealed, starts
+from orbitmc._util.arrays import Index, Indices, lengths, readonly, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -51,7 +51,7 @@ def possible_values(graph: FactorGraph) -> Domains:
         raise ContradictionError(
             "no state satisfies the evidence and the hard constraints of the model"
         )
-    return Domains(domains.value_start, sealed(domains.allowed))
+    return Domains(domains.value_start, readonly(domains.allowed))
 
 
 def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:

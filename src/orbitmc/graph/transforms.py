@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, lengths, sealed
+from orbitmc._util.arrays import Floats, lengths, readonly
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -217,7 +217,7 @@ def side_by_side(graphs: Sequence[FactorGraph]) -> FactorGraph:
 
 def at_beta(graph: FactorGraph, beta: float) -> FactorGraph:
     """The graph at another inverse temperature above 0: all log-weights times `beta`."""
-    return graph._replace(table=sealed(graph.table * beta), constant=graph.constant * beta)
+    return graph._replace(table=readonly(graph.table * beta), constant=graph.constant * beta)
 
 
 def require_beta(beta: float) -> None:

@@ -1,8 +1,8 @@
 """Where to jump: permutations of points and their values, pure mathematics without models."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "ExchangeBlocks": "groups._exchange_blocks",

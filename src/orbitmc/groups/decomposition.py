@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled
 from orbitmc._simd.random import generator
-from orbitmc._util.arrays import Indices, Numbers, indices, lengths, sealed
+from orbitmc._util.arrays import Indices, Numbers, indices, lengths, readonly
 from orbitmc.errors import LimitError
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, exchange_blocks
 from orbitmc.groups.permutation_groups import (
@@ -82,7 +82,7 @@ def exchangeable_rows(group: PermutationGroup) -> Indices | None:
     if group.maps_values:
         return None
     if _transpositions_connect(group):
-        return sealed(moved_points(group).reshape(-1, 1))
+        return readonly(moved_points(group).reshape(-1, 1))
     columns = orbits(group)
     if len({len(column) for column in columns}) != 1:
         return None
@@ -95,7 +95,7 @@ def exchangeable_rows(group: PermutationGroup) -> Indices | None:
     if any(found is None for found in aligned):
         return None
     matrix = [column[found] for column, found in zip(columns, aligned, strict=True)]
-    return sealed(np.stack(matrix, axis=1))
+    return readonly(np.stack(matrix, axis=1))
 
 
 def is_symmetric(rows: NDArray[np.uint32]) -> bool:
@@ -196,7 +196,7 @@ def _contains_alternating(rows: NDArray[np.uint32]) -> bool:
     """Jordan's test: a transitive group with a cycle of prime length m/2 < p < m - 2 has A_m."""
     degree = rows.shape[1]
     primes = {p for p in range(degree // 2 + 1, degree - 2) if _is_prime(p)}
-    replacement, rng = product_replacement(sealed(rows)), generator(2, 0, 32)
+    replacement, rng = product_replacement(readonly(rows)), generator(2, 0, 32)
     for _ in range(JORDAN_TRIES):
         stir(replacement, rng, 1)
         if any(len(cycle) in primes for cycle in cycles_of(replacement.forward[0])):
@@ -314,7 +314,7 @@ def element_table(group: PermutationGroup, *, max_order: int = MAX_ORDER) -> Ele
     number = {row.tobytes(): k for k, row in enumerate(rows)}
     inverses = np.argsort(rows, axis=1).astype(np.uint32)
     where = indices([number[row.tobytes()] for row in inverses])
-    return ElementTable(pairs, sealed(rows), where)
+    return ElementTable(pairs, readonly(rows), where)
 
 
 def elements(table: ElementTable) -> tuple[Permutation, ...]:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orbitmc._util.arrays import Bytes, Indices, brief, counted, indices, lengths, sealed, starts
+from orbitmc._util.arrays import (
+    Bytes,
+    Indices,
+    count_within,
+    indices,
+    lengths,
+    narrow_dtype,
+    readonly,
+    starts,
+)
 from orbitmc.errors import InputError
 
 MOST_VALUES = 256  # a value is one byte
@@ -35,7 +44,7 @@ class Permutation:
     value_map: Bytes
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def maps_values(self) -> bool:
@@ -93,7 +102,7 @@ def row_of(element: Permutation) -> Indices:
     """The images of all points."""
     row = np.arange(element.degree, dtype=np.uint32)
     row[element.point] = element.image
-    return sealed(row)
+    return readonly(row)
 
 
 def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
@@ -102,7 +111,7 @@ def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
     sizes = sizes[element.point.astype(np.int64)]
     _check_domains(element.point, element.image, sizes)
     if not element.maps_values:
-        begins, kept = starts(sizes), counted(sizes)
+        begins, kept = starts(sizes), count_within(sizes)
         return normal(element.degree, element.point, element.image, begins, kept)
     if not np.array_equal(sizes, lengths(element.map_start)):
         raise InputError("a value map is longer or shorter than the number of values of its point")
@@ -111,7 +120,7 @@ def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
 
 def changes_values(element: Permutation) -> bool:
     """Whether any value changes on its way."""
-    kept = counted(lengths(element.map_start)) if element.maps_values else element.value_map
+    kept = count_within(lengths(element.map_start)) if element.maps_values else element.value_map
     return not np.array_equal(element.value_map, kept)
 
 
@@ -129,7 +138,7 @@ def normal(
         return Permutation(degree, point, image, indices([]), _bytes([]))
     sizes = lengths(map_start)
     owner = np.repeat(np.arange(len(point)), sizes)
-    changed |= np.bincount(owner, value_map != counted(sizes), len(point)) > 0
+    changed |= np.bincount(owner, value_map != count_within(sizes), len(point)) > 0
     begins = starts(sizes[changed]) if changed.any() else indices([])
     kept = _bytes(value_map[changed[owner]])
     return Permutation(degree, indices(point[changed]), indices(image[changed]), begins, kept)
@@ -172,7 +181,7 @@ def _check_domains(points: NDArray[Any], images: NDArray[Any], sizes: NDArray[An
 
 
 def _bytes(values: ArrayLike) -> Bytes:
-    return sealed(np.array(values, dtype=np.uint8))
+    return readonly(np.array(values, dtype=np.uint8))
 
 
 def act(element: Permutation, values: ArrayLike) -> NDArray[Any]:
@@ -200,8 +209,8 @@ def inverse(element: Permutation) -> Permutation:
     begins = element.map_start[:-1].astype(np.int64)
     sizes = lengths(element.map_start)
     undone = np.empty_like(element.value_map)
-    undone[np.repeat(begins, sizes) + element.value_map] = counted(sizes)
-    turned = np.repeat(begins[order], sizes[order]) + counted(sizes[order])
+    undone[np.repeat(begins, sizes) + element.value_map] = count_within(sizes)
+    turned = np.repeat(begins[order], sizes[order]) + count_within(sizes[order])
     return normal(element.degree, point, image, starts(sizes[order]), undone[turned])
 
 

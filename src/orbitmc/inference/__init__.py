@@ -1,8 +1,8 @@
 """Questions about a model: settings, which method answers and why, and the answer."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Approximation": "inference.symmetries",

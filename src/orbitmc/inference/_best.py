@@ -11,7 +11,7 @@ import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes, Numbers
-from orbitmc._util.interrupts import listening, stopped_by_ctrl_c
+from orbitmc._util.interrupts import interruptible, stop_on_ctrl_c
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
@@ -41,7 +41,7 @@ SURE = 1e-9
 
 
 @asks
-@listening()
+@interruptible()
 def best(
     model: Model | Program,
     evidence: Evidence | None = None,
@@ -222,7 +222,7 @@ def _searched(
         is_over=lambda: clock.is_over(rounds),
     )
     try:
-        with stopped_by_ctrl_c(clock.stop):
+        with stop_on_ctrl_c(clock.stop):
             for states in cooling:
                 champions.consider(states)
                 for _ in range(1 if steps is None else STEPS << rounds):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, Floats, lengths
-from orbitmc._util.interrupts import listening
-from orbitmc._util.text import in_words
+from orbitmc._util.interrupts import interruptible
+from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Draws
 from orbitmc.estimate.marginals import About
@@ -39,7 +39,7 @@ AT_ONCE = 4096  # states whose log-weights are added up together
 
 
 @asks
-@listening()
+@interruptible()
 def draws(
     model: Model | Program,
     evidence: Evidence | None = None,
@@ -107,7 +107,7 @@ def _drawn(
     if room >= settings.memory:
         raise LimitError(
             f"{chains} chains of {settings.samples} draws of {len(names)} variables need "
-            f"{in_words(room)}, the limit is {in_words(settings.memory)}; draw fewer"
+            f"{format_bytes(room)}, the limit is {format_bytes(settings.memory)}; draw fewer"
         )
     decision = decide(asked.model, replace(settings, memory=settings.memory - room))
     if decision.plan is not None:
@@ -131,8 +131,8 @@ def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains:
     needed = plan.bytes + state_bytes(plan, chains * samples)
     if needed > settings.memory:
         raise LimitError(
-            f"{chains * samples} exact draws need {in_words(needed)}, the limit is "
-            f"{in_words(settings.memory)}; draw fewer"
+            f"{chains * samples} exact draws need {format_bytes(needed)}, the limit is "
+            f"{format_bytes(settings.memory)}; draw fewer"
         )
     states = independent_states(plan, chains * samples, seed=settings.seed)
     values = np.empty((chains, samples, len(names)), dtype=_dtype(names))

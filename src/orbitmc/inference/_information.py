@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @asks
-@listening()
+@interruptible()
 def information(
     model: Model | Program,
     target: str,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.marginals import About
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @asks
-@listening()
+@interruptible()
 def joint(
     model: Model | Program,
     names: Sequence[str],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._numba.compile_log import time_limit
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
@@ -37,7 +37,7 @@ NOTHING_LEFT = "nothing is left to sample once all variables are summed out that
 
 
 @asks
-@listening()
+@interruptible()
 def log_z(
     model: Model | Program,
     evidence: Evidence | None = None,

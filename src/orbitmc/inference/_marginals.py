@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.estimate.marginals import Asked, Marginals
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @asks
-@listening()
+@interruptible()
 def marginals(
     model: Model | Program,
     evidence: Evidence | None = None,

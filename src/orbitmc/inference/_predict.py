@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc._util.loading import extra
 from orbitmc.errors import InputError
 from orbitmc.estimate.marginals import About
@@ -149,7 +149,7 @@ class Predictions:
 
 
 @asks
-@listening()
+@interruptible()
 def predict(
     model: Model | Program,
     rows: Any,

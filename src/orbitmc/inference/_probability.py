@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import (
@@ -66,7 +66,7 @@ RARE = 1e-6  # what is given and less probable is rather made evidence, which lo
 
 
 @asks
-@listening()
+@interruptible()
 def probability(
     model: Model | Program,
     event: str,

@@ -12,10 +12,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from orbitmc._util import files as records
-from orbitmc._util.files import owned
-from orbitmc._util.interrupts import listening
+from orbitmc._util.files import lock_file
+from orbitmc._util.interrupts import interruptible
 from orbitmc._util.settings import Setting, settings_of
-from orbitmc._util.text import MEMORY, quoted
+from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, said_of
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.hardening import hardened
@@ -87,7 +87,7 @@ def keeping(path: Path | str, every: float | None) -> Iterator[Keeping]:
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
-    with owned(path):
+    with lock_file(path):
         require_new_run(path)
         with ended(Keeping(path, {}, every=every)) as keep:
             yield keep
@@ -115,7 +115,7 @@ def require_new_run(path: Path | None) -> None:
 OWN = "own"  # a kernel that is not ours, by the name of its type
 
 
-@listening()
+@interruptible()
 def resume(
     run: str | Path,
     model: Model | Program,
@@ -144,7 +144,7 @@ def resume(
     True
     """
     path = Path(run)
-    with owned(path):
+    with lock_file(path):
         kept = load(path, memory=memory)
         with ended(Keeping(path, kept.question, every=checkpoint_every)) as keep:
             plain, ground = (
@@ -224,7 +224,7 @@ def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) 
     checks = {one.name: _check(one) for one in settings_of(Settings).values() if one.kernel}
     methods = METHODS if kernel is not None else METHODS[2:]
     checks["method"] = records.one_of(*methods)
-    settings = Settings(**records.checked(record, checks, "way of sampling"))
+    settings = Settings(**records.check_fields(record, checks, "way of sampling"))
     settings = settings if base is None else replace(settings, base=base)
     settings.require_use()
     return settings
@@ -235,7 +235,7 @@ def _require_own(what: str, name: object, given: Kernel | None) -> None:
     if name is None and given is not None:
         raise InputError(f"it has no {what} of one's own: leave out the {what}")
     if name is not None and given is None:
-        shown = quoted(str(name))
+        shown = quote(str(name))
         raise InputError(
             f"its {what} {shown} is none of ours; in Python, om.resume(run, model, {what}=...) "
             "goes on with it"

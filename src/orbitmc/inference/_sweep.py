@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
@@ -65,7 +65,7 @@ ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones 
 
 
 @asks
-@listening()
+@interruptible()
 def sweep(
     model: Model | Program,
     betas: Sequence[float],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.text import Text, quoted, suggestion
+from orbitmc._util.text import Text, quote, suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import value_number
 from orbitmc.graph.transforms import Factor
@@ -200,7 +200,7 @@ class Token(NamedTuple):
 def read_event(text: str, asked: Subject, source: str) -> Event:
     """Read an event about the variables of a model."""
     if not isinstance(text, str):
-        raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {quoted(text)}")
+        raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {quote(text)}")
     return _Reader(Text(source, text), asked).event()
 
 
@@ -364,7 +364,7 @@ def _tokens(text: Text) -> list[Token]:
 
 
 def _shown(token: Token) -> str:
-    return "the end" if token.kind == "end" else quoted(token.word)
+    return "the end" if token.kind == "end" else quote(token.word)
 
 
 # Read events about ground atoms: formulas of Markov logic, as in Smokes(Anna) ^ !Cancer(Bob).
@@ -380,7 +380,7 @@ REFUSED = {
 def read_formula(text: str, program: MarkovLogic, source: str) -> Event:
     """Read a formula of ground atoms, in the dialect of a program."""
     if not isinstance(text, str):
-        raise InputError(f"{source}: an event is text such as Smokes(Anna), not {quoted(text)}")
+        raise InputError(f"{source}: an event is text such as Smokes(Anna), not {quote(text)}")
     statement = Statement(Source(source, text), 0, text)
     tree = parse_sentence(statement, program.ground.program.notation).tree
     return _Meaning(statement, program).of(tree, 0)
@@ -416,7 +416,7 @@ class _Meaning:
         known = ground.program.predicates
         if tree.word not in known:
             near = suggestion(tree.word, known)
-            raise self._wrong(tree, f"there is no predicate {quoted(tree.word)}{near}")
+            raise self._wrong(tree, f"there is no predicate {quote(tree.word)}{near}")
         arity = len(known[tree.word].types)
         if len(tree.parts) != arity:
             raise self._wrong(tree, f"{tree.word} takes {arity} arguments, not {len(tree.parts)}")
@@ -428,7 +428,7 @@ class _Meaning:
         named = atoms_named(self.program, atoms)
         if len(named) != 1:
             raise self._wrong(
-                tree, f"{len(named)} atoms fit {quoted(tree.word)}: name one ground atom"
+                tree, f"{len(named)} atoms fit {quote(tree.word)}: name one ground atom"
             )
         return condition(named, np.array([False, True]))
 

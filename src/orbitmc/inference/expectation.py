@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.interrupts import listening
+from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
@@ -190,7 +190,7 @@ TRIED = 64  # states in which functions show what they depend on
 
 
 @asks
-@listening()
+@interruptible()
 def expect(
     model: Model | Program,
     features: Mapping[str, Function | Table],

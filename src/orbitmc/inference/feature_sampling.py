@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
-from orbitmc._util.text import in_words
+from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
 from orbitmc.estimate.marginals import About, Marginals, completed
@@ -120,8 +120,8 @@ class Noted:
 def _require_memory(needed: int, settings: Settings) -> None:
     if needed > settings.memory:
         raise LimitError(
-            f"notes of {settings.pack_count} packs need {in_words(needed)}, the limit is "
-            f"{in_words(settings.memory)}; ask about fewer variables, or with fewer packs"
+            f"notes of {settings.pack_count} packs need {format_bytes(needed)}, the limit is "
+            f"{format_bytes(settings.memory)}; ask about fewer variables, or with fewer packs"
         )
 
 

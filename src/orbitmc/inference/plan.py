@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import brief, lengths
+from orbitmc._util.arrays import lengths, narrow_dtype
 from orbitmc._util.settings import settings_of
-from orbitmc._util.text import in_words
+from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
@@ -249,7 +249,7 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
 def price(plan: Plan | Template) -> str:
     """What exact elimination costs, in words."""
     return (
-        f"exact elimination takes about {in_words(plan.bytes)} and {plan.seconds:.2g} s "
+        f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
         f"(width {plan.width})"
     )
 
@@ -285,7 +285,7 @@ class PlannedKernel:
     pools: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def kernel_for(
@@ -390,8 +390,8 @@ def require_memory(needed: int, settings: Settings) -> None:
         packs = "1 pack" if settings.pack_count == 1 else f"{settings.pack_count} packs"
         least = settings.pack_count == 1 and settings.lane_count == LANE_UNIT
         raise LimitError(
-            f"{packs} of {settings.lane_count} chains need {in_words(needed)}, the limit "
-            f"is {in_words(settings.memory)}; "
+            f"{packs} of {settings.lane_count} chains need {format_bytes(needed)}, the limit "
+            f"is {format_bytes(settings.memory)}; "
             + ("give it more memory" if least else "fewer packs or lanes need less")
         )
 

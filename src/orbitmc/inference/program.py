@@ -8,8 +8,8 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from orbitmc._util.interrupts import listening
-from orbitmc._util.loading import Displayed
+from orbitmc._util.interrupts import interruptible
+from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import (
@@ -65,7 +65,7 @@ CLAUSAL = ("alchemy", "lomrf")  # dialects whose tools divide weights among clau
 
 
 @dataclass(frozen=True, repr=False)
-class MarkovLogic(Displayed):
+class MarkovLogic(HtmlRepr):
     """A ground program, and the atoms that were asked about.
 
     `model` is what is sampled; `in_atoms` says its marginals in terms of the atoms. A query may
@@ -90,7 +90,7 @@ class MarkovLogic(Displayed):
         return query_atoms(self.ground, self.patterns)
 
     @asks
-    @listening()
+    @interruptible()
     def marginals(
         self,
         settings: Settings | None = None,

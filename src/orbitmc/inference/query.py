@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Numbers
-from orbitmc._util.text import quoted, suggestion
+from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
@@ -41,7 +41,7 @@ def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
     for name in named:
         if name not in known:
             raise InputError(
-                f"the query names an unknown variable {quoted(name)}"
+                f"the query names an unknown variable {quote(name)}"
                 f"{suggestion(str(name), model.order)}"
             )
     return tuple(dict.fromkeys(named))
@@ -157,7 +157,7 @@ class Subject:
         found = tuple(self.find(name) for name in names)
         for place, one in enumerate(found):
             if any(one.name == earlier.name for earlier in found[:place]):
-                raise InputError(f"{quoted(one.name)} is named twice")
+                raise InputError(f"{quote(one.name)} is named twice")
         return found
 
 
@@ -179,7 +179,7 @@ def _variable(model: Model, name: str) -> Named:
     if name in model.observed:
         seen = model.observed[name]
         return Named(name, seen.values, NOBODY, np.array([seen.value]))
-    raise InputError(f"unknown variable {quoted(name)}{suggestion(str(name), model.order)}")
+    raise InputError(f"unknown variable {quote(name)}{suggestion(str(name), model.order)}")
 
 
 def _atoms(program: MarkovLogic) -> Subject:
@@ -192,9 +192,7 @@ def _atom(program: MarkovLogic, name: str) -> Named:
     found = query_atoms(program.ground, read_query(name, program.ground.program))
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
-        raise InputError(
-            f"{quoted(name)} fits {len(found.names)} atoms: name one ground atom{some}"
-        )
+        raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
     return atoms_named(program, found)[0]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
-from orbitmc._util.interrupts import stopped_by_ctrl_c
-from orbitmc._util.text import in_words, listed, quoted, suggestion
+from orbitmc._util.interrupts import stop_on_ctrl_c
+from orbitmc._util.text import format_bytes, listed, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
@@ -84,7 +84,7 @@ def read_rows(
     for name in columns:
         if name not in domains:
             raise InputError(
-                f"the rows have a column {quoted(name)} that is no variable"
+                f"the rows have a column {quote(name)} that is no variable"
                 f"{suggestion(str(name), domains)}; if it is not evidence, ignore it (--ignore, "
                 "ignore=) or copy it to the answers (--id, id=)"
             )
@@ -117,7 +117,7 @@ def _taken_out(
     for name in (*ids, *ignore):
         if name not in columns and name not in copied:
             near = suggestion(str(name), columns)
-            raise InputError(f"the rows have no column {quoted(name)}{near}")
+            raise InputError(f"the rows have no column {quote(name)}{near}")
         cells = columns.pop(name, ())
         if name in ids:
             copied.setdefault(name, [None] * count)
@@ -140,7 +140,7 @@ def _columns(table: Any) -> tuple[dict[str, Iterable[tuple[int, Any]]], int]:
     rows = list(table)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InputError(f"row {number} is no mapping from names to values: {quoted(row)}")
+            raise InputError(f"row {number} is no mapping from names to values: {quote(row)}")
         for name, cell in row.items():
             found.setdefault(name, []).append((number, cell))
     return dict(found), len(rows)
@@ -177,13 +177,13 @@ def _note_contradictions(model: Model, column: int, rows: Rows, problems: dict[i
     for row in np.flatnonzero((value >= 0) & (value != known.value)).tolist():
         said = known.values[value[row]]
         problems.setdefault(
-            row, f"{quoted(name)} is already observed to be {quoted(was)}, not {quoted(said)}"
+            row, f"{quote(name)} is already observed to be {quote(was)}, not {quote(said)}"
         )
     for row in np.flatnonzero(value == SOFT).tolist():
         if rows.soft[column, row][known.value] == 0:
             problems.setdefault(
                 row,
-                f"{quoted(name)} is already observed to be {quoted(was)}, which has weight 0 here",
+                f"{quote(name)} is already observed to be {quote(was)}, which has weight 0 here",
             )
 
 
@@ -315,7 +315,7 @@ class Answering:
     def answers(self, progress: Progress | None) -> Predictions:
         """Go through all rows that make sense."""
         self.progress, begun = progress, time.perf_counter()
-        with stopped_by_ctrl_c(self._stop):
+        with stop_on_ctrl_c(self._stop):
             try:
                 self._all_batches()
             except KeyboardInterrupt:
@@ -342,7 +342,7 @@ class Answering:
             if name in asked and (seen := int((value != UNSEEN).sum())):
                 known[name] = seen
         if known:
-            few = listed(f"{quoted(name)} (in {seen:,} rows)" for name, seen in known.items())
+            few = listed(f"{quote(name)} (in {seen:,} rows)" for name, seen in known.items())
             yield (
                 f"what is asked for is a column of the table: {few}. It counts as evidence, so the "
                 "answers of these rows repeat it; to predict it, ignore it (--ignore, ignore=)"
@@ -514,7 +514,8 @@ class Answering:
 def _require_room(needed: int, settings: Settings) -> None:
     if needed > settings.memory:
         raise LimitError(
-            f"the answers need {in_words(needed)}, the limit is {in_words(settings.memory)}; ask "
+            f"the answers need {format_bytes(needed)}, the limit is "
+            f"{format_bytes(settings.memory)}; ask "
             "about fewer variables, or fewer rows at a time"
         )
 

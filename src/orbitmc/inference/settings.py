@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, get_args
 
-from orbitmc._util.settings import listed, require_values, setting, settings_of
+from orbitmc._util.settings import format_settings, require_values, setting, settings_of
 from orbitmc._util.text import MEMORY, suggestion
 from orbitmc.errors import InputError
 from orbitmc.sampling.schedule import LANES, PACKS, Schedule
@@ -256,7 +256,7 @@ class Settings:
         )
 
 
-Settings.__doc__ = f"{Settings.__doc__}\n\n{listed(Settings)}\n"
+Settings.__doc__ = f"{Settings.__doc__}\n\n{format_settings(Settings)}\n"
 
 
 # Settings as keywords of a question, with types, help and kind errors.
@@ -353,7 +353,9 @@ def asks(question: Callable[P, R]) -> Callable[P, R]:
     asked.__signature__ = own.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
     said = inspect.cleandoc(question.__doc__ or "")
     own_lines = "\n".join(_line(one.name) for one in plain if one.name in PARAMETERS)
-    asked.__doc__ = f"{said}\n\nParameters:\n\n{own_lines}\n\nSettings:\n\n{listed(Settings)}"
+    asked.__doc__ = (
+        f"{said}\n\nParameters:\n\n{own_lines}\n\nSettings:\n\n{format_settings(Settings)}"
+    )
     return asked
 
 

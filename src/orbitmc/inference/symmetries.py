@@ -9,7 +9,7 @@ import numpy as np
 from orbitmc._numba.compile_log import require_time, time_limit, timed, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Bytes, Numbers
-from orbitmc._util.loading import Displayed
+from orbitmc._util.loading import HtmlRepr
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.hardening import hardened
@@ -205,7 +205,7 @@ class Approximation:
 
 
 @dataclass(frozen=True, repr=False)
-class SymmetryOverview(Displayed):
+class SymmetryOverview(HtmlRepr):
     """The symmetry group of a model in the names of its variables, and the approximations.
 
     Those that are `relational` swap constants of the program that the model means.

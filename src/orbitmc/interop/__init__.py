@@ -3,9 +3,9 @@
 Each library is loaded when it is needed, and not before.
 """
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "DimodSampler": "interop.dimod_sampler",

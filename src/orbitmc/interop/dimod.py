@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orbitmc._util.loading import extra
-from orbitmc._util.text import names_of
+from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import require_beta
@@ -40,7 +40,7 @@ def from_dimod(bqm: Any, beta: float = 1.0) -> Model:
     terms = list(bqm.iter_quadratic())
     energy = Quadratic(
         vartype=vartype,
-        names=names_of(labels),
+        names=format_names(labels),
         linear=linear,
         pairs=paired([(first, second) for first, second, _ in terms], labels),
         quadratic=np.array([number(bias, f"the bias of {a!r}, {b!r}") for a, b, bias in terms]),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orbitmc._util.text import names_of
+from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.models._ising import number, paired, scaled_ising
@@ -44,4 +44,4 @@ def from_networkx(
     ]
     strengths = [number(value, f"{J} of {first!r}, {second!r}") for first, second, value in edges]
     pairs = paired([(first, second) for first, second, _ in edges], labels)
-    return scaled_ising(fields, pairs, np.array(strengths), beta, names=names_of(labels))
+    return scaled_ising(fields, pairs, np.array(strengths), beta, names=format_names(labels))

@@ -9,7 +9,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import extra
-from orbitmc._util.text import names_of
+from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.formats.assembly import Rows, row_doubts
 from orbitmc.graph.evidence import Seen
@@ -69,8 +69,8 @@ def labelled(network: Any) -> Labelled:
         for variable, size in zip(factor.variables, factor.cardinality, strict=True):
             states.setdefault(variable, _states(factor, variable, int(size)))
     _require_tables(network, states)
-    names = dict(zip(states, names_of(states), strict=True))
-    domains = {names[variable]: names_of(own) for variable, own in states.items()}
+    names = dict(zip(states, format_names(states), strict=True))
+    domains = {names[variable]: format_names(own) for variable, own in states.items()}
     tables = [([names[v] for v in one.variables], _table(one, states)) for one in factors]
     found = model(domains, tables)
     if hasattr(network, "get_cpds"):

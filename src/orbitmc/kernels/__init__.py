@@ -1,8 +1,8 @@
 """One Markov step at a time; each kernel leaves the distribution of its graph unchanged."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Kernel": "kernels.protocol",

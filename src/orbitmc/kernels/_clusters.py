@@ -19,11 +19,11 @@ from orbitmc._util.arrays import (
     Index,
     Indices,
     Numbers,
-    brief,
     floats,
     indices,
     lengths,
-    sealed,
+    narrow_dtype,
+    readonly,
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double, limits_alike
 from orbitmc.errors import InputError
@@ -65,7 +65,7 @@ class Clusters(NamedTuple):
     field: Floats
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def clusters(prepared: PreparedGraph) -> Clusters:
     return Clusters(
         indices(owner[once]),
         indices(known.neighbour[once]),
-        sealed((coupling[once] > 0.0).astype(np.uint8)),
+        readonly((coupling[once] > 0.0).astype(np.uint8)),
         limits_alike(prepared, limit),
         floats(field),
     )

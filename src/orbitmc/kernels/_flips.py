@@ -18,10 +18,10 @@ from orbitmc._util.arrays import (
     Index,
     Indices,
     Numbers,
-    brief,
-    counted,
+    count_within,
     floats,
     indices,
+    narrow_dtype,
     starts,
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
@@ -56,7 +56,7 @@ class Flips(NamedTuple):
     coupling: Floats
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -155,7 +155,7 @@ def _affine_flips(prepared: PreparedGraph, sets: list[NDArray[np.int64]]) -> Fli
         inside[members] = True
         degree = begin[members + 1] - begin[members]
         owner = np.repeat(np.arange(len(members)), degree)
-        around = np.repeat(begin[members], degree) + counted(degree)
+        around = np.repeat(begin[members], degree) + count_within(degree)
         together = inside[known.neighbour[around]]
         half = np.bincount(owner, 0.5 * coupling[around] * together, minlength=len(members))
         field.append(bias[members] + half)

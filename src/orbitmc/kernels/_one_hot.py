@@ -18,10 +18,10 @@ from orbitmc._util.arrays import (
     Index,
     Indices,
     Numbers,
-    brief,
     indices,
     lengths,
-    sealed,
+    narrow_dtype,
+    readonly,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -238,7 +238,7 @@ class OneHot(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -409,7 +409,7 @@ def _assembled(prepared: PreparedGraph, groups: list[NDArray[np.int64]]) -> OneH
     return OneHot(
         start=starts(np.array([len(group) for group in groups])),
         member=indices(np.concatenate(groups)),
-        way=sealed(np.array(ways, dtype=np.uint8)),
+        way=readonly(np.array(ways, dtype=np.uint8)),
         outside_start=starts(np.array([len(found) for found in around])),
         outside=indices(np.concatenate(around)),
         stride=indices(

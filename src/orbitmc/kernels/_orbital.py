@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of, toss
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, lengths, sealed
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, narrow_dtype, readonly
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -53,7 +53,7 @@ class Orbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _inverse_map(group: PermutationGroup) -> Bytes:
     for place in range(len(group.map_start) - 1):
         begin, end = group.map_start[place], group.map_start[place + 1]
         found[begin + group.value_map[begin:end]] = np.arange(end - begin, dtype=np.uint8)
-    return sealed(found)
+    return readonly(found)
 
 
 # Orbital Metropolis with random elements of a large group.
@@ -194,7 +194,7 @@ class DrawnOrbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -275,5 +275,5 @@ def replaced_orbital(
     require_group(graph, group)
     pairs = pairs_of(group)
     bag = product_replacement(rows_of(pairs, group), slots=slots, burn=burn)
-    start = ProductReplacement(sealed(bag.forward), sealed(bag.backward))
+    start = ProductReplacement(readonly(bag.forward), readonly(bag.backward))
     return DrawnOrbital(pairs, start, symmetric)

@@ -18,9 +18,9 @@ from orbitmc._util.arrays import (
     Index,
     Indices,
     Numbers,
-    brief,
     indices,
-    sealed,
+    narrow_dtype,
+    readonly,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -57,7 +57,7 @@ class Relabelling(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -163,8 +163,8 @@ def relabelling(
     return Relabelling(
         start=starts(np.array([len(members) for members in chosen])),
         member=indices(np.concatenate(chosen)),
-        first=sealed(np.array([one for one, _ in labels], dtype=np.uint8)),
-        second=sealed(np.array([other for _, other in labels], dtype=np.uint8)),
+        first=readonly(np.array([one for one, _ in labels], dtype=np.uint8)),
+        second=readonly(np.array([other for _, other in labels], dtype=np.uint8)),
         factor_start=starts(np.array([len(found) for found in factors])),
         factor=indices(np.concatenate(factors)),
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of, toss, two_integers
 from orbitmc._simd.row_operations import choose_by_coins
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, brief, counted, lengths
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, narrow_dtype
 from orbitmc.conditionals.layout import Conditionals
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.conditionals.relative_fields import relative_fields
@@ -61,7 +61,7 @@ class Shuffle(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ def relative_to_blocks(prepared: PreparedGraph, blocks: ExchangeBlocks) -> Condi
     """
     width = blocks.width.astype(np.int64)
     block = np.repeat(np.arange(blocks.blocks), lengths(blocks.start))
-    column = counted(lengths(blocks.start)) % width[block]
+    column = count_within(lengths(blocks.start)) % width[block]
     set_of = np.full(prepared.graph.variables, -1)
     block_of = np.full(prepared.graph.variables, -1)
     set_of[blocks.member] = (np.cumsum(width) - width)[block] + column

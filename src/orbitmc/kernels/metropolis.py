@@ -1,8 +1,8 @@
 """Metropolis: propose new values of a few variables, the same ones in all lanes, and decide.
 
 A kernel writes which variables may change into `target`, their proposed values into `proposed`,
-and the logarithm of its proposal ratio (0 if symmetric) into `change`; then it calls `settle`.
-The change of log-weight is taken from the true model, whatever suggested the proposal.
+and the logarithm of its proposal ratio (0 if symmetric) into `change`; then it calls
+`accept_reject`. The change of log-weight is taken from the true model, whatever suggested the proposal.
 """
 
 from typing import Any, NamedTuple

@@ -10,7 +10,7 @@ import numpy as np
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Numbers, brief
+from orbitmc._util.arrays import Bytes, Index, Numbers, narrow_dtype
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -36,7 +36,7 @@ class Renaming(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

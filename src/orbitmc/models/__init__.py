@@ -1,8 +1,8 @@
 """Built-in models: Ising, Chimera, Potts, friends and smokers, WebKB."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "chimera": "models._chimera",

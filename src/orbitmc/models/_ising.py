@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import names_of
+from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.model import Model
@@ -230,7 +230,7 @@ def _from_mappings(couplings: Mapping[Any, Any], fields: Mapping[Any, Any]) -> S
     for label, field in fields.items():
         found[labels[label]] = number(field, f"the field of {label!r}")
     strengths = [number(value, f"the coupling of {pair!r}") for pair, value in couplings.items()]
-    return Spins(found, paired(list(couplings), labels), np.array(strengths), names_of(labels))
+    return Spins(found, paired(list(couplings), labels), np.array(strengths), format_names(labels))
 
 
 def _require_pair(pair: Any, couplings: Mapping[Any, Any]) -> None:

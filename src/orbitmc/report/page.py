@@ -13,7 +13,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.files import write_pieces, write_text
-from orbitmc._util.text import few_digits
+from orbitmc._util.text import format_number
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Columns, Marginals
@@ -210,7 +210,8 @@ def course(answer: Marginals) -> str:
     said = (
         f"The first {counted(first.samples, 'sample')} of each chain were there after "
         f"{first.seconds:.2f} s, preparations included, and {last.samples:,} after "
-        f"{last.seconds:.2f} s. The largest standard error became {few_digits(gain)} times smaller."
+        f"{last.seconds:.2f} s. The largest standard error became {format_number(gain)} times "
+        "smaller."
     )
     about = "standard errors against samples of each chain, both axes logarithmic"
     return paragraph(said) + line_chart(lines, "samples of each chain", "standard error", about)

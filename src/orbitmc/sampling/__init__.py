@@ -1,8 +1,8 @@
 """Chains run in packs, round by round, and go on from files."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Checkpoints": "sampling.checkpoint",

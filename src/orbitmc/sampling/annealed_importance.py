@@ -22,8 +22,8 @@ from scipy.special import stdtrit
 
 from orbitmc._numba.compile_log import require_time, timed, working_time
 from orbitmc._simd.random import Stream, generator
-from orbitmc._util.arrays import Bytes, Floats, sealed
-from orbitmc._util.interrupts import interrupted, stopped_by_ctrl_c
+from orbitmc._util.arrays import Bytes, Floats, readonly
+from orbitmc._util.interrupts import stop_on_ctrl_c, was_interrupted
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.errors import LimitError
 from orbitmc.estimate.statistics import LEVEL
@@ -55,7 +55,7 @@ def softened(graph: FactorGraph) -> FactorGraph:
     lowest = float(finite.min(initial=0.0))
     table = graph.table.copy()
     table[forbidden] = lowest - MARGIN - math.log1p(graph.factors)
-    return graph._replace(table=sealed(table))
+    return graph._replace(table=readonly(table))
 
 
 STEP = 1.0  # standard deviations of a log-weight between two rungs of the first ladder
@@ -264,7 +264,7 @@ def sampled_log_z(
     With an `executor` its workers cool them. Ctrl-C gives what the last complete pass has found.
     """
     passes = _Passes(graph, schedule, seed, packs, threads, executor)
-    with stopped_by_ctrl_c(passes.stop):
+    with stop_on_ctrl_c(passes.stop):
         try:
             while not passes.interrupted and (rungs := passes.next_rungs()) is not None:
                 passes.run(rungs)
@@ -323,7 +323,7 @@ class _Passes:
         self.interrupted = True
 
     def is_stopped(self) -> bool:
-        return self.interrupted or interrupted()
+        return self.interrupted or was_interrupted()
 
     def run(self, rungs: int) -> None:
         """Make a pass; one that is interrupted, or not over in time, does not count."""

@@ -26,7 +26,7 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes
 from orbitmc._util.files import (
     Check,
-    checked,
+    check_fields,
     is_count,
     is_number,
     is_object,
@@ -37,7 +37,7 @@ from orbitmc._util.files import (
     or_none,
     write_atomically,
 )
-from orbitmc._util.text import MEMORY, MOST, quoted, require_memory, unreadable
+from orbitmc._util.text import MEMORY, MOST, quote, require_memory, unreadable
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.estimate.control_variates import LARGEST, STATES, terms_for
@@ -83,7 +83,7 @@ def choice_record(choice: ControlChoice | None) -> dict[str, Any] | None:
 
 def choice_from(record: object) -> ControlChoice | None:
     """The choice that a header tells of, its states still missing; what is wrong is said."""
-    return None if record is None else ControlChoice(**checked(record, CHOICE, "choice"))
+    return None if record is None else ControlChoice(**check_fields(record, CHOICE, "choice"))
 
 
 # What a kept run is made of: all arrays of its packs, and fingerprints of what it belongs to.
@@ -216,8 +216,8 @@ def header_from(line: bytes) -> Header:
         found = json.loads(line)
     except (ValueError, RecursionError):
         raise InputError("its header is no JSON") from None
-    fields = checked(found, FIELDS, "header")
-    schedule = Schedule(**checked(fields["schedule"], SCHEDULE, "schedule"))
+    fields = check_fields(found, FIELDS, "header")
+    schedule = Schedule(**check_fields(fields["schedule"], SCHEDULE, "schedule"))
     choice = choice_from(fields["choice"])
     return Header(fields, schedule, choice, tuple(_entry(entry) for entry in fields["arrays"]))
 
@@ -348,7 +348,7 @@ class Checkpoint:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
         lanes, tally = self.header["lanes"], self.header["tally"]
         if tally not in KINDS:
-            raise self._error(f"this run counts in a way we do not know: {quoted(tally)}")
+            raise self._error(f"this run counts in a way we do not know: {quote(tally)}")
         kind = KINDS[tally]
         for number in range(self.header["packs"]):
             pack = empty_pack(prepared, kernel, lanes=lanes, kind=kind, part_of=part_of)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import COLUMNS, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.text import few_digits
+from orbitmc._util.text import format_number
 from orbitmc.estimate.control_variates import (
     MAX_SHARE,
     STATES,
@@ -260,5 +260,5 @@ def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
 
 def _words(best: Best) -> str:
     looks = f"{best.looks} looks for each sample, " if best.looks > 1 else ""
-    gain = few_digits(best.gain)
+    gain = format_number(best.gain)
     return f"control variates, {looks}about {gain} times less variance in the same time"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.interrupts import tell_others
+from orbitmc._util.interrupts import forward_interrupt
 from orbitmc.errors import InputError, OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -130,7 +130,7 @@ class Sender:
                 wait(batch.futures.values(), timeout=LOOK)
                 batch.gather()
             except KeyboardInterrupt as stop:
-                tell_others(stop)
+                forward_interrupt(stop)
                 batch.abandon()
                 return None
             if stopped():

@@ -16,7 +16,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import elements, tiered
 from orbitmc._simd.random import COLUMNS, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, lengths, starts
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.conditionals.prepared import PreparedGraph, prepare, prepare_briefly
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_log_weight, log_potential, log_weights_of_parts
@@ -273,7 +273,7 @@ class Cooling:
     ) -> None:
         """Take steps in slices, until time is over."""
         while updates > 0 and not self.is_over():
-            heed()
+            check_interrupt()
             some = min(updates, max(1, UPDATES_PER_CALL // pack.values.shape[1]))
             walk(prepared, kernel, pack, some)
             updates -= some

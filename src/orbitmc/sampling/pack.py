@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_at, link, opened
 from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import Bytes, Floats, arrays_in, brief, sealed, zeros
+from orbitmc._util.arrays import Bytes, Floats, arrays_in, narrow_dtype, readonly, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -63,7 +63,7 @@ def part_ends(graph: FactorGraph, lanes: int, part_of: NDArray[np.int64]) -> Par
     group[largest] = np.arange(len(largest))
     looked_at = lanes if graph.factors * lanes <= LOOKED_AT else COLUMNS
     groups = int(group.max(initial=-1)) + 1
-    return PartEnds(sealed(group[part_of]), np.zeros((PARTS, groups, looked_at)))
+    return PartEnds(readonly(group[part_of]), np.zeros((PARTS, groups, looked_at)))
 
 
 def note_end(ends: PartEnds, graph: FactorGraph, values: Bytes, part: int) -> None:
@@ -138,7 +138,7 @@ class Pack:
     ends: PartEnds | None = None
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def start_pack(

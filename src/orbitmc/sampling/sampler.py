@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
-from orbitmc._util.interrupts import interrupted, listening, stopped_by_ctrl_c, tell_others
+from orbitmc._util.interrupts import (
+    forward_interrupt,
+    interruptible,
+    stop_on_ctrl_c,
+    was_interrupted,
+)
 from orbitmc._util.text import MOST
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError, OutOfRangeError
@@ -42,7 +47,7 @@ FEWEST_SWEEPS = 1000  # of a run that finds out whether control variates pay
 SEARCH_SHARE = 0.1  # of a timed run may go into a search for modes
 
 
-@listening()
+@interruptible()
 def sample(
     prepared: PreparedGraph,
     kernel: Kernel,
@@ -117,7 +122,7 @@ def proceed(
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
     at_once = _at_once(run, threads, executor)
     stop = partial(setattr, run, "interrupted", True)
-    with stopped_by_ctrl_c(stop), _workers(executor, at_once) as workers:
+    with stop_on_ctrl_c(stop), _workers(executor, at_once) as workers:
         workers.begin(run)
         clock = Clock(run, at_once)
         _plan(run)
@@ -234,11 +239,11 @@ def _wait(run: Run, futures: list[Future[None]]) -> None:
         try:
             wait(futures)
         except KeyboardInterrupt as stop:
-            tell_others(stop)
+            forward_interrupt(stop)
             run.interrupted = True
         else:
             break
-    run.interrupted |= interrupted()
+    run.interrupted |= was_interrupted()
     for future in futures:
         future.result()
 

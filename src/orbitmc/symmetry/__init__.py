@@ -1,8 +1,8 @@
 """Which permutations of variables and values leave a distribution as it is, exactly or nearly."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "SymmetryReport": "symmetry._automorphisms",

@@ -18,11 +18,11 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     ranks,
+    readonly,
     row_classes,
-    sealed,
     starts,
 )
-from orbitmc._util.loading import Displayed
+from orbitmc._util.loading import HtmlRepr
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_potential
@@ -103,7 +103,7 @@ def value_group(cardinality: Numbers, moves: PointMoves) -> PermutationGroup:
         point=indices(variable),
         image=indices(owner[literal[begin]]) if len(variable) else indices([]),
         map_start=starts(sizes) if len(variable) else indices([]),
-        value_map=sealed((literal - first[owner[literal]]).astype(np.uint8)),
+        value_map=readonly((literal - first[owner[literal]]).astype(np.uint8)),
     )
     return group if len(variable) else variable_group(cardinality, together([]))
 
@@ -194,7 +194,7 @@ REACHES = (400, 1600, 6400)
 
 
 @dataclass(frozen=True, repr=False)
-class SymmetryReport(Displayed):
+class SymmetryReport(HtmlRepr):
     """A group of symmetries, and how far it is to be trusted to be all of them.
 
     Each generator preserves the distribution, whatever `complete` says. `order` is None where it
@@ -270,7 +270,7 @@ def orbit_cells(group: PermutationGroup) -> Numbers:
     alone = np.bincount(labels, minlength=group.degree)[labels] == 1
     cells = np.full(group.degree, -1, dtype=np.int64)
     cells[~alone] = np.unique(labels[~alone], return_inverse=True)[1]
-    return sealed(cells)
+    return readonly(cells)
 
 
 @dataclass(frozen=True)

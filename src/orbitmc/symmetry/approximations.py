@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import GAP, Floats, row_classes, snapped
+from orbitmc._util.arrays import GAP, Floats, row_classes, snap
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -43,7 +43,7 @@ def energy_of(graph: FactorGraph) -> Energy:
 
 def _each(terms: Terms) -> Terms:
     """Give every term that is something a table, turned so that equal ones agree."""
-    tables = snapped(terms.tables)
+    tables = snap(terms.tables)
     sizes = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
     noise = GAP * (1 + np.abs(tables[np.isfinite(tables)]).max(initial=0.0))
     active = (sizes > noise)[terms.table_of]
@@ -97,7 +97,7 @@ def rebuilt(model: Model, energy: Energy) -> Model:
     builder.constant = model.graph.constant
     for terms in energy.terms:
         if len(terms.scopes):
-            rows = snapped(terms.tables.reshape(len(terms.tables), -1))
+            rows = snap(terms.tables.reshape(len(terms.tables), -1))
             first, which = row_classes(rows)
             active = (rows[first] != 0).any(axis=1)[which]
             numbers = builder.add_tables(rows[first])[which]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._numba.jit import compiled, shared
-from orbitmc._util.arrays import Floats, Indices, Numbers, indices, lengths, sealed, starts
+from orbitmc._util.arrays import Floats, Indices, Numbers, indices, lengths, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.groups._exchange_blocks import ExchangeBlocks, blocks_from_arrays
@@ -108,13 +108,13 @@ def _candidates(graph: FactorGraph, connections: Links, orbits: Numbers) -> Cand
     place_of[variable] = np.arange(len(variable))
     counts = np.bincount(class_of[variable])
     return Candidates(
-        variable=sealed(variable),
-        place_of=sealed(place_of),
-        class_start=sealed(starts(counts).astype(np.int64)),
-        class_of=sealed(class_of),
-        degree=sealed(degree),
+        variable=readonly(variable),
+        place_of=readonly(place_of),
+        class_start=readonly(starts(counts).astype(np.int64)),
+        class_of=readonly(class_of),
+        degree=readonly(degree),
         field=field,
-        field_start=sealed(field_start.astype(np.int64)),
+        field_start=readonly(field_start.astype(np.int64)),
     )
 
 
@@ -147,7 +147,7 @@ def moved(graph: FactorGraph, members: ArrayLike, *, connections: Links | None =
     inner = np.flatnonzero((members_in == 2) & (known.joint[around] != NO_JOINT))
     pairs = len(block) * (len(block) - 1) // 2
     kept[inner[_number_of_equals(known.joint[around[inner]]) == pairs]] = True
-    return sealed(around[~kept])
+    return readonly(around[~kept])
 
 
 def _is_kept(
@@ -179,7 +179,7 @@ def fields(graph: FactorGraph) -> tuple[Floats, Indices]:
     owner = np.repeat(np.arange(graph.variables), graph.cardinality)
     sums = np.bincount(owner, weights=total, minlength=graph.variables)
     centred = total - (sums / graph.cardinality)[owner]
-    return sealed(np.sqrt(2) * centred), start
+    return readonly(np.sqrt(2) * centred), start
 
 
 @compiled

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._simd.bits import mixed
-from orbitmc._util.arrays import Numbers, number_classes, snapped
+from orbitmc._util.arrays import Numbers, number_classes, snap
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -52,7 +52,7 @@ def _messages(graph: FactorGraph, energy: Energy) -> Messages:
     for number, terms in enumerate(energy.terms):
         parts.append(_of_terms(terms, number))
     for number, clauses in enumerate(energy.clauses):
-        weights = snapped(clauses.weights)
+        weights = snap(clauses.weights)
         kinds = _labels(weights[:, None], len(energy.terms) + number)
         active = weights != 0
         parts.append((clauses.scopes[active], clauses.satisfying[active], kinds[active]))
@@ -64,7 +64,7 @@ def _messages(graph: FactorGraph, energy: Energy) -> Messages:
 
 
 def _of_terms(terms: Terms, number: int) -> tuple[Numbers, Numbers, Hashes]:
-    rows = snapped(terms.tables).reshape(len(terms.tables), -1)
+    rows = snap(terms.tables).reshape(len(terms.tables), -1)
     active = (rows != 0).any(axis=1)
     places = np.broadcast_to(np.arange(1, 1 + terms.scopes.shape[1]), terms.scopes.shape)
     roles = np.where(

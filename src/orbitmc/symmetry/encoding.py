@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import timed
-from orbitmc._util.arrays import Numbers, counted, distinct_rows, row_classes, sealed
+from orbitmc._util.arrays import Numbers, count_within, distinct_rows, readonly, row_classes
 from orbitmc.symmetry.terms import EnergyForm, Terms
 
 # Factor graphs as coloured graphs: automorphisms of one are symmetries of the other.
@@ -78,10 +78,10 @@ class Drawing:
         np.cumsum(np.bincount(tail, minlength=self.vertices), out=start[1:])
         return ColoredGraph(
             points=self.points,
-            color=sealed(np.concatenate(self._colors)),
-            start=sealed(start),
-            neighbor=sealed(head.astype(np.int32)),
-            label=sealed(label.astype(np.int32)),
+            color=readonly(np.concatenate(self._colors)),
+            start=readonly(start),
+            neighbor=readonly(head.astype(np.int32)),
+            label=readonly(label.astype(np.int32)),
         )
 
 
@@ -222,7 +222,7 @@ def _listed_entries(terms: Terms, first: Numbers) -> tuple[Numbers, Numbers]:
     begin = np.cumsum(count) - count
     each = count[terms.table_of]
     factor = np.repeat(np.arange(len(each)), each)
-    listed = begin[terms.table_of][factor] + counted(each)
+    listed = begin[terms.table_of][factor] + count_within(each)
     values = np.stack(np.unravel_index(entry[listed], terms.shape), axis=1)
     return first[terms.scopes[factor]] + values, kind[listed]
 

@@ -9,12 +9,12 @@ from orbitmc._numba.tiers import of_first, tiered
 from orbitmc._util.arrays import (
     Indices,
     Numbers,
-    brief,
     indices,
     lengths,
+    narrow_dtype,
     ranks,
+    readonly,
     row_classes,
-    sealed,
     starts,
 )
 from orbitmc.graph.factor_graph import FactorGraph, incidence
@@ -59,7 +59,7 @@ class Links(NamedTuple):
     joint: Numbers
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
 
 def links(graph: FactorGraph) -> Links:
@@ -76,7 +76,7 @@ def links(graph: FactorGraph) -> Links:
     kept = classes != IGNORED
     factor_of = graph.factor_of_edge[kept]
     factor_start = starts(np.bincount(factor_of, minlength=graph.factors))
-    variable, alike = sealed(graph.scope[kept]), sealed(classes[kept])
+    variable, alike = readonly(graph.scope[kept]), readonly(classes[kept])
     variable_start, factor = incidence(graph.variables, factor_start, variable)
     order = np.argsort(variable, kind="stable")
     kinds = 2 * table_kinds(graph)[graph.table_of] + (
@@ -91,11 +91,11 @@ def links(graph: FactorGraph) -> Links:
         alike,
         variable_start,
         factor,
-        sealed(alike[order]),
-        sealed(bond),
+        readonly(alike[order]),
+        readonly(bond),
         holder_start,
         holder,
-        sealed(joint),
+        readonly(joint),
     )
 
 

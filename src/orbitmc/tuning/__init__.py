@@ -1,8 +1,8 @@
 """Which jumps pay: families of them, and a race in the warm-up that picks and freezes."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Choice": "tuning.race",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orbitmc._numba.jit import Stopwatch, WorkClock
-from orbitmc._util.text import few_digits
+from orbitmc._util.text import format_number
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.model import Model
 from orbitmc.sampling.ladder import SWEEPS, choose_ladder
@@ -412,7 +412,7 @@ class _Race:
 
     def _choice(self, keeper: Arm | None) -> Choice:
         if self.standing.recipe != Recipe():
-            times = f"({few_digits(self.gain)} times as many effective samples per second)"
+            times = f"({format_number(self.gain)} times as many effective samples per second)"
             about = f"{self.standing.words} {times}"
             return Choice(self.standing.recipe, about, tuple(self.prices))
         if keeper is not None and max(self.first.memory, self.seen.memory) > CALM:

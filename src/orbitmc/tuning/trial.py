@@ -8,7 +8,7 @@ import numpy as np
 
 from orbitmc._simd.random import generator
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
@@ -175,7 +175,7 @@ class Track:
         return own["accepted"] / real if real else 0.0
 
     def _take(self, count: int) -> float:
-        heed()
+        check_interrupt()
         begun = time.thread_time()  # what others do on this machine does not count
         self._walk(count)
         return time.thread_time() - begun

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc._util.arrays import row_classes, snapped
+from orbitmc._util.arrays import row_classes, snap
 from orbitmc.graph.builder import Builder
 from orbitmc.symmetry.approximations import energy_of, rebuilt
 from tests.symmetry.approximation.models import (
@@ -65,7 +65,7 @@ def test_a_table_and_its_transpose_are_one():
 
 
 def test_numbers_that_differ_by_rounding_become_one():
-    found = snapped(np.array([0.3, 0.1 + 0.2, -np.inf, 0.30001, 0.0]))
+    found = snap(np.array([0.3, 0.1 + 0.2, -np.inf, 0.30001, 0.0]))
     assert found[0] == found[1]
     assert found[3] != found[0]
     assert np.isneginf(found[2])

@@ -1,8 +1,8 @@
 """Low-width block Gibbs: draw many variables at once, exactly given the others."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "BlockMemory": "kernels.block_gibbs.plans",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, brief, lengths, sealed
+from orbitmc._util.arrays import Bytes, Numbers, lengths, narrow_dtype, readonly
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -32,7 +32,7 @@ class LowWidth(NamedTuple):
     plans: Blocks
 
     def __repr__(self) -> str:
-        return brief(self)
+        return narrow_dtype(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class LowWidth(NamedTuple):
 
     def at(self, beta: float) -> "LowWidth":
         """The same blocks for the model at another temperature."""
-        return LowWidth(self.plans._replace(weight=sealed(self.plans.weight**beta)))
+        return LowWidth(self.plans._replace(weight=readonly(self.plans.weight**beta)))
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> BlockMemory:
         most = int(prepared.graph.cardinality.max(initial=1))

@@ -16,7 +16,7 @@ from orbitmc._util.arrays import (
     floats,
     indices,
     lengths,
-    sealed,
+    readonly,
     starts,
 )
 from orbitmc.graph.factor_graph import FactorGraph
@@ -259,9 +259,9 @@ class Writer:
         value = np.arange(len(domains.allowed)) - np.repeat(domains.value_start[:-1], sizes)
         return Blocks(
             value_start=starts(np.array(self.sizes, dtype=np.int64)),
-            value=sealed(value[domains.allowed].astype(np.uint8)),
+            value=readonly(value[domains.allowed].astype(np.uint8)),
             number_start=domains.value_start,
-            number=sealed(np.where(domains.allowed, numbers - first, 0).astype(np.uint8)),
+            number=readonly(np.where(domains.allowed, numbers - first, 0).astype(np.uint8)),
             step_start=starts(np.array(self.steps_of, dtype=np.int64)),
             variable=indices(column["variable"]),
             outer=indices(column["outer"]),
@@ -270,7 +270,7 @@ class Writer:
             scope_start=starts(column["scopes"]),
             scope=indices(column["scope"]),
             operand_start=starts(column["operands"]),
-            kind=sealed(column["kind"].astype(np.uint8)),
+            kind=readonly(column["kind"].astype(np.uint8)),
             source=indices(column["source"]),
             own=indices(column["own"]),
             stride_start=starts(column["strides"]),
@@ -279,7 +279,7 @@ class Writer:
             outside=indices(column["outside"]),
             role=indices(column["role"]),
             gate=indices(column["gate"]),
-            recorded=sealed(recorded),
+            recorded=readonly(recorded),
             weight=floats(np.concatenate(self.weights)),
         )
 

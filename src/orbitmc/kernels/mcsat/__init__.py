@@ -1,8 +1,8 @@
 """MC-SAT: slices, and states drawn from them."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "MCSat": "kernels.mcsat.kernel",

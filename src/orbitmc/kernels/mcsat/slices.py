@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
 from orbitmc._simd.random import lane_bernoulli
-from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths, sealed, starts
+from orbitmc._util.arrays import Bytes, Floats, Index, Indices, indices, lengths, readonly, starts
 from orbitmc.graph.factor_graph import FactorGraph
 
 Integers = NDArray[np.int32]
@@ -86,7 +86,7 @@ def ranks_of(graph: FactorGraph) -> Ranks:
         lower[places] = np.exp(ordered[:, :-1][above] - ordered[:, 1:][above])
     alone = lengths(graph.scope_start) == 1
     single, several = indices(np.flatnonzero(alone)), indices(np.flatnonzero(~alone))
-    return Ranks(sealed(rank), sealed(lower), single, several, starts(graph.cardinality))
+    return Ranks(readonly(rank), readonly(lower), single, several, starts(graph.cardinality))
 
 
 def slice_memory(graph: FactorGraph) -> SliceMemory:

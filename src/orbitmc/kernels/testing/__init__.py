@@ -1,8 +1,8 @@
 """The exact transition matrix of any kernel, from its own code."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "KernelReport": "kernels.testing.exact",

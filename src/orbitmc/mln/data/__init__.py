@@ -1,8 +1,8 @@
 """What is known about ground atoms, and which of them are asked about."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Database": "mln.data.database",

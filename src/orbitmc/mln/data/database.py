@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import quoted
+from orbitmc._util.text import quote
 from orbitmc.mln.language.syntax import Program
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
@@ -190,7 +190,7 @@ def _require_constants(program: Program, found: Mapping[str, Mapping[str, None]]
         for kind in predicate.types:
             if not found[kind]:
                 raise predicate.place.error(
-                    f"type {quoted(kind)} has no constant: name some, as in `{kind} = {{A, B}}`, "
+                    f"type {quote(kind)} has no constant: name some, as in `{kind} = {{A, B}}`, "
                     "or give a database that does"
                 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from orbitmc._util.text import MEMORY, Text, quoted, require_memory, suggestion
+from orbitmc._util.text import MEMORY, Text, quote, require_memory, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Database, FactTable, Key, flat_words
 from orbitmc.mln.language.declarations import NAME, complaint_about, constants
@@ -63,7 +63,7 @@ def _complaint(line: Statement, offset: int) -> InputError:
         return line.error(offset, "real values of atoms (hybrid models) are not supported")
     if piece[0] == "=":
         return line.error(offset, "write Atom, !Atom or ?Atom; an atom is not compared")
-    return line.error(offset, f"expected a ground atom such as P(A), found {quoted(piece[0])}")
+    return line.error(offset, f"expected a ground atom such as P(A), found {quote(piece[0])}")
 
 
 def _atom(line: Statement, found: re.Match[str], program: Program) -> Known:
@@ -72,7 +72,7 @@ def _atom(line: Statement, found: re.Match[str], program: Program) -> Known:
         raise line.error(found.start("name"), f"{name} is a function: write Value = {name}(...)")
     if name not in program.predicates:
         near = suggestion(name, program.predicates)
-        raise line.error(found.start("name"), f"the predicate {quoted(name)} is not declared{near}")
+        raise line.error(found.start("name"), f"the predicate {quote(name)} is not declared{near}")
     if found["arguments"] is None and line.text[found.end() :].startswith("("):
         raise line.error(found.end(), "expected constants between commas, and ')' after them")
     arguments = _arguments(line, found, len(program.predicates[name].types), program)
@@ -110,7 +110,7 @@ def _function_value(line: Statement, found: re.Match[str], program: Program) -> 
     name = found["name"]
     if name not in program.functions:
         near = suggestion(name, program.functions)
-        raise line.error(found.start("name"), f"the function {quoted(name)} is not declared{near}")
+        raise line.error(found.start("name"), f"the function {quote(name)} is not declared{near}")
     predicate = program.functions[name]
     arity = len(program.predicates[predicate].types) - 1
     value = _constant(line, found["value"], found.start("value"), program)
@@ -262,7 +262,7 @@ class _Reading:
             listed = "{" in text and constants(line, self.program.dialect, self.memory, named)
             if listed and listed[0] not in self.program.constants:
                 near = suggestion(listed[0], self.program.constants)
-                raise line.error(0, f"the program has no type {quoted(listed[0])}{near}")
+                raise line.error(0, f"the program has no type {quote(listed[0])}{near}")
             if listed:
                 self.constants.setdefault(listed[0], {}).update(dict.fromkeys(listed[1]))
                 return
@@ -294,7 +294,7 @@ class _Reading:
 
     def _check_undeclared(self) -> None:
         for name, numbers in islice(self.undeclared.items(), MOST_ERRORS):
-            message = f"the predicate {quoted(name)} is not declared"
+            message = f"the predicate {quote(name)} is not declared"
             message += suggestion(name, self.program.predicates)
             if name in self.program.functions:
                 message = f"{name} is a function: write Value = {name}(...)"

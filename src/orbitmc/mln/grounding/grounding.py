@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import MEMORY, in_words, quoted, suggestion
+from orbitmc._util.text import MEMORY, format_bytes, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError, OrbitError
 from orbitmc.mln.data.database import (
     FALSE,
@@ -310,7 +310,7 @@ def written_weights(rule: Rule, universe: Universe) -> Floats:
     if wrong:
         raise rule.place.error(
             f"the weight {rule.weight_variable} is of type {kinds[0]}, which has the constant "
-            f"{quoted(wrong[0])}, which is no number"
+            f"{quote(wrong[0])}, which is no number"
         )
     return np.array(found, dtype=np.float64)
 
@@ -334,7 +334,7 @@ def _all_atoms(
     for name in sorted({*asked, *world.opened, *world.closed}):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
-            raise InputError(f"there is no predicate {quoted(name)}{near}")
+            raise InputError(f"there is no predicate {quote(name)}{near}")
     for name in sorted(world.opened & world.closed):
         raise InputError(f"{name} is to be opened and closed: leave one of them out")
     used = {atom.predicate for rule in program.rules for atom in atoms_of(rule.formula)}
@@ -360,7 +360,8 @@ def _require_room(name: str, variables: int, memory: int) -> None:
     if needed > memory:
         raise LimitError(
             f"with {name} there are {variables:,} unknown atoms, which take about "
-            f"{in_words(needed)}, over the memory limit of {in_words(memory)}; close predicates "
+            f"{format_bytes(needed)}, over the memory limit of {format_bytes(memory)}; "
+            "close predicates "
             "that are known, give their evidence, or ask about other predicates only"
         )
 
@@ -377,8 +378,8 @@ def _within_limits(grounder: RuleGrounder, spent: Spent, max_groundings: int, me
     needed = total.literals * BYTES_PER_LITERAL
     if needed > memory:
         raise LimitError(
-            f"the {count:,} groundings of this formula take about {in_words(needed)}, over the "
-            f"memory limit of {in_words(memory)}"
+            f"the {count:,} groundings of this formula take about {format_bytes(needed)}, over the "
+            f"memory limit of {format_bytes(memory)}"
         )
     return total
 

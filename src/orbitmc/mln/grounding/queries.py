@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.text import MEMORY, quoted, suggestion
+from orbitmc._util.text import MEMORY, quote, suggestion
 from orbitmc.errors import InputError
 from orbitmc.mln.data.database import UNKNOWN, Ints
 from orbitmc.mln.grounding.atoms import atom_names
@@ -78,7 +78,7 @@ def _read(text: str, program: Program) -> list[tuple[Pattern, bool]]:
         after = text[match.end() : match.end() + 1] if match else ""
         if not match or after not in ("", ",", ";", "^"):
             raise InputError(
-                f"cannot read the query {quoted(text)} from its character {position + 1} on; write "
+                f"cannot read the query {quote(text)} from its character {position + 1} on; write "
                 "for example Smokes,Friends(Anna,x)"
             )
         found.append((_pattern(match[1], match[2], program), after != "^"))
@@ -125,7 +125,7 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         raise InputError(f"a query cannot deny, as {name} does; `orbitmc ask` takes any formula")
     if name not in program.predicates:
         raise InputError(
-            f"the query names {quoted(name)}, which is no predicate"
+            f"the query names {quote(name)}, which is no predicate"
             f"{suggestion(name, program.predicates)}"
         )
     if name in program.fuzzy:
@@ -138,7 +138,7 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
     words = [WORD.fullmatch(part[1]) for part in PART.finditer(f"{inside},")]
     arity = len(program.predicates[name].types)
     if len(words) != arity or not all(words):
-        raise InputError(f"the query gives {name} {quoted(inside)}, but it takes {_counted(arity)}")
+        raise InputError(f"the query gives {name} {quote(inside)}, but it takes {_counted(arity)}")
     notation = program.notation
     arguments = [
         (unquoted(word[1]), True)
@@ -187,7 +187,7 @@ def _fitting(ground: Ground, pattern: Pattern) -> Ints:
             numbers = ground.universe.numbers[kind]
             if word not in numbers:
                 raise InputError(
-                    f"the query names {quoted(word)}, which is no constant of type {kind}"
+                    f"the query names {quote(word)}, which is no constant of type {kind}"
                     f"{suggestion(word, numbers)}"
                 )
             fits &= column == numbers[word]

@@ -1,8 +1,8 @@
 """The text of programs: statements, declarations, formulas, weights."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "And": "mln.language.syntax",

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from orbitmc._util.text import quoted, require_memory
+from orbitmc._util.text import quote, require_memory
 from orbitmc.errors import MOST_ERRORS, ManyInputError
 from orbitmc.mln.language.scanner import STRING, Dialect, Place, Statement, unquoted
 from orbitmc.mln.language.syntax import Predicate
@@ -84,7 +84,7 @@ def declaration(statement: Statement, dialect: Dialect) -> Declaration | None:
         begun = where.search(statement.text, found.start("types"))
         raise statement.error(
             begun.start() if begun else 0,
-            f"expected a comma or ')', found {quoted(named[0])}; names of arguments are Tuffy's; "
+            f"expected a comma or ')', found {quote(named[0])}; names of arguments are Tuffy's; "
             "see dialect tuffy",
         )
     remarks = ["+ before a type has no meaning"] if any(one["plus"] for one in matched) else []
@@ -142,10 +142,10 @@ def constants(
 def complaint_about(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
     if not (ANY_CONSTANT if dialect in SMALL else CONSTANT).fullmatch(word):
-        return f"expected a constant, found {quoted(word)}; quote names with other characters"
+        return f"expected a constant, found {quote(word)}; quote names with other characters"
     if dialect not in SMALL and not (word[0].isupper() or word[0].isdigit() or word[0] == "-"):
         return (
-            f"the constant {quoted(word)} starts with a small letter, as only variables do; "
+            f"the constant {quote(word)} starts with a small letter, as only variables do; "
             f'write {word[0].upper() + word[1:]} or "{word}"'
         )
     return ""

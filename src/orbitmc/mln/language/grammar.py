@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from orbitmc._util.text import quoted
+from orbitmc._util.text import quote
 from orbitmc.errors import InputError, LimitError
 from orbitmc.mln.language.scanner import STRING, Dialect, Notation, Statement
 
@@ -199,7 +199,7 @@ def complaint(statement: Statement, offset: int, expected: str) -> InputError:
     arrow = ARROW.search(text, max(offset - 2, 0), offset + 3)
     offset = arrow.start() if arrow and arrow.start() <= offset < arrow.end() else offset
     piece = FOUND.match(text, offset)
-    found = quoted(piece[0]) if piece else "the end of the formula"
+    found = quote(piece[0]) if piece else "the end of the formula"
     message = f"expected {expected}, found {found}"
     if found == "'|'" and COUNTED.search(text, 0, offset):
         return statement.error(offset, f"{message}; {COUNTS}")

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
-from orbitmc._util.text import MEMORY, Text, quoted, suggestion
+from orbitmc._util.text import MEMORY, Text, quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, LimitError, ManyInputError
 from orbitmc.mln.language.declarations import Declaration, constants, declaration
 from orbitmc.mln.language.grammar import Sentence, parse_sentence
@@ -298,7 +298,7 @@ def read_program(
 
 def _gathering(dialect: Dialect, memory: int) -> Gathering:
     if dialect not in DIALECTS:
-        raise InputError(f"there is no dialect {quoted(dialect)}{suggestion(dialect, DIALECTS)}")
+        raise InputError(f"there is no dialect {quote(dialect)}{suggestion(dialect, DIALECTS)}")
     return Gathering(dialect, memory)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orbitmc._util.text import MEMORY, Text, in_words, quoted, read_text, suggestion
+from orbitmc._util.text import MEMORY, Text, format_bytes, quote, read_text, suggestion
 from orbitmc.errors import InputError, LimitError
 from orbitmc.mln.language.syntax import Program
 
@@ -55,7 +55,7 @@ def read_packed(project: str | Path, name: str, *, memory: int = MEMORY) -> Text
             if found is None:
                 near = suggestion(name, [one.split("/")[-1] for one in names])
                 raise InputError(
-                    f"the project has no file {quoted(name)}{near}", source=str(project)
+                    f"the project has no file {quote(name)}{near}", source=str(project)
                 )
             data = _unpacked(archive, found, memory // 4)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
@@ -78,7 +78,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise LimitError(f"{archive.filename}:{name}: holds more than {in_words(most)}")
+        raise LimitError(f"{archive.filename}:{name}: holds more than {format_bytes(most)}")
     return data
 
 
@@ -171,6 +171,6 @@ def _settings(project: str, memory: int) -> dict[str, Any]:
     for name, usual in TOLD.items():
         value = found.get(name, usual)
         if isinstance(usual, str) != isinstance(value, str) or not isinstance(value, str | int):
-            raise InputError(f"{name} cannot be {quoted(str(value))}", source=text.source)
+            raise InputError(f"{name} cannot be {quote(str(value))}", source=text.source)
         told[name] = value.strip() if isinstance(value, str) else value
     return told

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from orbitmc._util.text import quoted, suggestion
+from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.language.grammar import COUNTS, Sentence, Tree
 from orbitmc.mln.language.scanner import Notation, Statement, unquoted
@@ -294,7 +294,7 @@ class TermReader:
         if name in known.predicates:
             message = f"{name} is a predicate, so it is no term"
         else:
-            message = f"the function {quoted(name)} is not declared"
+            message = f"the function {quote(name)} is not declared"
             message += suggestion(name, [*known.functions, *FUNCTIONS])
             message += f"; {COUNTS}" if name.lower() == "count" else ""
         self.complain(tree.start, message)
@@ -450,7 +450,7 @@ class Conversion:
         if name in known.functions:
             message = f"{name} is a function, so it is no formula; compare its value"
         else:
-            message = f"the predicate {quoted(name)} is not declared"
+            message = f"the predicate {quote(name)} is not declared"
             message += suggestion(name, known.predicates)
         self.terms.complain(tree.start, message)
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
-from orbitmc._util.text import quoted
+from orbitmc._util.text import quote
 from orbitmc.errors import InputError
 from orbitmc.mln.language.scanner import Dialect, Statement
 
@@ -185,7 +185,7 @@ def _calculated(statement: Statement) -> Weighing:
         if value is not None:
             formula = statement.after(expression.end())
             if math.isinf(value) and "inf" not in expression[0]:
-                raise statement.error(0, f"the weight {quoted(expression[0])} is not finite")
+                raise statement.error(0, f"the weight {quote(expression[0])} is not finite")
             denied = value == -math.inf
             return Weighing(abs(value) if denied else value, False, False, formula, denied=denied)
     if DOMAIN_SIZE.match(text):
@@ -228,7 +228,7 @@ def demand(statement: Statement) -> Demand:
     if probability is None or not 0 < probability < 1:
         raise statement.error(
             found.start("number"),
-            f"expected a probability between 0 and 1, found {quoted(found['number'])}; what is "
+            f"expected a probability between 0 and 1, found {quote(found['number'])}; what is "
             "certain is a hard formula, with a full stop at its end",
         )
     formula = statement.before(end).after(start)

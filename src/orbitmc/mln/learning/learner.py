@@ -9,7 +9,7 @@ import numpy as np
 
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.arrays import Floats
-from orbitmc._util.interrupts import heed, listening
+from orbitmc._util.interrupts import check_interrupt, interruptible
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import InputError, is_interrupt
 from orbitmc.mln.data.database import Database, universe
@@ -245,7 +245,7 @@ class Learned:
 Watch = Callable[[Step], None]
 
 
-@listening()
+@interruptible()
 def learn(
     program: Program,
     databases: Sequence[Database],
@@ -283,7 +283,7 @@ def learn(
             step = found
             if watch is not None:
                 watch(step)
-            heed()
+            check_interrupt()
     except (KeyboardInterrupt, SystemError) as stop:
         if not is_interrupt(stop):
             raise
@@ -325,5 +325,5 @@ def left_out_score(
         objective = CompositeLikelihood(joined(rest), belief)
         *_, last = maximise(objective, first_step(objective))
         total += CompositeLikelihood(joined(own), belief).without_prior(last.weights)
-        heed()
+        check_interrupt()
     return total

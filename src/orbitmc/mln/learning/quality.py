@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.interrupts import heed
+from orbitmc._util.interrupts import check_interrupt
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError, LimitError
 from orbitmc.kernels._gibbs import SystematicScan
@@ -124,7 +124,7 @@ def _sampled_information(task: Task, weights: Floats) -> Floats:
                 axis=1,
             )
             found += sign * np.atleast_2d(np.cov(counts))
-            heed()
+            check_interrupt()
     return found
 
 
@@ -141,7 +141,7 @@ def _sampled_slopes(task: Task, weights: Floats) -> Floats:
             known = changes(replace(chains.world, values=values))
             slope = CompositeLikelihood(known, task.prior).value_and_slope(weights)[1]
             total[place] += (slope - task.prior.slope(weights))[learned]
-            heed()
+            check_interrupt()
     return total
 
 

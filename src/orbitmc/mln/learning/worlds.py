@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from orbitmc._util.arrays import Bytes, Floats
-from orbitmc._util.text import MEMORY, quoted, suggestion
+from orbitmc._util.text import MEMORY, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.mln.data.database import TRUE, UNKNOWN, Database, Ints, Universe, universe
 from orbitmc.mln.grounding.atoms import Atoms, fact_codes, variable_names
@@ -93,7 +93,7 @@ def _require_predicates(program: Program, names: frozenset[str]) -> None:
     for name in sorted(names):
         if name not in program.predicates:
             near = suggestion(name, program.predicates)
-            raise InputError(f"there is no predicate {quoted(name)}{near}")
+            raise InputError(f"there is no predicate {quote(name)}{near}")
         if name in program.functions.values():
             raise InputError(f"{name} is a function; its values are given, never learned from")
 

@@ -1,8 +1,8 @@
 """Constants that are alike, exactly or nearly: renamings and relational approximations."""
 
-from orbitmc._util.loading import lazily
+from orbitmc._util.loading import load_lazily
 
-__getattr__, __dir__ = lazily(
+__getattr__, __dir__ = load_lazily(
     __name__,
     {
         "Classes": "mln.symmetry.classes",

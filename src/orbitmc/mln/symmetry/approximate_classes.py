@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from orbitmc._simd.bits import Matrix
-from orbitmc._util.arrays import Floats, row_classes, snapped
+from orbitmc._util.arrays import Floats, row_classes, snap
 from orbitmc.errors import LimitError
 from orbitmc.graph.model import Model
 from orbitmc.mln.data.database import Ints
@@ -172,7 +172,7 @@ def _standardised(vectors: Floats) -> Floats:
     if not varied.any():
         return np.zeros((len(vectors), 1))
     scaled: Floats = (vectors - vectors.mean(axis=0))[:, varied] / spread[varied]
-    first, which = row_classes(snapped(scaled))
+    first, which = row_classes(snap(scaled))
     if scaled.shape[1] > len(scaled):  # distances stay the same
         left, lengths, _ = np.linalg.svd(scaled, full_matrices=False)
         scaled = left * lengths

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, indices, sealed, starts
+from orbitmc._util.arrays import Floats, indices, readonly, starts
 from orbitmc.errors import InputError
 from orbitmc.groups._exchange_blocks import ConstantSwaps
 from orbitmc.mln.data.database import FALSE, Ints, Universe
@@ -62,7 +62,7 @@ def constant_swaps(ground: Ground, classes: Classes) -> ConstantSwaps:
         start=starts(count),
         member=indices(members),
         class_of=indices(which),
-        digit=sealed(digit),
+        digit=readonly(digit),
         kind=indices(kind),
         mention_start=starts(np.bincount(constant[wanted], minlength=len(kind))),
         mention=indices(variable[wanted]),
@@ -163,13 +163,13 @@ def _by_variable(families: list[_Family], variables: int) -> dict[str, np.ndarra
     code[owner], number[owner] = known, np.repeat(np.arange(len(families)), counts)
     return {
         "family": indices(number),
-        "code": sealed(code),
+        "code": readonly(code),
         "place_start": starts(places),
         "place_kind": indices(np.concatenate(nothing + [one.place_kind for one in families])),
-        "radix": sealed(np.concatenate(nothing + [one.radix for one in families])),
-        "size": sealed(np.concatenate(nothing + [one.size for one in families])),
+        "radix": readonly(np.concatenate(nothing + [one.radix for one in families])),
+        "size": readonly(np.concatenate(nothing + [one.size for one in families])),
         "code_start": starts(counts),
-        "known_code": sealed(known),
+        "known_code": readonly(known),
         "owner": indices(owner),
     }
 
