@@ -46,7 +46,7 @@ class ManyInputError(InputError):
 
 
 @contextmanager
-def said_of(source: str, so: str = "") -> Iterator[None]:
+def attribute_to_file(source: str, so: str = "") -> Iterator[None]:
     """Name the file that what is wrong inside is said of, and what is `so` because of it."""
     try:
         yield

@@ -20,7 +20,7 @@ from orbitmc.cli.options import QUESTION, argument, assigned, option, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
 from orbitmc.cli.session import say, verb
-from orbitmc.errors import ContradictionError, InputError, LimitError, said_of
+from orbitmc.errors import ContradictionError, InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -281,11 +281,11 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
     """Read the question of a run once more, from its record."""
     path = Path(moved or _model(record, source))
     if "logic" in record:
-        with said_of(source, records.CANNOT_GO_ON):
+        with attribute_to_file(source, records.CANNOT_GO_ON):
             pieces = _evidence(record.get("pieces"), records.list_of(records.is_text))
             options = LogicOptions(**records.check_fields(record["logic"], LOGIC, "question"))
         return logic_question(path, tuple(pieces), memory, options)
-    with said_of(source, records.CANNOT_GO_ON):
+    with attribute_to_file(source, records.CANNOT_GO_ON):
         evidence = _evidence(record.get("evidence"), _are_seen)
     from orbitmc.formats.registry import read
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from orbitmc._util.settings import setting
-from orbitmc.errors import ContradictionError, InputError, said_of
+from orbitmc.errors import ContradictionError, InputError, attribute_to_file
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Asked, Marginals
@@ -212,7 +212,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         raise InputError(
             "it holds no moves: an object with families and period", source=text.source
         )
-    with said_of(text.source):
+    with attribute_to_file(text.source):
         recipe_from(moves)
     return moves
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.text import Text, quote, shortened
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
@@ -45,7 +45,7 @@ class Assembly:
         self._builder.constant += float(np.log(weight))
 
     def build(self) -> FactorGraph:
-        with said_of(self._source):
+        with attribute_to_file(self._source):
             for rows in runs(np.frombuffer(entries) for entries in self._tables):
                 self._builder.add_tables(rows)
             first = 0

@@ -20,7 +20,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Floats
 from orbitmc._util.text import MEMORY, Text, listed, quote, read_text, require_memory, suggestion
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
 from orbitmc.graph.model import Model
@@ -424,7 +424,7 @@ def write_bif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
     from orbitmc._util.files import write_text
 
-    with said_of(str(path)):
+    with attribute_to_file(str(path)):
         content = "".join(_pieces(model, bayes.conditionals(model, "BIF")))
     write_text(path, content)
 

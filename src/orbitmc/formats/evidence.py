@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orbitmc._util.text import MEMORY, Text, quote, read_text, suggestion
-from orbitmc.errors import ContradictionError, InputError, said_of
+from orbitmc.errors import ContradictionError, InputError, attribute_to_file
 from orbitmc.formats.json_model import finite, name, parse_json, wrong
 from orbitmc.formats.uai import Words
 from orbitmc.graph.evidence import Evidence, resolve
@@ -151,7 +151,7 @@ def evidence_in(text: Text, domains: Domains, memory: int) -> Evidence:
     """Read evidence as JSON if it begins like that, otherwise as UAI."""
     if text.content.lstrip()[:1] in ("{", "["):
         evidence = _from_json(parse_json(text, memory=memory), text.source)
-        with said_of(text.source):
+        with attribute_to_file(text.source):
             resolve(evidence, domains)
         return evidence
     return _from_uai(Words(text, memory=memory), domains)

@@ -37,7 +37,7 @@ import numpy as np
 
 from orbitmc._util.files import write_text
 from orbitmc._util.text import MEMORY, Text, quote, read_text, require_memory
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats.assembly import runs
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -191,7 +191,7 @@ def read_json_model(path: str | Path, *, memory: int = MEMORY) -> Model:
     _require_keys(held, source)
     names, values = variables(held["variables"], source)
     observed = _observed(held.get("observed", []), source)
-    with said_of(source):
+    with attribute_to_file(source):
         graph = _graph(held, [len(own) for own in values], source)
     order = _order(held, names, observed, source)
     return Model(graph, names, values, observed, order)

@@ -27,7 +27,7 @@ from orbitmc._util.text import (
     read_text,
     require_memory,
 )
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.model import Model
 from orbitmc.models._ising import NUMBERS, Quadratic, quadratic_model
 
@@ -53,7 +53,7 @@ def read_bqm(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a binary quadratic model; a state weighs exp(-E)."""
     data, source = read_bytes(path, memory=memory), str(path)
     require_memory(source, BYTES_PER_BYTE * len(data), memory)
-    with said_of(source):
+    with attribute_to_file(source):
         return quadratic_model(_energy(data))
 
 

@@ -26,7 +26,7 @@ from orbitmc._util.text import (
     shortened,
     suggestion,
 )
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import weight_texts
 from orbitmc.formats.bif import BYTES_PER_ENTRY
@@ -204,7 +204,7 @@ def _probabilities(one: Element, child: str, sizes: Sequence[int]) -> Floats:
 
 def write_xmlbif(model: Model, path: str | Path) -> None:
     """Write a Bayesian network; other models are refused."""
-    with said_of(str(path)):
+    with attribute_to_file(str(path)):
         content = HEAD + "".join(_pieces(model, bayes.conditionals(model, "XMLBIF"))) + FOOT
     write_text(path, content)
 

@@ -16,7 +16,7 @@ from orbitmc._util.files import lock_file
 from orbitmc._util.interrupts import interruptible
 from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
-from orbitmc.errors import InputError, said_of
+from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
 from orbitmc.graph.hardening import hardened
 from orbitmc.graph.model import Model
@@ -198,14 +198,14 @@ def kept_settings(
     record: Mapping[str, Any], source: str, kernel: Kernel | None = None, base: Kernel | None = None
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings that decide which kernel a run uses, and the methods that were ruled out."""
-    with said_of(source, records.CANNOT_GO_ON):
+    with attribute_to_file(source, records.CANNOT_GO_ON):
         return _kernel_settings(record.get("kernel"), kernel, base), _ruled_out(record)
 
 
 def kept_query(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
     """The variables that the question of a run is about."""
     query = kept.question.get("query")
-    with said_of(str(kept.path), records.CANNOT_GO_ON):
+    with attribute_to_file(str(kept.path), records.CANNOT_GO_ON):
         if not records.or_none(records.list_of(records.is_text))(query):
             raise InputError("its query is not what it should be")
         return asked_names(query, model)
