@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbitmc._numba import tiers
-from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tiered
+from orbitmc._numba.tiers import Tiered, elements, of_all, of_one, tier
 from orbitmc._util.arrays import starts
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.exact.contraction import marginals as eliminate
@@ -127,7 +127,7 @@ def test_limits_are_the_same_bits_for_all_sizes_of_couplings(monkeypatch, seed):
 
 
 def test_a_function_that_differs_is_noticed(monkeypatch):
-    @tiered(of_one)
+    @tier(of_one)
     def differs(numbers):
         numbers[0] = numbers[0] - np.uint32(1) - 1  # wraps in the interpreter only
 
@@ -145,7 +145,7 @@ def count_calls(function, given, times):
 
 
 def doubled(work):
-    @tiered(work)
+    @tier(work)
     def double(numbers):
         for place in range(len(numbers)):
             numbers[place] *= 2.0

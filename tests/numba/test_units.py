@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc._numba.jit import compiled, unit
-from orbitmc._numba.units import call_at, link, opened
+from orbitmc._numba.units import call_indirect, link, unpack_frame
 from orbitmc._util.arrays import readonly
 from orbitmc.errors import InputError
 from orbitmc.kernels.protocol import _take_steps
@@ -22,13 +22,13 @@ class Content(NamedTuple):
 
 @unit
 def copy_number(frame, factor):
-    content, _ = opened(frame)
+    content, _ = unpack_frame(frame)
     content.found[0] = content.held * factor
 
 
 @unit
 def copy_matrix(frame, factor):
-    content, (rows, columns) = opened(frame)
+    content, (rows, columns) = unpack_frame(frame)
     for row in range(rows):
         for column in range(columns):
             content.found[row, column] = content.held[row, column] * factor
@@ -36,14 +36,14 @@ def copy_matrix(frame, factor):
 
 @unit
 def complain(frame, factor):
-    (numbers,) = opened(frame)
+    (numbers,) = unpack_frame(frame)
     if factor > numbers[0]:
         raise ValueError("too large")
 
 
 @compiled
 def call(address, frame, number):
-    call_at(address, frame, number)
+    call_indirect(address, frame, number)
 
 
 def run(function, content, number):

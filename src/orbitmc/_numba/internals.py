@@ -175,7 +175,7 @@ def _with_lowering(managers: list[Any], lowering: type) -> list[Any]:
     return managers
 
 
-class NoCollecting(Listener):  # type: ignore[misc]
+class PausedCollection(Listener):  # type: ignore[misc]
     """Switches Python's search for unreachable objects off while something is compiled.
 
     Compiling makes a million objects and frees most of them at once; to search them again and

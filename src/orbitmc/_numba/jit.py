@@ -17,7 +17,7 @@ from numba.core.event import Event, Listener, TimingListener, register, unregist
 from numba.extending import overload, register_jitable
 
 from orbitmc._numba.compile_log import REMARKS
-from orbitmc._numba.internals import NoCollecting, compiler_classes
+from orbitmc._numba.internals import PausedCollection, compiler_classes
 from orbitmc._numba.store import MachineCode
 from orbitmc._numba.units import FrameType
 
@@ -42,7 +42,7 @@ INTERPRETING = "orbitmc:interpreting"
 """The event of interpreting what could be compiled."""
 
 register("numba:compile", REMARKS)
-register("numba:compile", NoCollecting())
+register("numba:compile", PausedCollection())
 
 IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 """What every generic function does for each type."""
@@ -50,15 +50,15 @@ IMPLEMENTATIONS: list[dict[type, Callable[..., Any]]] = []
 
 def compiled(function: F) -> F:
     """Compile a function, keep the machine code on disk, and release the GIL while it runs."""
-    return _kept(function, nogil=True)
+    return _attach_store(function, nogil=True)
 
 
 def unit(function: F) -> F:
     """Compile a function `(frame, number)`, that others call by address; it allocates nothing."""
-    return _kept(function, _nrt=False, no_cpython_wrapper=True)
+    return _attach_store(function, _nrt=False, no_cpython_wrapper=True)
 
 
-def _kept(function: F, **options: bool) -> F:
+def _attach_store(function: F, **options: bool) -> F:
     dispatcher = numba.njit(error_model="numpy", pipeline_class=OUTER_COMPILER, **options)(function)
     if dispatcher is not function:  # they are the same where Numba is switched off
         dispatcher._cache = MachineCode(function, modules_of)

@@ -59,7 +59,7 @@ def of_all(*arguments: Any) -> int:
     return elements(arguments)
 
 
-def tiered(work: Callable[..., float]) -> Callable[[F], F]:
+def tier(work: Callable[..., float]) -> Callable[[F], F]:
     """Make a function tiered; `work` says, from its arguments, about how many steps it takes."""
     return lambda function: Tiered(function, work)  # type: ignore[return-value]
 

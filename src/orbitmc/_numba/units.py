@@ -128,7 +128,7 @@ def _word(number: Any) -> int:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def opened(typing: Any, frame: Any) -> Any:
+def unpack_frame(typing: Any, frame: Any) -> Any:
     """What a frame holds; only for functions that do not count references."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -178,7 +178,7 @@ class _Opening:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def call_at(typing: Any, address: Any, frame: Any, number: Any) -> Any:
+def call_indirect(typing: Any, address: Any, frame: Any, number: Any) -> Any:
     """Let the unit at an address do its work on a frame; it is told a number, and gives nothing."""
     kinds = (types.int64, types.int64)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_all, of_first, tiered
+from orbitmc._numba.tiers import of_all, of_first, tier
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Numbers, starts
 from orbitmc.graph.factor_graph import FactorGraph
 
@@ -43,7 +43,7 @@ def _clause_coupling(graph: FactorGraph, variable: Index, factor: Index) -> tupl
     return 0.0, signed
 
 
-@tiered(of_first)
+@tier(of_first)
 def fill_fields(
     graph: FactorGraph,
     affine: Bytes,
@@ -68,7 +68,7 @@ def fill_fields(
                     coupling[slot[graph.scope[place]]] += pair
 
 
-@tiered(of_all)
+@tier(of_all)
 def fill_sextets(neighbour_start: Indices, coupling: Floats, start: Indices, sums: Floats) -> None:
     """Sums of the couplings of three neighbours for every pattern of their bits, six at a time."""
     for variable in range(len(start) - 1):
@@ -123,7 +123,7 @@ def _keep_small_tables(path: Bytes, room: Numbers, most_limits: float) -> None:
     path[dropped], room[dropped] = FACTORS, 0
 
 
-@tiered(of_first)
+@tier(of_first)
 def _count_neighbours(graph: FactorGraph) -> Numbers:
     counts = np.zeros(len(graph.cardinality), dtype=np.int64)
     seen = np.full(len(graph.cardinality), -1, dtype=np.int64)
@@ -156,7 +156,7 @@ def _neighbours(graph: FactorGraph, variable: Index, seen: Numbers, found: Indic
     return count
 
 
-@tiered(of_first)
+@tier(of_first)
 def _classify(
     graph: FactorGraph,
     neighbour_start: Indices,

@@ -7,7 +7,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import INNER, shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._simd.neighbour_sums import (
     add_sextet,
     bits_of_rows,
@@ -175,7 +175,7 @@ def curves(
     return start, numbers
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_curves(
     graph: FactorGraph,
     curved: NDArray[np.bool_],

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices
 from orbitmc.conditionals.classify import BITS, COUNT, MOST_COUNTED, TABLE
 from orbitmc.graph.factor_graph import FactorGraph
@@ -14,7 +14,7 @@ from orbitmc.graph.log_weights import log_potential
 LARGEST_EXPONENT = 709.78
 
 
-@tiered(of_all)
+@tier(of_all)
 def fill_limits(
     graph: FactorGraph,
     path: Bytes,
@@ -52,7 +52,7 @@ def fill_limits(
             _fill_table(graph, variable, others, values, log_weights, path, start, limit)
 
 
-@tiered(of_all)
+@tier(of_all)
 def fill_ladder(
     path: Bytes, neighbour_start: Indices, coupling: Floats, bias: Floats, ladder: Floats
 ) -> None:

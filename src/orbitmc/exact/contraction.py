@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, floats
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
@@ -130,7 +130,7 @@ def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Numbers:
     return offsets
 
 
-@tiered(of_all)
+@tier(of_all)
 def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -> None:
     for value in range(sums.shape[0]):
         start = value * step + high
@@ -138,7 +138,7 @@ def add_table(sums: Floats, table: Floats, step: int, high: int, low: Numbers) -
             sums[value, place] += table[start + low[place]]
 
 
-@tiered(of_all)
+@tier(of_all)
 def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) -> None:
     """Add the beliefs of a slab to the sums they belong to: `add_table` the other way."""
     for value in range(beliefs.shape[0]):

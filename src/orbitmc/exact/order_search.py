@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import ThreadClock, shared
-from orbitmc._numba.tiers import compile_next, is_compiled, tiered
+from orbitmc._numba.tiers import compile_next, is_compiled, tier
 from orbitmc._simd.bits import WORD, Bits, bit_count, has, lowest, put
 from orbitmc._util.arrays import Floats, Numbers
 
@@ -62,7 +62,7 @@ def of_rows(interactions: InteractionGraph, *rest: object) -> int:
     return 10 * interactions.neighbours.size
 
 
-@tiered(of_rows)
+@tier(of_rows)
 def order_stretch(
     interactions: InteractionGraph,
     order: Numbers,
@@ -108,7 +108,7 @@ def order_stretch(
     return stretch, entries, total + LARGEST_COUNTS * largest
 
 
-@tiered(of_rows)
+@tier(of_rows)
 def parents_in(interactions: InteractionGraph, order: Numbers) -> Numbers:
     """For each variable the neighbour that is eliminated next after it, or -1."""
     rows = interactions.neighbours.copy()

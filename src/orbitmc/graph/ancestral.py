@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import tiered
+from orbitmc._numba.tiers import tier
 from orbitmc._util.arrays import (
     Bytes,
     Floats,
@@ -132,7 +132,7 @@ def _work(scope_start: Indices, scope: Indices, *rest: object) -> int:
     return len(scope_start) + 2 * len(scope)
 
 
-@tiered(_work)
+@tier(_work)
 def _drawn(
     scope_start: Indices, scope: Indices, incident_start: Indices, incident: Indices, sums: Flags
 ) -> tuple[Numbers, Numbers]:
@@ -258,7 +258,7 @@ def _draws(
     return 4 * points.size
 
 
-@tiered(_draws)
+@tier(_draws)
 def _draw_forward(
     graph: FactorGraph, weights: Floats, order: Indices, points: Floats, values: Bytes
 ) -> None:

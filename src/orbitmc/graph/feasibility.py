@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, shared
-from orbitmc._numba.tiers import elements, of_first, tiered
+from orbitmc._numba.tiers import elements, of_first, tier
 from orbitmc._simd.random import LANE_UNIT, bernoulli, generator, integer
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers
 from orbitmc.errors import ContradictionError
@@ -161,7 +161,7 @@ def _work(graph: FactorGraph, *rest: Any) -> float:
     return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
 
 
-@tiered(_work)
+@tier(_work)
 def _find(
     graph: FactorGraph,
     domains: Domains,
@@ -221,7 +221,7 @@ def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> In
     return best
 
 
-@tiered(of_first)
+@tier(of_first)
 def _set_preferred_once(domains: Domains, preference: Floats, order: Numbers, found: Bytes) -> None:
     _set_preferred(domains, preference, order, found)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import Index, Indices, lengths, readonly, starts
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -89,7 +89,7 @@ def enqueue(search: Search, factor: Index) -> None:
         search.ends[TAIL] = (search.ends[TAIL] + 1) % len(search.queue)
 
 
-@tiered(of_first)
+@tier(of_first)
 def propagate_once(graph: FactorGraph, domains: Domains, search: Search) -> bool:
     return propagate(graph, domains, search)
 

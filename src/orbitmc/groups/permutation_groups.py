@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import (
     Bytes,
     Index,
@@ -53,7 +53,7 @@ def unite(parent: Numbers, one: Index, other: Index) -> bool:
     return True
 
 
-@tiered(of_all)
+@tier(of_all)
 def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
     for k in range(len(one)):
         unite(parent, one[k], other[k])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import generic, implementation, shared, unit
-from orbitmc._numba.units import Link, Linked, call_at, link, opened
+from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc.conditionals.prepared import PreparedGraph
 
@@ -67,7 +67,7 @@ def linked(part: Part) -> Link:
 
 @unit
 def _take_steps(frame: Any, count: int) -> None:
-    kernel, prepared, memory, values, outcomes, rng = opened(frame)
+    kernel, prepared, memory, values, outcomes, rng = unpack_frame(frame)
     steps(prepared, kernel, memory, values, outcomes, rng, count)
 
 
@@ -81,7 +81,7 @@ def _linked_steps(
     rng: Any,
     count: int,
 ) -> None:
-    call_at(kernel.address, kernel.frame, count)
+    call_indirect(kernel.address, kernel.frame, count)
 
 
 def step(kernel: type) -> Callable[[Body], Body]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import elements, tiered
+from orbitmc._numba.tiers import elements, tier
 from orbitmc._simd.random import COLUMNS, Stream, generator
 from orbitmc._util.arrays import Bytes, Floats, Index, Numbers, lengths, starts
 from orbitmc._util.interrupts import check_interrupt
@@ -169,7 +169,7 @@ def _work(graph: FactorGraph, values: Bytes, *rest: Any) -> float:
     return 10.0 * float(values.shape[1]) * elements(graph.scope)
 
 
-@tiered(_work)
+@tier(_work)
 def ascend(graph: FactorGraph, values: Bytes) -> None:
     """Improve the possible states of all lanes, one variable at a time; impossible ones stay."""
     for lane in range(values.shape[1]):
@@ -189,7 +189,7 @@ def ascend(graph: FactorGraph, values: Bytes) -> None:
                 values[variable, lane] = best
 
 
-@tiered(_work)
+@tier(_work)
 def changed_weights(graph: FactorGraph, values: Bytes, start: Any, gains: Floats) -> None:
     """What the log-weight of the first lane's state gains by each value of each variable alone."""
     for variable in range(values.shape[0]):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import compiled, unit
-from orbitmc._numba.units import Link, Linked, call_at, link, opened
+from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
 from orbitmc._util.arrays import Bytes, Floats, arrays_in, narrow_dtype, readonly, zeros
 from orbitmc.conditionals.draws import scratch
@@ -319,7 +319,7 @@ def _recording(prepared: PreparedGraph, pack: Pack) -> Link:
 
 @unit
 def _record(frame: Any, part: int) -> None:
-    tally, prepared, scratch, values = opened(frame)
+    tally, prepared, scratch, values = unpack_frame(frame)
     if part >= 0:  # so the compiler knows that no index counts from the end
         record(tally, prepared, scratch, values, part)
 
@@ -336,6 +336,6 @@ def _advance(
 ) -> None:
     """Take `spacing` steps and record the state, again and again; both are called by address."""
     for _ in range(samples):
-        call_at(stepping, stepped, spacing)
+        call_indirect(stepping, stepped, spacing)
         if part >= 0:
-            call_at(recording, recorded, part)
+            call_indirect(recording, recorded, part)

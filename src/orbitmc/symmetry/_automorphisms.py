@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import (
     Bytes,
     Index,
@@ -149,7 +149,7 @@ def _differ(
     return abs(after - before) > TOLERANCE * scale
 
 
-@tiered(of_first)
+@tier(of_first)
 def _check(
     graph: FactorGraph,
     group: PermutationGroup,

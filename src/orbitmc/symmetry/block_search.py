@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc.symmetry.exchangeability import NO_JOINT, Links
 
@@ -313,7 +313,7 @@ def pairs(size: int) -> int:
 # the factors around the block, not of the graph.
 
 
-@tiered(of_first)
+@tier(of_first)
 def search(
     links: Links,
     candidates: Candidates,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.tiers import of_all, tier
 from orbitmc._simd.bits import Bits, Matrix, bit_count, has, packed, put, unpacked
 from orbitmc._util.arrays import Numbers
 from orbitmc.errors import InputError
@@ -26,7 +26,7 @@ EXHAUSTIVE = 6
 """Up to this many sets, all ways of using them for a row are tried; beyond, one at a time."""
 
 
-@tiered(of_all)
+@tier(of_all)
 def best_concept(
     ones: Bits, free: Bits, allowed: Bits, columns: int, rows: Bits, chosen: Bits
 ) -> int:
@@ -76,7 +76,7 @@ def _closure_gain(ones: Bits, free: Bits, rows: Bits, common: Bits) -> int:
     return gain
 
 
-@tiered(of_all)
+@tier(of_all)
 def best_candidate(
     free: Bits, zeros: Bits, candidates: Bits, bounds: Numbers, usage: Matrix
 ) -> int:
@@ -107,7 +107,7 @@ def _use(free: Bits, zeros: Bits, columns: Bits) -> int:
     return gain
 
 
-@tiered(of_all)
+@tier(of_all)
 def improve_rows(ones: Bits, zeros: Bits, sets: Bits, usage: Matrix) -> bool:
     """Let each row use the sets (rows of bits) that suit it best; tells whether one changed."""
     changed = False
@@ -181,7 +181,7 @@ def _wrong(ones: Bits, zeros: Bits, cover: Bits) -> int:
     return errors
 
 
-@tiered(of_all)
+@tier(of_all)
 def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage: Matrix) -> bool:
     """The same for a symmetric matrix: a member's bits decide its row and its column at once.
 

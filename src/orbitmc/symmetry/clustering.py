@@ -4,7 +4,7 @@ import numpy as np
 
 from orbitmc._numba.compile_log import timed
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_all, tiered
+from orbitmc._numba.tiers import of_all, tier
 from orbitmc._util.arrays import Floats, Numbers, row_classes
 
 RESTARTS = 10
@@ -46,7 +46,7 @@ def _labels(last_start: Numbers) -> Numbers:
     return labels
 
 
-@tiered(of_all)
+@tier(of_all)
 def _fill(moments: Floats, last_start: Numbers) -> None:
     """Find where the last of `k + 1` clusters of the first numbers starts, for all ends.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import (
     Indices,
     Numbers,
@@ -148,7 +148,7 @@ def _numbered(traits: list[Numbers]) -> Numbers:
     return row_classes(np.stack(traits, axis=1))[1]
 
 
-@tiered(of_first)
+@tier(of_first)
 def _classify(graph: FactorGraph, classes: Numbers, last_with_table: Numbers) -> None:
     for factor in range(graph.first_clause):
         table = graph.table_of[factor]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Index, Numbers, Words
 from orbitmc.symmetry.encoding import ColoredGraph
@@ -46,7 +46,7 @@ def arc_print(vertex: Index, label: int) -> np.uint64:
     return np.uint64(mixed(mixed(vertex) ^ np.uint64(label)))
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
     for factor in range(graph.points, len(graph.color)):
         total = mixed(graph.color[factor])
@@ -103,7 +103,7 @@ def _factor_follows(graph: ColoredGraph, checker: Checker, image: Numbers, facto
     return False
 
 
-@tiered(of_first)
+@tier(of_first)
 def preserves(
     graph: ColoredGraph, checker: Checker, image: Numbers, moved: Numbers, count: int
 ) -> bool:
@@ -217,7 +217,7 @@ def _sort_by(order: Numbers, key: Words, count: int) -> None:
             root = child
 
 
-@tiered(of_first)
+@tier(of_first)
 def _look_around(
     graph: ColoredGraph,
     one: Partition,
@@ -257,7 +257,7 @@ def _collect(
     return count
 
 
-@tiered(of_first)
+@tier(of_first)
 def match_differences(
     graph: ColoredGraph, left: Partition, right: Partition, mark: int, guess: Guess
 ) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, of_one, tiered
+from orbitmc._numba.tiers import of_first, of_one, tier
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.symmetry.encoding import ColoredGraph
@@ -125,7 +125,7 @@ def cut(partition: Partition, parent: int, begin: int, end: int) -> None:
     partition.splits[0] += 1
 
 
-@tiered(of_one)
+@tier(of_one)
 def take_back(partition: Partition, mark: int) -> None:
     """Undo the last splits until `mark` of them are left."""
     while partition.splits[0] > mark:
@@ -286,7 +286,7 @@ def _use(graph: ColoredGraph, partition: Partition, memory: Memory, cell: int) -
     return trace
 
 
-@tiered(of_first)
+@tier(of_first)
 def refine(
     graph: ColoredGraph, partition: Partition, memory: Memory, trace: Words, begin: int, end: int
 ) -> int:
@@ -349,7 +349,7 @@ def ball_cells(graph: ColoredGraph, cells: Numbers, *, reach: int) -> Numbers:
     return row_classes(np.column_stack([cells, ball.view(np.int64)]))[1]
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_balls(
     graph: ColoredGraph,
     cells: Numbers,

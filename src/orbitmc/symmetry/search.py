@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import compiled, shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._util.arrays import Numbers, Words
 from orbitmc.groups.permutation_groups import root_of
 from orbitmc.symmetry.encoding import ColoredGraph
@@ -149,7 +149,7 @@ def recorded(graph: ColoredGraph, search: Search, vertex: int, begin: int) -> in
     return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
 
 
-@tiered(of_first)
+@tier(of_first)
 def agrees(graph: ColoredGraph, search: Search, vertex: int, begin: int, end: int) -> bool:
     """Individualise on the right as long as fingerprints agree with the record."""
     individualize(search.right, search.memory, vertex)
@@ -167,7 +167,7 @@ def _hint(left: Partition, right: Partition, vertex: int) -> int:
     return -1
 
 
-@tiered(of_first)
+@tier(of_first)
 def _difference(
     graph: ColoredGraph, left: Partition, right: Partition, scan: int
 ) -> tuple[int, int]:
@@ -314,7 +314,7 @@ def _step_back(graph: ColoredGraph, search: Search, depth: int, limit: int) -> i
     return -1
 
 
-@tiered(of_first)
+@tier(of_first)
 def complete(graph: ColoredGraph, search: Search, mark: int, place: int, limit: int) -> int:
     """Extend an agreement of left and right to an automorphism, trying all ways if need be."""
     frames, left, right = search.frames, search.left, search.right
@@ -367,7 +367,7 @@ PORTION = 1_000
 """Work after which to ask again whether compiling would be sooner."""
 
 
-@tiered(of_first)
+@tier(of_first)
 def _follow_path(graph: ColoredGraph, search: Search) -> int:
     """Go down on the left until points are single; gives the depth."""
     left, path = search.left, search.path
@@ -477,7 +477,7 @@ def _finish_level(search: Search, level: int) -> None:
         take_back(search.right, search.path.mark[level - 1])
 
 
-@tiered(lambda graph, search, patience, work: work)
+@tier(lambda graph, search, patience, work: work)
 def advance(graph: ColoredGraph, search: Search, patience: int, work: int) -> bool:
     """Search on for about so much work; gives whether everything has been tried.
 

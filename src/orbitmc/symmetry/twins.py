@@ -8,7 +8,7 @@ against its first member.
 import numpy as np
 
 from orbitmc._numba.jit import shared
-from orbitmc._numba.tiers import of_first, tiered
+from orbitmc._numba.tiers import of_first, tier
 from orbitmc._simd.bits import mixed
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.groups.permutation_groups import connected
@@ -54,7 +54,7 @@ def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     return np.uint64(mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_outlooks(graph: ColoredGraph, fingerprint: Words, outlook: Words) -> None:
     """Add up what every point is joined to, itself called SELF."""
     for point in range(graph.points):
@@ -98,7 +98,7 @@ def _joined_pairs(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     return one, other, *filled
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_joined(
     graph: ColoredGraph, forth: Numbers, one: Numbers, other: Numbers, filled: Words
 ) -> None:
@@ -127,7 +127,7 @@ def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
     return *ends, *filled
 
 
-@tiered(of_first)
+@tier(of_first)
 def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: Words) -> None:
     count = 0
     for factor in range(graph.points, len(graph.color)):
@@ -148,7 +148,7 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
                 count += 1
 
 
-@tiered(of_first)
+@tier(of_first)
 def _confirm(graph: ColoredGraph, checker: Checker, classes: Numbers, image: Numbers) -> None:
     """Exchange every point with the first of its class; who fails gets a class of its own."""
     leader = np.full(len(classes), -1)
