@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import compiled, shared
-from orbitmc._simd.bits import scrambled
+from orbitmc._simd.bits import splitmix
 from orbitmc._util.arrays import Bytes, Floats, Indices, Numbers, floats, indices, readonly, starts
 from orbitmc.errors import InputError, LimitError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -175,7 +175,7 @@ def sweep(
     high = np.empty(lanes)
     low = np.empty(lanes)
     for ago in range(time, time - sweeps, -1):
-        base = scrambled(key + np.uint64(ago) * np.uint64(0xD1342543DE82EF95))
+        base = splitmix(key + np.uint64(ago) * np.uint64(0xD1342543DE82EF95))
         for variable in range(variables):
             high[:] = attraction.field[variable]
             low[:] = attraction.field[variable]
@@ -194,5 +194,5 @@ def sweep(
 @shared
 def random_log_odds(counter: np.uint64) -> float:
     """A logistic random number: it is below `a` with probability 1 / (1 + exp(-a))."""
-    uniform = (np.float64(scrambled(counter) >> np.uint64(11)) + 0.5) * 2.0**-53
+    uniform = (np.float64(splitmix(counter) >> np.uint64(11)) + 0.5) * 2.0**-53
     return math.log(uniform / (1.0 - uniform))

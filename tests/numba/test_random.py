@@ -8,12 +8,12 @@ from orbitmc._simd.random import (
     accept_by_log_ratio,
     bernoulli,
     choose_by_log_weights,
+    fair_coin,
     fill_random,
     flip_by_eight_limits,
     flip_by_table,
     generator,
     integer,
-    toss,
 )
 from orbitmc.conditionals.prepared import conditionals
 from orbitmc.graph.builder import Builder
@@ -55,7 +55,7 @@ def choices(rng, log_weights, values, size):
 
 @compiled
 def tosses(rng, found):
-    toss(rng, found)
+    fair_coin(rng, found)
 
 
 @compiled
@@ -78,7 +78,7 @@ def test_coins_are_the_bits_of_the_stream():
         found, wanted = np.zeros((2, lanes), dtype=np.uint8)
         for _ in range(3):
             tosses(fast, found)
-            toss(slow, wanted)
+            fair_coin(slow, wanted)
             assert np.array_equal(found, wanted)
 
 

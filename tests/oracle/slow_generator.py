@@ -8,6 +8,7 @@ from orbitmc._simd.random import (
     bernoulli,
     choose_by_log_weights,
     choose_by_table,
+    fair_coin,
     flip_by_eight_limits,
     flip_by_field,
     flip_by_table,
@@ -17,7 +18,6 @@ from orbitmc._simd.random import (
     lane_integer,
     pick_below,
     pick_by_weights,
-    toss,
     two_integers,
 )
 
@@ -119,7 +119,7 @@ def _choose_by_log_weights(rng, log_weights, size, values, variable):
     values[variable] = (upto[:-1] <= target).sum(axis=0)
 
 
-@implementation(toss, SlowGenerator)
+@implementation(fair_coin, SlowGenerator)
 def _toss(rng, coins):
     coins[:] = rng.coins()
 

@@ -13,7 +13,7 @@ Matrix = NDArray[np.bool_]
 WORD = 64
 
 
-def packed(matrix: Matrix) -> Bits:
+def pack_bits(matrix: Matrix) -> Bits:
     """Pack each row of a Boolean matrix into words, first column in the lowest bit."""
     rows, columns = matrix.shape
     words = max(1, (columns + WORD - 1) // WORD)
@@ -22,7 +22,7 @@ def packed(matrix: Matrix) -> Bits:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def unpacked(bits: Bits, columns: int) -> Matrix:
+def unpack_bits(bits: Bits, columns: int) -> Matrix:
     """The Boolean matrix of packed rows."""
     found = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=columns)
     return found.view(np.bool_)
@@ -45,27 +45,27 @@ def lowest(bits: np.uint64) -> int:
 
 
 @shared
-def has(row: Bits, number: int) -> bool:
+def test_bit(row: Bits, number: int) -> bool:
     return bool((row[number // WORD] >> np.uint64(number % WORD)) & np.uint64(1))
 
 
 @shared
-def put(row: Bits, number: int, present: bool) -> None:
+def set_bit(row: Bits, number: int, present: bool) -> None:
     bit = np.uint64(1) << np.uint64(number % WORD)
     row[number // WORD] = row[number // WORD] | bit if present else row[number // WORD] & ~bit
 
 
 @shared
-def mixed(number: Any) -> Any:
+def hash_integer(number: Any) -> Any:
     """Scatter an integer, or each of an array, over 64 bits.
 
     Sums of such words say which words were added.
     """
-    return scrambled(np.uint64(number) + np.uint64(0x9E3779B97F4A7C15))
+    return splitmix(np.uint64(number) + np.uint64(0x9E3779B97F4A7C15))
 
 
 @shared
-def scrambled(bits: Any) -> Any:
+def splitmix(bits: Any) -> Any:
     """Turn a counter into random bits (the finaliser of SplitMix64; Steele et al. 2014)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

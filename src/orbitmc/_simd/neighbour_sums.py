@@ -18,10 +18,10 @@ from orbitmc._simd.vector_code import (
     STREAMS,
     WORDS,
     Call,
+    broadcast,
     eight_of,
     look_up,
-    repeated,
-    spread,
+    splat,
     vector_code,
 )
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Singles, Width
@@ -43,11 +43,11 @@ def _add_by_eight(call: Call) -> None:
     builder, indices = call.builder, call.array("index")
     table = call.load(call.array("limit"), call.number("start"), WORDS)
     long, numbers = ir.VectorType(I64, STREAMS), ir.VectorType(ir.DoubleType(), STREAMS)
-    total = repeated(0, long)
+    total = splat(0, long)
     for lane in range(0, call.lanes, STREAMS):
         places = builder.zext(call.load(indices, lane, EIGHT), WORDS)
         total = builder.add(total, builder.zext(look_up(builder, table, places), long))
-    chances = builder.fmul(builder.sitofp(total, numbers), repeated(2.0**-32, numbers))
+    chances = builder.fmul(builder.sitofp(total, numbers), splat(2.0**-32, numbers))
     sums, place = call.array("sums"), call.number("place")
     call.store(builder.fadd(call.load(sums, place, numbers), chances), sums, place)
 
@@ -63,7 +63,7 @@ def add_row_by_eight(
 def _add_row_by_eight(call: Call) -> None:
     builder, row = call.builder, call.row("values", "variable")
     numbers = ir.VectorType(ir.DoubleType(), STREAMS)
-    total = repeated(0, WORDS)
+    total = splat(0, WORDS)
     for lane in range(0, call.lanes, STREAMS):
         total = builder.add(total, builder.zext(call.load(row, lane, EIGHT), WORDS))
     sums, place = call.array("sums"), call.number("place")
@@ -211,10 +211,10 @@ def counts_of_agreeing(call: Call) -> list[Any]:
     builder = call.builder
 
     def agree(total: Any, row: Any, role: Any) -> Any:
-        negative = spread(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
+        negative = broadcast(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
         return builder.add(total, builder.xor(row, negative))
 
-    return _folded(call, agree, ROW, ROW, repeated(0, ROW))
+    return _folded(call, agree, ROW, ROW, splat(0, ROW))
 
 
 def bits_of_rows(
@@ -239,7 +239,7 @@ def _bits_of_rows(call: Call) -> None:
     def shift(total: Any, row: Any, role: Any) -> Any:
         return builder.add(builder.add(total, total), row)
 
-    _store(call, _folded(call, shift, ROW, ROW, repeated(0, ROW)), "pattern", ROW)
+    _store(call, _folded(call, shift, ROW, ROW, splat(0, ROW)), "pattern", ROW)
 
 
 def places_of_rows(
@@ -263,11 +263,11 @@ def _places_of_rows(call: Call) -> None:
     builder = call.builder
 
     def walk(total: Any, row: Any, role: Any) -> Any:
-        steps = builder.mul(builder.zext(row, WORDS), spread(builder, role, STREAMS))
+        steps = builder.mul(builder.zext(row, WORDS), broadcast(builder, role, STREAMS))
         return builder.add(total, steps)
 
     begin = builder.trunc(call.number("start"), ir.IntType(32))
-    totals = _folded(call, walk, WORDS, EIGHT, spread(builder, begin, STREAMS))
+    totals = _folded(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
     _store(call, totals, "place", WORDS)
 
 

@@ -34,10 +34,10 @@ from orbitmc._simd.vector_code import (
     STREAMS,
     WORDS,
     Call,
-    joined,
+    concatenate,
     look_up,
     multiply_add,
-    repeated,
+    splat,
     vector_code,
 )
 from orbitmc._util.arrays import Bytes, Floats, Index, Indices, Width, Words, zeros
@@ -86,7 +86,7 @@ def _draw_vector(builder: Any, state: list[Any]) -> Any:
     """Do what `_draw` does."""
 
     def by(shift: int) -> Any:
-        return repeated(shift, WORDS)
+        return splat(shift, WORDS)
 
     drawn = builder.and_(builder.add(state[0], state[3]), by(EVEN))
     shifted = builder.shl(state[1], by(9))
@@ -180,14 +180,14 @@ def _choose_of_three(call: Call) -> None:
             pairs = builder.insert_element(pairs, pair, I32(k))
         drawn = _draw_vector(builder, state)
         low = builder.trunc(pairs, WORDS)
-        high = builder.trunc(builder.lshr(pairs, repeated(32, PAIRS)), WORDS)
+        high = builder.trunc(builder.lshr(pairs, splat(32, PAIRS)), WORDS)
         steps = [builder.icmp_unsigned(">=", drawn, one) for one in (low, high)]
         return builder.add(*(builder.zext(step, EIGHT) for step in steps))
 
     with _state(call) as state:
         for row in range(0, call.lanes, 32):
             parts = [reached(state, lane) for lane in range(row, row + 32, STREAMS)]
-            call.store(joined(builder, parts), target, row)
+            call.store(concatenate(builder, parts), target, row)
 
 
 def toss_lanes(streams: Indices, coins: Bytes, width: Width) -> None:
@@ -207,8 +207,8 @@ def _toss_lanes(call: Call) -> None:
         number = lane // STREAMS % BITS
         if number == 0:
             drawn = _draw_vector(builder, state)
-        bit = builder.and_(drawn, repeated(1 << BITS - number, WORDS))
-        return builder.icmp_unsigned("!=", bit, repeated(0, WORDS))
+        bit = builder.and_(drawn, splat(1 << BITS - number, WORDS))
+        return builder.icmp_unsigned("!=", bit, splat(0, WORDS))
 
     _store_bits(call, tossed, call.array("coins"))
 
@@ -227,10 +227,10 @@ def _accept_lanes(call: Call) -> None:
 
     def taken(state: list[Any], lane: int) -> Any:
         halves = [call.load(ratios, lane + 4 * half, DOUBLES) for half in range(2)]
-        rounded = joined(builder, [_rounded(builder, half) for half in halves])
-        sure = builder.fcmp_ordered(">=", rounded, repeated(-NO_LOSS, NUMBERS))
-        power = builder.fmul(_exponential(builder, rounded), repeated(LARGEST_CHANCE, NUMBERS))
-        drawn = builder.lshr(_draw_vector(builder, state), repeated(1, WORDS))
+        rounded = concatenate(builder, [_rounded(builder, half) for half in halves])
+        sure = builder.fcmp_ordered(">=", rounded, splat(-NO_LOSS, NUMBERS))
+        power = builder.fmul(_exponential(builder, rounded), splat(LARGEST_CHANCE, NUMBERS))
+        drawn = builder.lshr(_draw_vector(builder, state), splat(1, WORDS))
         chosen = builder.icmp_signed("<", drawn, builder.fptosi(power, WORDS))
         return builder.or_(sure, chosen)
 
@@ -242,22 +242,22 @@ def _store_bits(call: Call, eight_bits: Any, target: Any) -> None:
     with _state(call) as state:
         for row in range(0, call.lanes, 32):
             parts = [eight_bits(state, lane) for lane in range(row, row + 32, STREAMS)]
-            call.store(call.builder.zext(joined(call.builder, parts), ROW), target, row)
+            call.store(call.builder.zext(concatenate(call.builder, parts), ROW), target, row)
 
 
 def _exponential(builder: Any, x: Any) -> Any:
     """Do what `exponential` does for eight numbers, of which positive ones count as 0."""
-    zero, rounding = repeated(0.0, NUMBERS), repeated(ROUNDING, NUMBERS)
+    zero, rounding = splat(0.0, NUMBERS), splat(ROUNDING, NUMBERS)
     negative = builder.select(builder.fcmp_ordered("<", x, zero), x, zero)
-    scaled = builder.fmul(negative, repeated(1.44269504, NUMBERS))
+    scaled = builder.fmul(negative, splat(1.44269504, NUMBERS))
     shifted = builder.fadd(scaled, rounding)
     rest = builder.fsub(scaled, builder.fsub(shifted, rounding))
-    power = repeated(float(POLYNOMIAL[-1]), NUMBERS)
+    power = splat(float(POLYNOMIAL[-1]), NUMBERS)
     for coefficient in POLYNOMIAL[-2::-1]:
-        power = multiply_add(builder, power, rest, repeated(float(coefficient), NUMBERS))
-    exponent = builder.shl(builder.bitcast(shifted, WORDS), repeated(23, WORDS))
+        power = multiply_add(builder, power, rest, splat(float(coefficient), NUMBERS))
+    exponent = builder.shl(builder.bitcast(shifted, WORDS), splat(23, WORDS))
     result = builder.bitcast(builder.add(builder.bitcast(power, WORDS), exponent), NUMBERS)
-    above = builder.fcmp_ordered(">", x, repeated(-87.0, NUMBERS))
+    above = builder.fcmp_ordered(">", x, splat(-87.0, NUMBERS))
     return builder.select(above, result, zero)
 
 
@@ -355,9 +355,9 @@ def bernoulli(rng: Any, chance: float) -> bool:
     """Draw true with the given chance, the same for all lanes.
 
     >>> from orbitmc.kernels.testing.exact import outcomes
-    >>> def toss(values, rng):
+    >>> def fair_coin(values, rng):
     ...     values[0, 0] = bernoulli(rng, 0.75)
-    >>> sorted(outcomes(toss, (0,)).items())
+    >>> sorted(outcomes(fair_coin, (0,)).items())
     [((0,), 0.25), ((1,), 0.75)]
     """
     return bool(np.float64(_next(rng.common) >> np.uint64(11)) * 2.0**-53 < chance)
@@ -440,7 +440,7 @@ def choose_by_log_weights(
 
 
 @draws
-def toss(rng: Any, coins: Bytes) -> None:
+def fair_coin(rng: Any, coins: Bytes) -> None:
     """Set `coins[lane]` to 0 or 1 with equal chances."""
     toss_lanes(rng.streams, coins, rng.width)
 

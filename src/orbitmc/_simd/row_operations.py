@@ -19,15 +19,15 @@ from orbitmc._simd.vector_code import (
     ROW,
     STREAMS,
     Call,
+    broadcast,
     eight_of,
     multiply_add,
-    repeated,
-    spread,
+    splat,
     vector_code,
 )
 from orbitmc._util.arrays import Bytes, Index, Indices, Singles, Width
 
-NONE = repeated(0, ROW)
+NONE = splat(0, ROW)
 
 
 def rows_differ(
@@ -196,7 +196,7 @@ def add_curved_rise(
 
 @vector_code(add_curved_rise)
 def _add_curved_rise(call: Call) -> None:
-    builder, rise, twice_middle = call.builder, _Rise(call), repeated(2, EIGHT)
+    builder, rise, twice_middle = call.builder, _Rise(call), splat(2, EIGHT)
     fields, bends = call.array("field"), call.array("bend")
     for lane in range(0, call.lanes, STREAMS):
         new, old = rise.values(lane)
@@ -232,7 +232,7 @@ def add_counted_rise(
 @vector_code(add_counted_rise)
 def _add_counted_rise(call: Call) -> None:
     rise = _Rise(call)
-    low, step = (spread(call.builder, call.value(name), STREAMS) for name in ("low", "step"))
+    low, step = (broadcast(call.builder, call.value(name), STREAMS) for name in ("low", "step"))
     counts = [call.builder.load(count) for count in counts_of_agreeing(call)]
     for lane in range(0, call.lanes, STREAMS):
         eight = eight_of(call.builder, counts[lane // 32], lane % 32)

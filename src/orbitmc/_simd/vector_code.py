@@ -92,19 +92,19 @@ def vector_code(plain: Callable[..., Any]) -> Callable[[Callable[[Call], Any]], 
     return register
 
 
-def repeated(value: float, kind: Any) -> ir.Constant:
+def splat(value: float, kind: Any) -> ir.Constant:
     """A vector that repeats a constant."""
     return ir.Constant(kind, [value] * kind.count)
 
 
-def spread(builder: Any, value: Any, count: int) -> Any:
+def broadcast(builder: Any, value: Any, count: int) -> Any:
     """A vector that repeats a number."""
     kind = ir.VectorType(value.type, count)
     single = builder.insert_element(ir.Constant(kind, ir.Undefined), value, I32(0))
-    return builder.shuffle_vector(single, single, repeated(0, ir.VectorType(I32, count)))
+    return builder.shuffle_vector(single, single, splat(0, ir.VectorType(I32, count)))
 
 
-def joined(builder: Any, parts: list[Any]) -> Any:
+def concatenate(builder: Any, parts: list[Any]) -> Any:
     """Vectors one after the other, as one vector."""
     while len(parts) > 1:
         width = 2 * parts[0].type.count
@@ -135,9 +135,9 @@ def look_up(builder: Any, table: Any, places: Any) -> Any:
         kind = ir.FunctionType(WORDS, [WORDS, WORDS])
         permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx2.permd")
         return builder.call(permute, [table, places])
-    found = builder.shuffle_vector(table, table, repeated(0, WORDS))
+    found = builder.shuffle_vector(table, table, splat(0, WORDS))
     for entry in range(1, STREAMS):
-        number = repeated(entry, WORDS)
+        number = splat(entry, WORDS)
         here = builder.icmp_unsigned("==", places, number)
         found = builder.select(here, builder.shuffle_vector(table, table, number), found)
     return found

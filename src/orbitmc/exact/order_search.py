@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import ThreadClock, shared
 from orbitmc._numba.tiers import compile_next, is_compiled, tier
-from orbitmc._simd.bits import WORD, Bits, bit_count, has, lowest, put
+from orbitmc._simd.bits import WORD, Bits, bit_count, lowest, set_bit, test_bit
 from orbitmc._util.arrays import Floats, Numbers
 
 FILL, WEIGHT, WEIGHTED_FILL = 0, 1, 2
@@ -131,8 +131,8 @@ def _join_all(rows: Bits, chosen: int, members: Numbers) -> None:
     for member in members:
         for word in range(rows.shape[1]):
             rows[member, word] |= rows[chosen, word]
-        put(rows[member], member, False)
-        put(rows[member], chosen, False)
+        set_bit(rows[member], member, False)
+        set_bit(rows[member], chosen, False)
 
 
 @shared
@@ -172,12 +172,12 @@ def _eliminate(
             prices[member] -= log_sizes[chosen]
         else:
             prices[member] -= _missing(rows, log_sizes, member, chosen, rule)
-        put(rows[member], chosen, False)
+        set_bit(rows[member], chosen, False)
     for index in range(len(members)):
         first = members[index]
         for other in range(index):
             second = members[other]
-            if not has(rows[first], second):
+            if not test_bit(rows[first], second):
                 _join(rows, log_sizes, prices, rule, first, second)
 
 
@@ -197,8 +197,8 @@ def _join(
                 common &= common - np.uint64(1)
         prices[first] += _missing(rows, log_sizes, first, second, rule)
         prices[second] += _missing(rows, log_sizes, second, first, rule)
-    put(rows[first], second, True)
-    put(rows[second], first, True)
+    set_bit(rows[first], second, True)
+    set_bit(rows[second], first, True)
 
 
 @shared
@@ -214,8 +214,8 @@ def _missing(rows: Bits, log_sizes: Floats, member: int, other: int, rule: int) 
                 total += log_sizes[word * WORD + lowest(apart)]
                 apart &= apart - np.uint64(1)
     if rule == FILL:
-        return total - (1.0 if has(rows[member], other) else 0.0)
-    own = log_sizes[other] if has(rows[member], other) else 0.0
+        return total - (1.0 if test_bit(rows[member], other) else 0.0)
+    own = log_sizes[other] if test_bit(rows[member], other) else 0.0
     return float((total - own) * log_sizes[other])
 
 

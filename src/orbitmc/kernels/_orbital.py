@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
-from orbitmc._simd.random import integer, lanes_of, toss
+from orbitmc._simd.random import fair_coin, integer, lanes_of
 from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, narrow_dtype, readonly
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
@@ -81,7 +81,7 @@ def orbital_steps(
     for _ in range(count):
         generator = integer(rng, len(group.start) - 1)
         first, last = group.start[generator], group.start[generator + 1]
-        toss(rng, memory.proposal.coins)
+        fair_coin(rng, memory.proposal.coins)
         _propose(kernel, memory, values, np.int64(first), np.int64(last))
         size = np.int64(last) - np.int64(first)
         if kernel.symmetric:
@@ -218,7 +218,7 @@ def drawn_orbital_steps(
 ) -> None:
     for _ in range(count):
         product_replacement_step(memory.bag, rng)
-        toss(rng, memory.proposal.coins)
+        fair_coin(rng, memory.proposal.coins)
         size = _propose_element(kernel.pairs, memory, values)
         if kernel.symmetric:
             settle_surely(memory.proposal, values, outcomes, size)

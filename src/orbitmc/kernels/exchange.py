@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
-from orbitmc._simd.random import integer, lanes_of, toss, two_integers
+from orbitmc._simd.random import fair_coin, integer, lanes_of, two_integers
 from orbitmc._simd.row_operations import choose_by_coins
 from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, narrow_dtype
 from orbitmc.conditionals.layout import Conditionals
@@ -103,7 +103,7 @@ def shuffle_steps(
             count_null(memory.proposal, outcomes)
             continue
         if chosen > 2:  # a swap is its own inverse
-            toss(rng, memory.proposal.coins)
+            fair_coin(rng, memory.proposal.coins)
         _propose(memory, blocks.member, np.uint64(first), np.uint64(width), chosen, values)
         _order_rows(memory, rows, chosen)
         size = chosen * width

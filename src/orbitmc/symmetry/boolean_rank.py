@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_all, tier
-from orbitmc._simd.bits import Bits, Matrix, bit_count, has, packed, put, unpacked
+from orbitmc._simd.bits import Bits, Matrix, bit_count, pack_bits, set_bit, test_bit, unpack_bits
 from orbitmc._util.arrays import Numbers
 from orbitmc.errors import InputError
 
@@ -44,7 +44,7 @@ def best_concept(
     while True:
         best_gain = gain
         for column in range(columns):
-            if has(chosen, column):
+            if test_bit(chosen, column):
                 continue
             for word in range(len(rows)):
                 tried_rows[word] = rows[word] & allowed[column, word]
@@ -65,12 +65,12 @@ def _closure_gain(ones: Bits, free: Bits, rows: Bits, common: Bits) -> int:
     """Fill `common` with the columns that all rows have; gives what they cover of `free`."""
     common[:] = ~np.uint64(0)
     for row in range(len(ones)):
-        if has(rows, row):
+        if test_bit(rows, row):
             for word in range(len(common)):
                 common[word] &= ones[row, word]
     gain = 0
     for row in range(len(ones)):
-        if has(rows, row):
+        if test_bit(rows, row):
             for word in range(len(common)):
                 gain += bit_count(common[word] & free[row, word])
     return gain
@@ -194,7 +194,7 @@ def improve_members(ones: Bits, zeros: Bits, sets: Bits, partner: Numbers, usage
         if improve_row(ones[member], zeros[member], sets, usage[member], cover):
             changed = True
             for number in range(len(sets)):
-                put(sets[partner[number]], member, usage[member, number])
+                set_bit(sets[partner[number]], member, usage[member, number])
     return changed
 
 
@@ -218,11 +218,11 @@ class Rectangles:
 
     def cover(self) -> Matrix:
         """The matrix that they stand for."""
-        return unpacked(self.cover_bits(), len(self.columns))
+        return unpack_bits(self.cover_bits(), len(self.columns))
 
     def cover_bits(self) -> Bits:
         """The same, packed."""
-        covered = packed(np.zeros((len(self.rows), len(self.columns)), np.bool_))
+        covered = pack_bits(np.zeros((len(self.rows), len(self.columns)), np.bool_))
         columns, rows = _packed_down(self.columns), _packed_down(self.rows)
         for number in range(len(columns)):
             covered[self.rows[:, number]] |= columns[number]
@@ -285,8 +285,8 @@ def _question(matrix: Matrix, rank: int, kind: str) -> Question:
     ones, zeros = matrix & relevant, ~matrix & relevant
     return Question(
         shape=(matrix.shape[0], matrix.shape[1]),
-        ones=packed(ones),
-        zeros=packed(zeros),
+        ones=pack_bits(ones),
+        zeros=pack_bits(zeros),
         ones_down=_packed_down(ones),
         zeros_down=_packed_down(zeros),
         symmetric=kind == "symmetric",
@@ -295,7 +295,7 @@ def _question(matrix: Matrix, rank: int, kind: str) -> Question:
 
 def _best(question: Question, rank: int) -> Rectangles:
     """Each method's errors never grow with the rank, hence neither do those of the best."""
-    shares = _association(unpacked(question.ones, question.shape[1]))
+    shares = _association(unpack_bits(question.ones, question.shape[1]))
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
     different = {candidates.tobytes(): candidates for candidates in tried}
     finders = [_concept, *(_using(candidates) for candidates in different.values())]
@@ -347,7 +347,7 @@ def _concept(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
         chosen[0],
     ):
         return np.zeros(height, np.bool_), np.zeros(width, np.bool_)
-    return unpacked(rows, height)[0], unpacked(chosen, width)[0]
+    return unpack_bits(rows, height)[0], unpack_bits(chosen, width)[0]
 
 
 def _association(matrix: Matrix) -> Shares:
@@ -361,7 +361,7 @@ def _association(matrix: Matrix) -> Shares:
 
 def _candidates(shares: Shares, threshold: float) -> Bits:
     """For each column, the set of columns found in enough of its rows; no set twice."""
-    sets = packed(shares >= threshold)
+    sets = pack_bits(shares >= threshold)
     counts = Counter(row.tobytes() for row in sets if row.any())
     usual = [row for row, _ in counts.most_common(MOST_CANDIDATES)]
     return np.frombuffer(b"".join(usual), dtype=np.uint64).reshape(-1, sets.shape[1])
@@ -374,13 +374,13 @@ def _using(candidates: Bits) -> Finder:
         height, width = question.shape
         usage = np.zeros(height, np.bool_)
         free, zeros = question.ones & ~covered, question.zeros & ~covered
-        bounds = unpacked(candidates, width) @ unpacked(free, width).sum(axis=0)
+        bounds = unpack_bits(candidates, width) @ unpack_bits(free, width).sum(axis=0)
         order = np.argsort(-bounds, kind="stable")
         sets = candidates[order]
         number = best_candidate(free, zeros, sets, bounds[order], usage)
         if number < 0:
             return usage, np.zeros(width, np.bool_)
-        return usage, unpacked(sets[number : number + 1], width)[0]
+        return usage, unpack_bits(sets[number : number + 1], width)[0]
 
     return find
 
@@ -426,4 +426,4 @@ def _cleaned_symmetric(question: Question, found: Rectangles) -> Rectangles:
 
 def _packed_down(matrix: Matrix) -> Bits:
     """Pack the columns of a matrix, a row of bits each."""
-    return packed(np.ascontiguousarray(matrix.T))
+    return pack_bits(np.ascontiguousarray(matrix.T))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._simd.bits import mixed
+from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Numbers, number_classes, snap
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -98,19 +98,19 @@ def _joined(parts: list[tuple[Numbers, Numbers, Hashes]]) -> Messages:
 def _labels(rows: NDArray[np.float64], salt: int) -> Hashes:
     """A hash of each row of numbers; those of different salt differ."""
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # minus zero becomes zero
-    total = np.full(len(rows), mixed(np.array([salt + 1], np.uint64))[0])
+    total = np.full(len(rows), hash_integer(np.array([salt + 1], np.uint64))[0])
     for column in bits.T:
-        total = mixed(total + mixed(column))
+        total = hash_integer(total + hash_integer(column))
     return total
 
 
 def _pass(messages: Messages, colours: Numbers) -> Hashes:
     """One round: factors hear their variables, variables hear their factors."""
-    role = mixed(messages.role.astype(np.uint64) + np.uint64(1))
-    said = mixed(mixed(colours.astype(np.uint64))[messages.variable] + role)
+    role = hash_integer(messages.role.astype(np.uint64) + np.uint64(1))
+    said = hash_integer(hash_integer(colours.astype(np.uint64))[messages.variable] + role)
     heard = messages.kind.copy()
     np.add.at(heard, messages.factor, said)
-    told = mixed(mixed(heard)[messages.factor] + role)
-    fresh = mixed(colours.astype(np.uint64))
+    told = hash_integer(hash_integer(heard)[messages.factor] + role)
+    fresh = hash_integer(colours.astype(np.uint64))
     np.add.at(fresh, messages.variable, told)
-    return np.asarray(mixed(fresh))
+    return np.asarray(hash_integer(fresh))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
-from orbitmc._simd.bits import mixed
+from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Index, Numbers, Words
 from orbitmc.symmetry.encoding import ColoredGraph
 from orbitmc.symmetry.refinement import Partition
@@ -43,13 +43,13 @@ def checker(graph: ColoredGraph) -> Checker:
 @shared
 def arc_print(vertex: Index, label: int) -> np.uint64:
     """Fingerprint of one arc, to be added up."""
-    return np.uint64(mixed(mixed(vertex) ^ np.uint64(label)))
+    return np.uint64(hash_integer(hash_integer(vertex) ^ np.uint64(label)))
 
 
 @tier(of_first)
 def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
     for factor in range(graph.points, len(graph.color)):
-        total = mixed(graph.color[factor])
+        total = hash_integer(graph.color[factor])
         for arc in range(graph.start[factor], graph.start[factor + 1]):
             total += arc_print(graph.neighbor[arc], graph.label[arc])
         fingerprint[factor] = total
@@ -57,7 +57,7 @@ def _fill_fingerprints(graph: ColoredGraph, fingerprint: Words) -> None:
 
 @shared
 def _moved_print(graph: ColoredGraph, factor: int, image: Numbers) -> np.uint64:
-    total: np.uint64 = mixed(graph.color[factor])
+    total: np.uint64 = hash_integer(graph.color[factor])
     for arc in range(graph.start[factor], graph.start[factor + 1]):
         total += arc_print(image[graph.neighbor[arc]], graph.label[arc])
     return total
@@ -189,12 +189,12 @@ def _signature(
             inside = np.uint64(one.cell[neighbor])
             first, last = graph.start[neighbor], graph.start[neighbor + 1]
             if last - first <= LONGEST:
-                inside = mixed(graph.color[neighbor])
+                inside = hash_integer(graph.color[neighbor])
                 for inner in range(first, last):
                     name = _name(one, other, images, key, graph.neighbor[inner])
                     inside += arc_print(name, graph.label[inner])
-            total += mixed(inside ^ np.uint64(graph.label[arc]))
-    return np.uint64(mixed(total))
+            total += hash_integer(inside ^ np.uint64(graph.label[arc]))
+    return np.uint64(hash_integer(total))
 
 
 @shared
@@ -267,8 +267,8 @@ def match_differences(
     for k in range(count):
         vertex = guess.moved[k]
         guess.is_listed[vertex] = False
-        guess.left_key[vertex] = mixed(left.cell[vertex] + CELLS)
-        guess.right_key[vertex] = mixed(right.cell[vertex] + CELLS)
+        guess.left_key[vertex] = hash_integer(left.cell[vertex] + CELLS)
+        guess.right_key[vertex] = hash_integer(right.cell[vertex] + CELLS)
     ties, looks = True, 0
     while ties and looks < MOST_LOOKS:
         looks += 1

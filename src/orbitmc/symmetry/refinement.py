@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, of_one, tier
-from orbitmc._simd.bits import mixed
+from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.symmetry.encoding import ColoredGraph
 
@@ -222,7 +222,7 @@ def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) ->
         key = memory.key[partition.element[begin]]
         while begin > first and memory.key[partition.element[begin - 1]] == key:
             begin -= 1
-        trace = mixed(trace ^ key) + np.uint64(last - begin)
+        trace = hash_integer(trace ^ key) + np.uint64(last - begin)
         if last - begin > largest_size:
             largest, largest_size = begin, last - begin
         if begin > cell:
@@ -233,7 +233,7 @@ def _split(partition: Partition, memory: Memory, cell: int, trace: np.uint64) ->
         part = partition.born[number] if number < partition.splits[0] else cell
         if partition.splits[0] > born and (waiting or part != largest):
             enqueue(memory, part)
-    return np.uint64(mixed(trace ^ np.uint64(cell)))
+    return np.uint64(hash_integer(trace ^ np.uint64(cell)))
 
 
 @shared
@@ -247,7 +247,7 @@ def _touch(partition: Partition, memory: Memory, vertex: int, label: int, found:
             found += 1
         memory.reached[cell] += 1
         swap(partition, partition.place[vertex], first - 1)
-    memory.key[vertex] += mixed(label)
+    memory.key[vertex] += hash_integer(label)
     return found
 
 
@@ -361,7 +361,7 @@ def _fill_balls(
     found: NDArray[np.int32],
 ) -> None:
     for vertex in range(len(cells)):
-        seen[vertex] = mixed(cells[vertex])
+        seen[vertex] = hash_integer(cells[vertex])
     for center in centers:
         found[0], distance[center] = center, 1
         first, last, layer, work = 0, 1, 1, 0
@@ -371,7 +371,7 @@ def _fill_balls(
             if work > reach:
                 break
             total, end = _look_on(graph, first, last, layer, seen, distance, found)
-            ball[center] = mixed(ball[center] ^ total) + np.uint64(end - last)
+            ball[center] = hash_integer(ball[center] ^ total) + np.uint64(end - last)
             first, last, layer = last, end, layer + 1
         for k in range(last):
             distance[found[k]] = 0

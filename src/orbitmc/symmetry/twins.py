@@ -9,7 +9,7 @@ import numpy as np
 
 from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
-from orbitmc._simd.bits import mixed
+from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
 from orbitmc.groups.permutation_groups import connected
 from orbitmc.symmetry.encoding import ColoredGraph, tails
@@ -51,7 +51,7 @@ def neighboring_swaps(classes: Numbers) -> tuple[Numbers, Numbers]:
 @shared
 def _without(fingerprint: np.uint64, vertex: int, label: int) -> np.uint64:
     """What a factor looks like when one of its arguments is called SELF."""
-    return np.uint64(mixed(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
+    return np.uint64(hash_integer(fingerprint - arc_print(vertex, label) + arc_print(SELF, label)))
 
 
 @tier(of_first)
@@ -114,7 +114,7 @@ def _fill_joined(
                 last = middle
         filled[0, k] = arc_print(other[k], label)
         filled[1, k] = arc_print(one[k], graph.label[back])
-        filled[2, k] = mixed(label) - mixed(graph.label[back])
+        filled[2, k] = hash_integer(label) - hash_integer(graph.label[back])
 
 
 def _pairs_in_factors(graph: ColoredGraph) -> tuple[np.ndarray, ...]:
@@ -142,8 +142,8 @@ def _fill_pairs(graph: ColoredGraph, fingerprint: Words, ends: Numbers, filled: 
                 filled[0, count] = _without(whole, u, p)
                 filled[1, count] = _without(whole, v, q)
                 rest = whole - arc_print(u, p) - arc_print(v, q)
-                now = mixed(rest + arc_print(SELF, p) + arc_print(OTHER, q))
-                then = mixed(rest + arc_print(SELF, q) + arc_print(OTHER, p))
+                now = hash_integer(rest + arc_print(SELF, p) + arc_print(OTHER, q))
+                then = hash_integer(rest + arc_print(SELF, q) + arc_print(OTHER, p))
                 filled[2, count] = now - then
                 count += 1
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from orbitmc._simd.bits import mixed
+from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Floats, Numbers, Words, float_classes, lengths
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.symmetry.blocks import budget_for
@@ -382,11 +382,11 @@ def twins(graph: FactorGraph) -> list[Numbers]:
     factor = np.repeat(np.arange(graph.factors), lengths(graph.scope_start))
     variable = graph.scope.astype(np.int64)
     role = _roles(graph, factor)
-    name = mixed(np.arange(graph.variables, dtype=np.uint64))
-    argument = mixed(role ^ name[variable])
+    name = hash_integer(np.arange(graph.variables, dtype=np.uint64))
+    argument = hash_integer(role ^ name[variable])
     whole = np.zeros(graph.factors, dtype=np.uint64)
     np.add.at(whole, factor, argument)
-    view = mixed((whole[factor] - argument) ^ role)
+    view = hash_integer((whole[factor] - argument) ^ role)
     outlook = graph.cardinality.astype(np.uint64)
     np.add.at(outlook, variable, view)
     order = np.argsort(outlook, kind="stable")
@@ -424,8 +424,8 @@ def _roles(graph: FactorGraph, factor: Numbers) -> Words:
     kind = 2 * content[graph.table_of] + clause
     place = np.where(turns[factor], 0, np.arange(len(factor)) - first[factor])
     wanted = np.where(clause[factor], graph.satisfying, 0).astype(np.int64)
-    spot = mixed(kind[factor].astype(np.uint64)) + place.astype(np.uint64)
-    return np.asarray(mixed(mixed(spot) + wanted.astype(np.uint64)))
+    spot = hash_integer(kind[factor].astype(np.uint64)) + place.astype(np.uint64)
+    return np.asarray(hash_integer(hash_integer(spot) + wanted.astype(np.uint64)))
 
 
 def _symmetric_tables(graph: FactorGraph) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from orbitmc._simd.bits import packed, unpacked
+from orbitmc._simd.bits import pack_bits, unpack_bits
 from orbitmc.errors import InputError
 from orbitmc.symmetry.boolean_rank import factorised, factorised_links
 
@@ -43,7 +43,7 @@ def communities(seed, noise=0.0):
 @pytest.mark.parametrize("shape", [(1, 1), (3, 64), (5, 65), (4, 200)])
 def test_packing_rows_loses_nothing(shape):
     matrix = np.random.default_rng(0).random(shape) < 0.5
-    np.testing.assert_array_equal(unpacked(packed(matrix), shape[1]), matrix)
+    np.testing.assert_array_equal(unpack_bits(pack_bits(matrix), shape[1]), matrix)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -15,6 +15,7 @@ from orbitmc._simd.random import (
     bernoulli,
     choose_by_log_weights,
     choose_by_table,
+    fair_coin,
     flip_by_eight_limits,
     flip_by_field,
     flip_by_table,
@@ -23,7 +24,6 @@ from orbitmc._simd.random import (
     lane_integer,
     pick_below,
     pick_by_weights,
-    toss,
     two_integers,
 )
 from orbitmc._util.arrays import Bytes, Floats, arrays_in
@@ -151,7 +151,7 @@ def _choose_by_log_weights(
         values[variable, lane] = rng.choose_in(lane, weights / weights.sum())
 
 
-@implementation(toss, Choices)
+@implementation(fair_coin, Choices)
 def _toss(rng: Choices, coins: Any) -> None:
     for lane in range(len(coins)):
         coins[lane] = rng.choose_in(lane, [0.5, 0.5])
