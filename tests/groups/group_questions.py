@@ -6,9 +6,9 @@ import numpy as np
 
 from orbitmc._util.arrays import lengths, starts
 from orbitmc.errors import InputError
-from orbitmc.groups.decomposition import Exchangeable, Generated, decompose
+from orbitmc.groups.decomposition import Exchangeable, GeneratedFactor, decompose
 from orbitmc.groups.permutation_groups import group_from_arrays, moved_points, row_in
-from orbitmc.groups.permutations import changes_values, counted, normal
+from orbitmc.groups.permutations import changes_values, counted, normalise
 from tests.oracle.schreier_sims import StabilizerChain
 
 
@@ -32,11 +32,11 @@ def _product(left, right):
     between = _images(right, point)
     image = _images(left, between)
     if not left.maps_values:
-        return normal(left.degree, point, image)
+        return normalise(left.degree, point, image)
     sizes = np.maximum(_sizes(left, point), _sizes(right, point))
     value = _mapped(right, np.repeat(point, sizes), counted(sizes))
     value = _mapped(left, np.repeat(between, sizes), value)
-    return normal(left.degree, point, image, starts(sizes), value)
+    return normalise(left.degree, point, image, starts(sizes), value)
 
 
 def _places(element, points):
@@ -65,10 +65,10 @@ def part_of(element, chosen):
     """The part of a permutation on chosen entries; it must keep their points together."""
     point, image = element.point[chosen], element.image[chosen]
     if not element.maps_values:
-        return normal(element.degree, point, image)
+        return normalise(element.degree, point, image)
     sizes = lengths(element.map_start)
     maps = element.value_map[np.repeat(chosen, sizes)]
-    return normal(element.degree, point, image, starts(sizes[chosen]), maps)
+    return normalise(element.degree, point, image, starts(sizes[chosen]), maps)
 
 
 def group_contains(group, element):
@@ -102,7 +102,7 @@ def factors_contain(factors, element):
 def _in_factor(factor, element):
     if isinstance(factor, Exchangeable):
         return not changes_values(element) and _permutes_rows(factor.rows, element)
-    if isinstance(factor, Generated):
+    if isinstance(factor, GeneratedFactor):
         return StabilizerChain(factor.group).contains(element)
     try:
         row = row_in(factor.table.pairs, element)

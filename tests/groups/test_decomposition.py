@@ -11,8 +11,8 @@ from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.cycles import from_cycles, read_cycles
 from orbitmc.groups.decomposition import (
     Exchangeable,
-    Generated,
-    Listed,
+    GeneratedFactor,
+    ListedFactor,
     blocks_of,
     decompose,
     disjoint_factors,
@@ -105,7 +105,7 @@ def test_symmetric_groups_are_recognised(name):
 
 
 @pytest.mark.parametrize(
-    ("points", "found"), [(7, Exchangeable), (8, Exchangeable), (9, Generated)]
+    ("points", "found"), [(7, Exchangeable), (8, Exchangeable), (9, GeneratedFactor)]
 )
 def test_counting_elements_recognises_what_chance_missed(points, found, monkeypatch):
     monkeypatch.setattr(recognition, "JORDAN_TRIES", 0)
@@ -137,7 +137,7 @@ NOT_SYMMETRIC = {
 def test_other_groups_are_not_mistaken_for_symmetric_ones(name):
     group, order = NOT_SYMMETRIC[name]
     factor = only_factor(group)
-    assert isinstance(factor, Listed if order <= 5000 else Generated)
+    assert isinstance(factor, ListedFactor if order <= 5000 else GeneratedFactor)
     assert order == (factor.order if order <= 5000 else StabilizerChain(group).order)
 
 
@@ -152,9 +152,9 @@ def test_renaming_people_exchanges_rows_of_their_unary_facts():
 
 def test_renaming_people_with_friends_is_no_block_but_has_the_same_order():
     listed, generated = (only_factor(renaming(people, friends=True)) for people in (6, 7))
-    assert isinstance(listed, Listed)
+    assert isinstance(listed, ListedFactor)
     assert listed.order == math.factorial(6)
-    assert isinstance(generated, Generated)
+    assert isinstance(generated, GeneratedFactor)
     assert StabilizerChain(generated.group).order == math.factorial(7)
 
 
@@ -174,7 +174,7 @@ def test_columns_that_move_differently_are_not_aligned():
     turned = generated_by(6, "(0 1 2)(3 4 5)", "(0 1)(3 4)")
     assert isinstance(only_factor(turned), Exchangeable)
     apart = generated_by(6, "(0 1 2)(3 4 5)", "(0 1)(3 4)", "(3 4 5)")
-    assert isinstance(only_factor(apart), Listed)
+    assert isinstance(only_factor(apart), ListedFactor)
     assert group_order(apart) == len(closure_of(apart, 1)) == 18
 
 
@@ -191,7 +191,7 @@ def test_products_of_many_factors_are_taken_apart():
     rows[:, 11:] = 11 + np.array([[g(k) for k in range(9)] for g in square.generators()])
     both = [*group_of(blocks, 20).generators(), *group_from_rows(rows).generators()]
     factors = decompose(permutation_group(20, both))
-    assert [type(factor) for factor in factors] == [Exchangeable] * 3 + [Listed]
+    assert [type(factor) for factor in factors] == [Exchangeable] * 3 + [ListedFactor]
     assert order_of_factors(factors) == 6 * 6 * 2 * 8
     found = blocks_of(factors)
     assert [found.rows(b).tolist() for b in range(3)] == [blocks.rows(b).tolist() for b in range(3)]
@@ -210,7 +210,7 @@ def test_familiar_models_have_familiar_orders():
 def test_swaps_that_change_values_are_not_exchangeable():
     swap = permutation(2, {0: 1, 1: 0}, {0: [1, 0], 1: [1, 0]})
     factor = only_factor(permutation_group(2, [swap]))
-    assert isinstance(factor, Listed)
+    assert isinstance(factor, ListedFactor)
     assert factor.order == 2
 
 
@@ -221,12 +221,12 @@ def test_factors_without_value_changes_are_recognised_beside_others():
     )
     first, second = decompose(group)
     assert isinstance(first, Exchangeable)
-    assert isinstance(second, Listed)
+    assert isinstance(second, ListedFactor)
 
 
 def test_a_group_too_large_to_list_keeps_its_generators_and_has_no_order():
     (factor,) = decompose(chimera(3))
-    assert isinstance(factor, Generated)
+    assert isinstance(factor, GeneratedFactor)
     assert factor.group.generators() == chimera(3).generators()
     with pytest.raises(LimitError, match="order of the group is unknown: it has too many elements"):
         group_order(chimera(3))

@@ -91,7 +91,7 @@ def _check_members(members: np.ndarray, degree: int | None) -> None:
         raise InputError(f"there is no point {member} among {degree}, counted from 0")
 
 
-NOBODY = -1
+NO_CONSTANT = -1
 
 
 class ConstantSwaps(NamedTuple):
@@ -138,7 +138,7 @@ class ConstantSwaps(NamedTuple):
 
 
 @shared
-def swapped(swaps: ConstantSwaps, variable: Index, one: Index, other: Index) -> tuple[int, bool]:
+def swap_image(swaps: ConstantSwaps, variable: Index, one: Index, other: Index) -> tuple[int, bool]:
     """Where the swap of two constants carries a variable, and whether it speaks of `other` too.
 
     NOBODY stands for an atom that is no variable.
@@ -170,4 +170,4 @@ def _owner_of(swaps: ConstantSwaps, family: int, code: int) -> int:
             high = middle
     if low < end and swaps.known_code[low] == code:
         return int(np.int64(swaps.owner[low]))
-    return NOBODY
+    return NO_CONSTANT

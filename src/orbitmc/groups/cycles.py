@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike
 
 from orbitmc._util.arrays import indices, lengths
 from orbitmc.errors import InputError
-from orbitmc.groups.permutation_groups import Pairs, element_of, numbered
+from orbitmc.groups.permutation_groups import Pairs, element_of, number_values
 from orbitmc.groups.permutations import (
     Permutation,
     changes_values,
     cycles_of,
     from_images,
     local_row,
-    normal,
+    normalise,
     row_of,
 )
 
@@ -41,7 +41,7 @@ def from_cycles(degree: int, cycles: Iterable[Sequence[int]]) -> Permutation:
 
 def cycles(element: Permutation) -> list[list[int]]:
     """The cycles of points, each from its smallest point on; fixed points are left out."""
-    plain = normal(element.degree, element.point, element.image)
+    plain = normalise(element.degree, element.point, element.image)
     return [[int(plain.point[k]) for k in cycle] for cycle in cycles_of(local_row(plain))]
 
 
@@ -80,7 +80,7 @@ def read_cycles(
     if cardinality is None:
         return from_cycles(degree, [[_point(word, number) for word in c] for c in _split(text)])
     sizes = np.broadcast_to(np.asarray(cardinality, dtype=np.int64), (degree,))
-    pairs = numbered(degree, indices(np.arange(degree)), sizes)
+    pairs = number_values(degree, indices(np.arange(degree)), sizes)
     numbers = [[_pair(word, number, pairs) for word in cycle] for cycle in _split(text)]
     return element_of(pairs, row_of(from_cycles(len(pairs.owner), numbers)))
 

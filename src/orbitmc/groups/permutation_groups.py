@@ -26,7 +26,7 @@ from orbitmc.errors import InputError
 from orbitmc.groups.permutations import (
     Permutation,
     changes_values,
-    normal,
+    normalise,
     whole_numbers,
     with_values,
 )
@@ -61,7 +61,7 @@ def _connected(parent: Numbers, one: Numbers, other: Numbers) -> None:
         parent[point] = root_of(parent, point)
 
 
-def connected(degree: int, one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
+def connected_components(degree: int, one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
     """The smallest point connected with each point, when `one[k]` is connected with `other[k]`."""
     parent = np.arange(degree)
     _connected(parent, one.astype(np.int64), other.astype(np.int64))
@@ -116,7 +116,7 @@ def permutation_group(
         if element.degree != degree:
             raise InputError(f"a generator permutes {element.degree} points instead of {degree}")
     if not any(changes_values(element) for element in chosen):
-        chosen = [normal(degree, element.point, element.image) for element in chosen]
+        chosen = [normalise(degree, element.point, element.image) for element in chosen]
     elif cardinality is not None:
         chosen = [with_values(element, cardinality) for element in chosen]
     elif not all(element.maps_values for element in chosen):
@@ -168,14 +168,14 @@ def moved_points(group: PermutationGroup) -> Indices:
 
 def orbit_labels(group: PermutationGroup) -> NDArray[np.int64]:
     """The smallest point that each point can be moved to; equal labels mean one orbit."""
-    return connected(group.degree, group.point, group.image)
+    return connected_components(group.degree, group.point, group.image)
 
 
 def orbits(group: PermutationGroup) -> tuple[Indices, ...]:
     """The orbits of the moved points, sorted, each sorted."""
     points = moved_points(group)
     here, there = (np.searchsorted(points, found) for found in (group.point, group.image))
-    labels = connected(len(points), here, there)
+    labels = connected_components(len(points), here, there)
     order = np.argsort(labels, kind="stable")
     ends = np.flatnonzero(np.diff(labels[order])) + 1
     return tuple(indices(part) for part in np.split(points[order], ends) if len(part))
@@ -219,10 +219,10 @@ def _check_bijections(points: NDArray[Any], images: NDArray[Any], degree: int) -
 def _generator(group: PermutationGroup, number: int) -> Permutation:
     part = slice(int(group.start[number]), int(group.start[number + 1]))
     if not group.maps_values:
-        return normal(group.degree, group.point[part], group.image[part])
+        return normalise(group.degree, group.point[part], group.image[part])
     begins = group.map_start[part.start : part.stop + 1].astype(np.int64)
     maps = group.value_map[begins[0] : begins[-1]]
-    return normal(
+    return normalise(
         group.degree, group.point[part], group.image[part], indices(begins - begins[0]), maps
     )
 
@@ -282,10 +282,10 @@ def pairs_of(group: PermutationGroup) -> Pairs:
     sizes = np.ones(len(points), dtype=np.int64)
     if group.maps_values:
         sizes = check_number_of_values(group)[points]
-    return numbered(group.degree, points, sizes)
+    return number_values(group.degree, points, sizes)
 
 
-def numbered(degree: int, points: Indices, sizes: NDArray[Any]) -> Pairs:
+def number_values(degree: int, points: Indices, sizes: NDArray[Any]) -> Pairs:
     """Number the values of sorted points, each of which has `sizes[k]` of them."""
     owner = np.repeat(np.arange(len(points)), sizes)
     return Pairs(degree, indices(points), starts(sizes), indices(owner))
@@ -321,9 +321,9 @@ def element_of(pairs: Pairs, row: NDArray[Any]) -> Permutation:
         raise InputError(f"not a permutation of points: values of {point} go to different points")
     target = pairs.point[image]
     if pairs.keep_values:
-        return normal(pairs.degree, pairs.point, target)
+        return normalise(pairs.degree, pairs.point, target)
     value = row - pairs.start[pairs.owner[row]]
-    return normal(pairs.degree, pairs.point, target, pairs.start, value)
+    return normalise(pairs.degree, pairs.point, target, pairs.start, value)
 
 
 def _check_fits(pairs: Pairs, element: Permutation) -> None:
@@ -344,10 +344,10 @@ def _check_fits(pairs: Pairs, element: Permutation) -> None:
 PLAIN = 10**15  # larger orders are written as powers of ten
 
 
-def order_in_words(order: int | None) -> str:
+def format_order(order: int | None) -> str:
     """How many elements a group has.
 
-    >>> order_in_words(48), order_in_words(10**40), order_in_words(None)
+    >>> format_order(48), format_order(10**40), format_order(None)
     ('48', '1.000e40', 'an uncounted number of')
     """
     if order is None:

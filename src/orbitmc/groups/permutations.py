@@ -89,13 +89,13 @@ def from_images(
     moved, target = moved[order], target[order]
     check_bijection(moved, target)
     if value_maps is None:
-        return normal(degree, moved, target)
+        return normalise(degree, moved, target)
     if len(value_maps) != len(moved):
         raise InputError(f"{len(moved)} points have {len(value_maps)} value maps")
     maps = [_checked_map(value_maps[k]) for k in order]
     begins = starts(np.array([len(one) for one in maps], dtype=np.int64))
     _check_domains(moved, target, lengths(begins))
-    return normal(degree, moved, target, begins, np.array([a for one in maps for a in one]))
+    return normalise(degree, moved, target, begins, np.array([a for one in maps for a in one]))
 
 
 def row_of(element: Permutation) -> Indices:
@@ -112,7 +112,7 @@ def with_values(element: Permutation, cardinality: ArrayLike) -> Permutation:
     _check_domains(element.point, element.image, sizes)
     if not element.maps_values:
         begins, kept = starts(sizes), count_within(sizes)
-        return normal(element.degree, element.point, element.image, begins, kept)
+        return normalise(element.degree, element.point, element.image, begins, kept)
     if not np.array_equal(sizes, lengths(element.map_start)):
         raise InputError("a value map is longer or shorter than the number of values of its point")
     return element
@@ -124,7 +124,7 @@ def changes_values(element: Permutation) -> bool:
     return not np.array_equal(element.value_map, kept)
 
 
-def normal(
+def normalise(
     degree: int,
     point: NDArray[Any],
     image: NDArray[Any],
@@ -205,13 +205,13 @@ def inverse(element: Permutation) -> Permutation:
     order = np.argsort(element.image)
     point, image = element.image[order], element.point[order]
     if not element.maps_values:
-        return normal(element.degree, point, image)
+        return normalise(element.degree, point, image)
     begins = element.map_start[:-1].astype(np.int64)
     sizes = lengths(element.map_start)
     undone = np.empty_like(element.value_map)
     undone[np.repeat(begins, sizes) + element.value_map] = count_within(sizes)
     turned = np.repeat(begins[order], sizes[order]) + count_within(sizes[order])
-    return normal(element.degree, point, image, starts(sizes[order]), undone[turned])
+    return normalise(element.degree, point, image, starts(sizes[order]), undone[turned])
 
 
 def order(element: Permutation) -> int:

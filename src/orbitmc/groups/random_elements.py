@@ -71,7 +71,7 @@ def _rename(rows: Indices, target: int, factors: Indices, by: int, inverses: Ind
 
 
 @compiled
-def stir(replacement: ProductReplacement, rng: Generator, steps: int) -> None:
+def burn_in(replacement: ProductReplacement, rng: Generator, steps: int) -> None:
     for _ in range(steps):
         product_replacement_step(replacement, rng)
 
@@ -88,7 +88,7 @@ def product_replacement(
     bag = _bag(rows, slots, rng)
     forward = np.concatenate([np.arange(size, dtype=np.uint32)[None, :], bag])
     made = ProductReplacement(forward, np.argsort(forward, axis=1).astype(np.uint32))
-    stir(made, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
+    burn_in(made, rng, max(FEWEST_STEPS, STEPS_PER_SLOT * slots) if burn is None else burn)
     return made
 
 

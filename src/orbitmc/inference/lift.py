@@ -15,7 +15,7 @@ from orbitmc.groups._exchange_blocks import ConstantSwaps, ExchangeBlocks
 from orbitmc.groups.cycles import read_cycles
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
-    connected,
+    connected_components,
     orbit_labels,
     permutation_group,
     subgroup,
@@ -350,7 +350,9 @@ def _pools(ground: Ground, found: Renamings, rest: PermutationGroup) -> np.ndarr
     if rest.maps_values:
         return None
     cells = variable_cells(ground, found.classes)
-    labels = connected(int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image])
+    labels = connected_components(
+        int(cells.max(initial=-1)) + 1, cells[rest.point], cells[rest.image]
+    )
     return np.asarray(rows_of_orbits(indices(ground.cardinality), labels[cells]))
 
 

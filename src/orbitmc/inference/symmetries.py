@@ -20,8 +20,8 @@ from orbitmc.groups.decomposition import group_order
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     digits,
+    format_order,
     orbits,
-    order_in_words,
     permutation_group,
 )
 from orbitmc.inference.lift import CLASSES, CLUSTERS, RANK, typed_group, usual_moved
@@ -222,7 +222,7 @@ class SymmetryOverview(HtmlRepr):
 
     def __str__(self) -> str:
         return (
-            f"SymmetryOverview({order_in_words(self.order)} symmetries, "
+            f"SymmetryOverview({format_order(self.order)} symmetries, "
             f"{len(orbits(self.group))} orbits, "
             f"{len(self.approximations)} approximations, {self.how})"
         )

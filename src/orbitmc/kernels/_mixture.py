@@ -14,8 +14,8 @@ from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.groups.decomposition import (
     Exchangeable,
-    Generated,
-    Listed,
+    GeneratedFactor,
+    ListedFactor,
     blocks_of,
     decompose,
     elements,
@@ -165,12 +165,12 @@ def orbital_kernels(
     if exchangeable:
         blocks = blocks_of(exchangeable)
         kernels.append(shuffle(prepared, blocks, symmetric=symmetric))
-    listed = [factor for factor in factors if isinstance(factor, Listed)]
+    listed = [factor for factor in factors if isinstance(factor, ListedFactor)]
     if listed:
         every = [element for factor in listed for element in elements(factor.table)]
         whole = permutation_group(group.degree, every, cardinality=graph.cardinality)
         kernels.append(orbital(graph, whole, symmetric=symmetric))
     for factor in factors:
-        if isinstance(factor, Generated):
+        if isinstance(factor, GeneratedFactor):
             kernels.append(replaced_orbital(graph, factor.group, symmetric=symmetric))
     return kernels

@@ -14,7 +14,7 @@ from orbitmc._util.arrays import Bytes, Index, Numbers, narrow_dtype
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.groups._exchange_blocks import NOBODY, ConstantSwaps, swapped
+from orbitmc.groups._exchange_blocks import NO_CONSTANT, ConstantSwaps, swap_image
 from orbitmc.kernels.metropolis import (
     OUTCOMES,
     ProposalMemory,
@@ -84,8 +84,8 @@ def _propose(
     moved = 0
     for edge in range(swaps.mention_start[one], swaps.mention_start[one + 1]):
         variable = np.int64(swaps.mention[edge])
-        image, both = swapped(swaps, variable, one, other)
-        if image != NOBODY and image != variable:
+        image, both = swap_image(swaps, variable, one, other)
+        if image != NO_CONSTANT and image != variable:
             _offer(memory, values, moved, variable, image)
             moved += 1
             if not both:

@@ -31,7 +31,7 @@ from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, FORCED, OBSERVED, VERDICTS
 from orbitmc.graph.model import Model
 from orbitmc.groups.cycles import cycle_text
-from orbitmc.groups.permutation_groups import orbits, order_in_words
+from orbitmc.groups.permutation_groups import format_order, orbits
 from orbitmc.report.html import NOTEBOOK, counted, paragraph, safe, short, table, tone
 from orbitmc.report.sentences import doing, verdict
 from orbitmc.report.svg import MOST_VARIABLES, bar, draw_graph, joint_table
@@ -286,7 +286,7 @@ def symmetries_of_model(found: SymmetryOverview) -> str:
 
 def head(order: int | None, generators: int, complete: bool, how: str) -> str:
     """The size of a group in a sentence."""
-    size = order_in_words(order)
+    size = format_order(order)
     rest = "" if complete else "; there may be more"
     told = safe(how, MAX_GENERATORS_SHOWN)
     return paragraph(f"<b>{size} symmetries</b>, {counted(generators, 'generator')} ({told}{rest})")

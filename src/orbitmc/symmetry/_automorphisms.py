@@ -29,10 +29,10 @@ from orbitmc.graph.log_weights import log_potential
 from orbitmc.groups.permutation_groups import (
     PermutationGroup,
     check_number_of_values,
+    format_order,
     group_from_arrays,
     orbit_labels,
     orbits,
-    order_in_words,
     permutation_group,
     subgroup,
 )
@@ -211,7 +211,7 @@ class SymmetryReport(HtmlRepr):
 
     def __str__(self) -> str:
         return (
-            f"SymmetryReport({order_in_words(self.order)} symmetries, {len(self.orbits)} orbits, "
+            f"SymmetryReport({format_order(self.order)} symmetries, {len(self.orbits)} orbits, "
             f"{'complete' if self.complete else 'maybe not all'}, {self.how})"
         )
 

@@ -11,7 +11,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._numba.tiers import of_first, tier
 from orbitmc._simd.bits import hash_integer
 from orbitmc._util.arrays import Numbers, Words, number_classes, row_classes
-from orbitmc.groups.permutation_groups import connected
+from orbitmc.groups.permutation_groups import connected_components
 from orbitmc.symmetry.encoding import ColoredGraph, tails
 from orbitmc.symmetry.matching import Checker, arc_print, checker, preserves
 
@@ -36,7 +36,7 @@ def twin_classes(graph: ColoredGraph, cells: Numbers) -> Numbers:
     same = apart[order][1:] == apart[order][:-1]
     one = np.concatenate([order[:-1][same], one])
     other = np.concatenate([order[1:][same], other])
-    classes = number_classes(connected(graph.points, one, other))
+    classes = number_classes(connected_components(graph.points, one, other))
     _confirm(graph, checker(graph), classes, np.arange(graph.points))
     return number_classes(classes)
 

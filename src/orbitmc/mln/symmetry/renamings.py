@@ -14,7 +14,7 @@ import numpy as np
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.arrays import Floats, Numbers, float_classes, row_classes, starts
 from orbitmc.errors import InputError
-from orbitmc.groups.permutations import Permutation, normal
+from orbitmc.groups.permutations import Permutation, normalise
 from orbitmc.mln.data.database import UNKNOWN, Ints, Universe
 from orbitmc.mln.grounding.atoms import Atoms
 from orbitmc.mln.grounding.grounding import Ground
@@ -223,5 +223,5 @@ def _permutation(
     value_map[begin[np.searchsorted(moved, variable)] + value] = image_value
     kept = value_map == np.arange(sizes.sum()) - np.repeat(begin, sizes)
     if kept.all():
-        return normal(len(cardinality), moved, goal)
-    return normal(len(cardinality), moved, goal, starts(sizes), value_map)
+        return normalise(len(cardinality), moved, goal)
+    return normalise(len(cardinality), moved, goal, starts(sizes), value_map)
