@@ -187,7 +187,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.exact.plan import predict
     from orbitmc.formats.registry import read, write
     from orbitmc.graph.ancestral import network_of
-    from orbitmc.graph.hardening import hardened
+    from orbitmc.graph.hardening import harden
     from orbitmc.graph.support import possible_values
     from orbitmc.inference._draws import draws
     from orbitmc.inference.answer import answer
@@ -210,7 +210,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield "read", lambda: (read(path), None)[1] if small else large
     seen = dict(zip(model.names[::1000], (own[0] for own in model.values[::1000]), strict=True))
     yield "evidence", lambda: (model.given(seen), None)[1]
-    yield "harden", lambda: (hardened(model), None)[1]
+    yield "harden", lambda: (harden(model), None)[1]
     if graph.has_zeros():
         yield "support", lambda: (possible_values(graph), None)[1]
     yield "order", lambda: (predict(graph, seconds=0.1, within=1e9), None)[1]

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.model import Model, model
-from orbitmc.graph.transforms import condition, merged
+from orbitmc.graph.transforms import condition, merge_factors
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
 
@@ -47,14 +47,14 @@ def test_conditioning_keeps_the_weights_of_agreeing_states(zeros):
 
 def test_factors_over_the_same_variables_become_one():
     graph = random_graph(7, variables=(4, 5), clauses=False)
-    once = merged(graph)
+    once = merge_factors(graph)
     scopes = [frozenset(once.scope_of(f).tolist()) for f in range(once.factors)]
     assert len(scopes) == len(set(scopes))
     for state in brute_force.states(graph):
         assert brute_force.log_weight(once, state) == pytest.approx(
             brute_force.log_weight(graph, state), abs=1e-9
         )
-    assert merged(once) is once
+    assert merge_factors(once) is once
 
 
 def test_soft_evidence_is_a_likelihood():

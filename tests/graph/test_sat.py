@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.feasibility import encoded, solved
+from orbitmc.graph.feasibility import encode, solve
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.support import possible_values
 
@@ -24,7 +24,7 @@ def pigeons(birds, holes):
 
 def asked(graph, rng):
     pruned = possible_values(graph)
-    return solved(encoded(graph, pruned), pruned, rng)
+    return solve(encode(graph, pruned), pruned, rng)
 
 
 def test_a_state_is_possible_and_starts_differ():

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.feasibility import MOST_BACKTRACKS, _searched, possible_states, walked
+from orbitmc.graph.feasibility import MOST_BACKTRACKS, _search_state, possible_states, walked
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import possible_values
@@ -114,7 +114,7 @@ def random_clauses(variables, clauses, seed):
 def test_walking_finds_states_where_a_search_loses_its_way():
     graph = random_clauses(400, 1500, seed=2)
     pruned, rng = possible_values(graph), np.random.default_rng(1)
-    assert _searched(graph, pruned, rng, MOST_BACKTRACKS, False) is None
+    assert _search_state(graph, pruned, rng, MOST_BACKTRACKS, False) is None
     states = possible_states(graph, 3, SEED)
     assert np.isfinite(log_weight(graph, states)).all()
     assert len(np.unique(states, axis=1).T) == 3

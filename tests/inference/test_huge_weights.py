@@ -207,18 +207,18 @@ def test_a_true_contradiction_stays_one_beside_huge_weights():
 
 
 def test_nothing_of_the_huge_weights_is_left():
-    from orbitmc.graph.hardening import hardened
+    from orbitmc.graph.hardening import harden
 
     model = binary(([0, 1], [1e300, 1e300, 0.0, 1e300]), ([0], [0.0, 1.0]))
-    graph = hardened(model).model.graph
+    graph = harden(model).model.graph
     assert set(graph.table.tolist()) == {0.0, 1.0, -np.inf}
     assert graph.constant == 1e300
 
 
 def test_models_without_huge_weights_are_left_alone():
-    from orbitmc.graph.hardening import hardened
+    from orbitmc.graph.hardening import harden
 
     model = binary(([0, 1], [0.0, 1.0, 2.0, 1e6]), ([0], [0.0, -np.inf]))
-    found = hardened(model)
+    found = harden(model)
     assert found.model is model
     assert found.remarks == ()

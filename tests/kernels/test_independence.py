@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc._util.arrays import indices
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.graph.ancestral import acceptance, forward_draws, network_of
+from orbitmc.graph.ancestral import ancestral_acceptance, forward_draws, network_of
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._independence import independence
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
@@ -124,7 +124,7 @@ def test_the_guessed_acceptance_is_that_of_the_kernel():
     kernel = independence(prepared)
     pack = start_pack(prepared, kernel, seed=1, number=0, lanes=64)
     walk(prepared, kernel, pack, 400)
-    found = acceptance(network_of(graph), 4096, np.random.default_rng(1))
+    found = ancestral_acceptance(network_of(graph), 4096, np.random.default_rng(1))
     assert found == pytest.approx(pack.outcomes[2] / pack.outcomes[0], abs=0.06)
 
 

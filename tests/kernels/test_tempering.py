@@ -7,7 +7,7 @@ from orbitmc.conditionals.layout import LONG
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.transforms import copies
+from orbitmc.graph.transforms import replicate
 from orbitmc.kernels import _tempering as module
 from orbitmc.kernels._tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.protocol import steps
@@ -42,7 +42,7 @@ def test_two_rungs_keep_their_distributions_at_every_turn(zeros, cardinalities, 
     sizes = (2, most + 1)
     for seed in range(4):
         graph = random_graph([seed, 60], variables=sizes, cardinalities=cardinalities, zeros=zeros)
-        joint = copies(graph, [1.0, 0.4])
+        joint = replicate(graph, [1.0, 0.4])
         for way, prepared in prepared_on(graph).items():
             kernel = tempering(prepared, [1.0, 0.4])
             for turn in range(graph.variables):
@@ -56,12 +56,12 @@ def test_three_rungs_of_spins_keep_their_distributions(parity):
     prepared, ladder = prepare_unrounded(graph), [1.0, 0.6, 0.2]
     kernel = tempering(prepared, ladder)
     assert kernel.affine
-    assert residuals(copies(graph, ladder), one_turn(prepared, kernel, 1, parity))[0] <= EXACT
+    assert residuals(replicate(graph, ladder), one_turn(prepared, kernel, 1, parity))[0] <= EXACT
 
 
 def test_scaled_copies_have_scaled_log_weights():
     graph = random_graph(3, variables=(3, 4), zeros=0.2)
-    scaled = copies(graph, [0.3])
+    scaled = replicate(graph, [0.3])
     for state in brute_force.states(graph):
         usual = brute_force.log_weight(graph, state)
         assert brute_force.log_weight(scaled, state) == pytest.approx(0.3 * usual, abs=EXACT)
@@ -71,7 +71,7 @@ def test_exchanging_whatever_the_weights_is_wrong(monkeypatch):
     graph = random_ising(2, variables=2, degree=1, equal=False)
     prepared = prepare_unrounded(graph)
     kernel = tempering(prepared, [1.0, 0.3])
-    joint = copies(graph, [1.0, 0.3])
+    joint = replicate(graph, [1.0, 0.3])
     assert residuals(joint, one_turn(prepared, kernel, 1, 0))[0] <= EXACT
     monkeypatch.setattr(module, "_weigh", lambda *arguments: None)
     assert residuals(joint, one_turn(prepared, kernel, 1, 0))[0] > 1e-3

@@ -22,7 +22,7 @@ from orbitmc.estimate.divergences import Divergence, divergence, expected_diverg
 from orbitmc.estimate.statistics import ROUNDING, values_of
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.exact.plan import predict
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import TALLIES
 from orbitmc.inference.lift import by_approximate_symmetries
@@ -87,7 +87,7 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
         about = decision.choice.about if decision.choice else found.about
         return PlannedKernel(found.kernel, about, found.pools)
 
-    return Sampler(method, hardened(model).model, make)
+    return Sampler(method, harden(model).model, make)
 
 
 def prepared_sampler(sampler: Sampler) -> PreparedSampler:
@@ -148,7 +148,7 @@ def reference_of(
     >>> reference_of(om.ising_grid(3, 3, 0.3), seconds=1.0).how
     'exact'
     """
-    model = hardened(model).model
+    model = harden(model).model
     try:
         plan = predict(model.graph, memory=memory, seconds=2.0)
         if plan.bytes <= memory and plan.seconds <= EXACT_SECONDS:

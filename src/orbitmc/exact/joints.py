@@ -15,7 +15,7 @@ from orbitmc.exact.contraction import Bucket, Passes, View, collect
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.transforms import extended
+from orbitmc.graph.transforms import extend
 
 MOST_ENTRIES = 2**20  # of a joint table
 
@@ -38,7 +38,7 @@ def tied(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
             )
         if len(scope) > 1:
             factors.append((scope, np.zeros(shape)))
-    return extended(graph, factors) if factors else graph
+    return extend(graph, factors) if factors else graph
 
 
 def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:

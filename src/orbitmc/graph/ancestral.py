@@ -38,7 +38,7 @@ TOGETHER = 4096  # variables whose random numbers are drawn at once
 Flags = NDArray[np.bool_]
 
 
-class Network(NamedTuple):
+class AncestralNetwork(NamedTuple):
     """Variables in the order in which they are drawn, and the factors that are left over.
 
     `graph` has all factors, and such sums; each variable meets only what it is drawn by.
@@ -49,7 +49,7 @@ class Network(NamedTuple):
     rest: Indices
 
 
-def network_of(graph: FactorGraph, most_left: float = np.inf) -> Network | None:
+def network_of(graph: FactorGraph, most_left: float = np.inf) -> AncestralNetwork | None:
     """A directed network over all variables, if there is one that leaves no more factors over.
 
     >>> import orbitmc as om
@@ -79,7 +79,7 @@ def network_of(graph: FactorGraph, most_left: float = np.inf) -> Network | None:
         incident=indices(drawn_by),
     )
     added = np.arange(graph.factors, whole.factors)
-    return Network(directed, indices(order), indices(np.concatenate([rest, added])))
+    return AncestralNetwork(directed, indices(order), indices(np.concatenate([rest, added])))
 
 
 def _normalised(graph: FactorGraph) -> Flags:
@@ -231,7 +231,7 @@ def _with_tables(graph: FactorGraph, factors: Sequence[Factor]) -> FactorGraph:
     )
 
 
-def forward_draws(network: Network, lanes: int, rng: np.random.Generator) -> Bytes:
+def forward_draws(network: AncestralNetwork, lanes: int, rng: np.random.Generator) -> Bytes:
     """States drawn from the network alone, one for each lane."""
     graph = network.graph
     values = np.zeros((graph.variables, lanes), dtype=np.uint8)
@@ -300,7 +300,7 @@ def _add_up(
         limits[value] += limits[value - 1]
 
 
-def acceptance(network: Network, lanes: int, rng: np.random.Generator) -> float:
+def ancestral_acceptance(network: AncestralNetwork, lanes: int, rng: np.random.Generator) -> float:
     """How often a state of the network is accepted in place of another that fits the evidence.
 
     From states of the network, weighed by how well they fit.

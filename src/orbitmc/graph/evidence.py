@@ -26,7 +26,7 @@ TRUTHS = (("true", "false"), ("yes", "no"), ("1", "0"))
 
 
 @dataclass(frozen=True)
-class Findings:
+class ResolvedEvidence:
     """Evidence in terms of value numbers: which value holds, or how likely each one made it."""
 
     hard: Mapping[str, int]
@@ -45,7 +45,7 @@ def as_mapping(evidence: Evidence | None) -> dict[str, Seen]:
     return dict(evidence.items())
 
 
-def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Findings:
+def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> ResolvedEvidence:
     """Find the variables and values that evidence names; unknown ones get a suggestion."""
     hard: dict[str, int] = {}
     soft: dict[str, tuple[float, ...]] = {}
@@ -59,7 +59,7 @@ def resolve(evidence: Evidence, domains: Mapping[str, Sequence[str]]) -> Finding
             hard[name] = value_number(name, seen, values)
         else:
             soft[name] = _weights(name, seen, values)
-    return Findings(hard, soft)
+    return ResolvedEvidence(hard, soft)
 
 
 def _plain(seen: Any) -> Any:

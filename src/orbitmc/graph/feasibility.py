@@ -29,7 +29,7 @@ from orbitmc.graph.support import (
     possible_values,
     propagate,
     propagate_once,
-    remaining,
+    remaining_values,
     remove,
     search_memory,
 )
@@ -59,20 +59,20 @@ def possible_states(
     clauses: list[list[int]] | None = None
     for lane in range(lanes):
         hopes = nothing if wanted is None else wanted[:, lane]
-        found = _searched(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
+        found = _search_state(graph, pruned, rng, FEW_BACKTRACKS, False, hopes) if easy else None
         easy = found is not None
         if found is None and clauses is None:
             found = walked(graph, pruned, rng)
-            clauses = encoded(graph, pruned) if found is None else None
+            clauses = encode(graph, pruned) if found is None else None
         if found is None and clauses is not None:
-            found = solved(clauses, pruned, rng)
+            found = solve(clauses, pruned, rng)
         if found is None:
-            found = _searched_long(graph, pruned, rng)
+            found = _search_exhaustively(graph, pruned, rng)
         values[:, lane] = found
     return values
 
 
-def _searched(
+def _search_state(
     graph: FactorGraph,
     pruned: Domains,
     rng: np.random.Generator,
@@ -103,12 +103,12 @@ def walked(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Byt
     everything, preference = np.arange(graph.variables), rng.random(len(pruned.allowed))
     _set_preferred_once(pruned, preference, everything, found)
     hard = hard_factors(graph)
-    return found if mend(graph, pruned, hard, found, int(rng.integers(2**62))) else None
+    return found if walk_sat(graph, pruned, hard, found, int(rng.integers(2**62))) else None
 
 
-def _searched_long(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
+def _search_exhaustively(graph: FactorGraph, pruned: Domains, rng: np.random.Generator) -> Bytes:
     for attempt in range(ATTEMPTS):
-        found = _searched(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
+        found = _search_state(graph, pruned, rng, MOST_BACKTRACKS, attempt % 2 == 1)
         if found is not None:
             return found
     raise ContradictionError(
@@ -201,7 +201,7 @@ def _find(
                     domains.allowed[search.trail[search.ends[TRAIL]]] = True
                 last = decisions[CHOSEN, depth]
                 remove(graph, last, decisions[TRIED, depth], domains, search)
-                possible = bool(remaining(domains, last) > 0)
+                possible = bool(remaining_values(domains, last) > 0)
             if not possible:
                 return NONE
             if backtracks > limit:
@@ -213,7 +213,7 @@ def _next_variable(order: Numbers, domains: Domains, smallest_first: bool) -> In
     best, size = np.int64(-1), np.int64(2**62)
     for place in range(len(order)):
         variable = order[place]
-        count = np.int64(remaining(domains, variable))
+        count = np.int64(remaining_values(domains, variable))
         if count > 1 and count < size:
             best, size = np.int64(variable), count
             if not smallest_first:
@@ -253,7 +253,7 @@ LEAST_FLIPS = 20_000
 NOT_BROKEN = -1
 
 
-class Mending(NamedTuple):
+class WalkSatMemory(NamedTuple):
     """A state, and which hard factors it breaks: a list, and each one's place in it."""
 
     state: Bytes
@@ -262,11 +262,11 @@ class Mending(NamedTuple):
     place: NDArray[np.int64]
 
 
-def mend(
+def walk_sat(
     graph: FactorGraph, domains: Any, hard: NDArray[np.bool_], state: Bytes, seed: int
 ) -> bool:
     """Change a state within the domains until it is possible; false if that takes too long."""
-    mending = Mending(
+    mending = WalkSatMemory(
         state,
         hard,
         np.zeros(graph.factors, dtype=np.int64),
@@ -277,7 +277,9 @@ def mend(
 
 
 @compiled
-def _mend(graph: FactorGraph, domains: Domains, mending: Mending, rng: Any, flips: Index) -> bool:
+def _mend(
+    graph: FactorGraph, domains: Domains, mending: WalkSatMemory, rng: Any, flips: Index
+) -> bool:
     broken: Index = 0
     for factor in range(len(graph.table_of)):
         broken = _relist(graph, mending, factor, broken)
@@ -293,7 +295,7 @@ def _mend(graph: FactorGraph, domains: Domains, mending: Mending, rng: Any, flip
 
 
 @shared
-def _relist(graph: FactorGraph, mending: Mending, factor: Index, broken: Index) -> Index:
+def _relist(graph: FactorGraph, mending: WalkSatMemory, factor: Index, broken: Index) -> Index:
     """List a factor if the state breaks it, otherwise take it from the list."""
     place = mending.place[factor]
     if not _is_broken(graph, mending, factor):
@@ -309,7 +311,7 @@ def _relist(graph: FactorGraph, mending: Mending, factor: Index, broken: Index) 
 
 
 @shared
-def _is_broken(graph: FactorGraph, mending: Mending, factor: Index) -> bool:
+def _is_broken(graph: FactorGraph, mending: WalkSatMemory, factor: Index) -> bool:
     if not mending.hard[factor]:
         return False
     entry = np.int64(graph.table_start[graph.table_of[factor]])
@@ -325,7 +327,7 @@ def _is_broken(graph: FactorGraph, mending: Mending, factor: Index) -> bool:
 
 @shared
 def _choose(
-    graph: FactorGraph, domains: Domains, mending: Mending, factor: Index, rng: Any
+    graph: FactorGraph, domains: Domains, mending: WalkSatMemory, factor: Index, rng: Any
 ) -> tuple[Index, Index]:
     """Which variable of a broken factor to change, and to which value.
 
@@ -350,7 +352,7 @@ def _choose(
 
 
 @shared
-def _breaks(graph: FactorGraph, mending: Mending, variable: Index, value: Index) -> np.int64:
+def _breaks(graph: FactorGraph, mending: WalkSatMemory, variable: Index, value: Index) -> np.int64:
     """How many factors that hold would be broken by a change."""
     before, count = mending.state[variable], np.int64(0)
     mending.state[variable] = value
@@ -373,14 +375,14 @@ def solver_is_installed() -> bool:
     return find_spec("pysat") is not None
 
 
-def encoded(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
+def encode(graph: FactorGraph, pruned: Domains) -> list[list[int]] | None:
     """The zeros of a graph as clauses; None if there is no solver or they are too many."""
     if not solver_is_installed() or _size(graph) > MOST_CLAUSES:
         return None
     return list(_clauses(graph, pruned))
 
 
-def solved(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
+def solve(clauses: list[list[int]], pruned: Domains, rng: np.random.Generator) -> Bytes:
     """A possible state, dispersed by random first guesses.
 
     A contradiction is proved, not guessed.
@@ -446,13 +448,13 @@ def conflict(graph: FactorGraph) -> NDArray[np.int64] | None:
         return None
     size = max(1, len(core) // 2)
     while True:
-        core = _thinned(graph, core, size)
+        core = _minimise(graph, core, size)
         if size == 1:
             return core
         size //= 2
 
 
-def _thinned(graph: FactorGraph, core: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _minimise(graph: FactorGraph, core: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """Leave out pieces of the given size that the contradiction does not need."""
     first = 0
     while first < len(core):
@@ -464,7 +466,7 @@ def _thinned(graph: FactorGraph, core: NDArray[np.int64], size: int) -> NDArray[
     return core
 
 
-def explained(model: Model, error: ContradictionError) -> ContradictionError:
+def explain_contradiction(model: Model, error: ContradictionError) -> ContradictionError:
     """Add to an error which constraints contradict each other, where that can be proven."""
     core = conflict(model.graph)
     if core is None:

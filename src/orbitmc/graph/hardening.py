@@ -29,14 +29,14 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
-class Hardened:
+class Hardening:
     """A model whose log-potentials can be added up, and what must be said with its answers."""
 
     model: Model
     remarks: tuple[str, ...] = ()
 
 
-def hardened(model: Model) -> Hardened:
+def harden(model: Model) -> Hardening:
     """Make entries impossible that lie far below the maximum of their table, where that is safe.
 
     Large maxima go into the constant. Models with weights of usual size stay as they are.
@@ -44,15 +44,15 @@ def hardened(model: Model) -> Hardened:
     graph = model.graph
     large = large_factors(graph)
     if not len(large):
-        return Hardened(model, model.doubts)
+        return Hardening(model, model.doubts)
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
     firm, gap = _firm(graph, large, domains)
     changed = replace(model, graph=firm)
     if np.isinf(gap).all():
-        return Hardened(changed, model.doubts)
+        return Hardening(changed, model.doubts)
     _require_together(model, firm, gap)
     remark = _remark(model, gap, _require_margin(model, firm, gap))
-    return Hardened(changed, (*model.doubts, remark))
+    return Hardening(changed, (*model.doubts, remark))
 
 
 class _Piece(NamedTuple):
@@ -72,7 +72,7 @@ def _firm(
     pieces: list[Floats] = []
     constant = [graph.constant]
     for factors, possible in _alike(graph, large, domains):
-        piece = _cut(graph.table_values(int(factors[0])).reshape(-1), possible)
+        piece = _harden_table(graph.table_values(int(factors[0])).reshape(-1), possible)
         table_of[factors] = len(graph.table_start) - 1 + len(pieces)
         gap[factors] = piece.gap
         pieces.append(piece.table)
@@ -108,7 +108,11 @@ def _alike(
     )
     for factor in large.tolist():
         scope = graph.scope_of(factor).tolist()
-        possible = b"" if pruned.isdisjoint(scope) else _reached(graph, factor, domains).tobytes()
+        possible = (
+            b""
+            if pruned.isdisjoint(scope)
+            else _reachable_entries(graph, factor, domains).tobytes()
+        )
         groups.setdefault((int(graph.table_of[factor]), possible), []).append(factor)
     for (table, possible), factors in groups.items():
         size = int(graph.table_start[table + 1] - graph.table_start[table])
@@ -116,7 +120,7 @@ def _alike(
         yield np.array(factors), reached
 
 
-def _cut(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
+def _harden_table(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
     """Take the maximum off, and make impossible what lies far below it."""
     left = np.where(possible, entries, -np.inf)
     top = float(left.max(initial=-np.inf))
@@ -129,7 +133,7 @@ def _cut(entries: Floats, possible: NDArray[np.bool_]) -> _Piece:
     return _Piece(np.where(below < -WIDEST, -np.inf, below), top, gap)
 
 
-def _reached(graph: FactorGraph, factor: int, domains: Domains) -> NDArray[np.bool_]:
+def _reachable_entries(graph: FactorGraph, factor: int, domains: Domains) -> NDArray[np.bool_]:
     """Which entries of a factor's table the remaining values of its variables can reach."""
     scope = graph.scope_of(factor)
     left = [domains.of(int(variable)) for variable in scope]

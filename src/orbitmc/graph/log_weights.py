@@ -208,7 +208,7 @@ def sum_of_tables(tables: Sequence[Floats]) -> Floats:
     return np.where(possible, total + lost, -np.inf)
 
 
-def maxima_taken_off(tables: Sequence[Floats]) -> tuple[list[Floats], list[float]]:
+def subtract_maxima(tables: Sequence[Floats]) -> tuple[list[Floats], list[float]]:
     """Log-tables with maximum 0, so that many of them lose no digits, and what was taken off."""
     highest = [float(table.max()) for table in tables]
     tops = [top if top > -np.inf else 0.0 for top in highest]

@@ -12,10 +12,10 @@ from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import quote
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
-from orbitmc.graph.evidence import Evidence, Findings, Seen, as_mapping, resolve
+from orbitmc.graph.evidence import Evidence, ResolvedEvidence, Seen, as_mapping, resolve
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum
-from orbitmc.graph.transforms import ImpossibleFactorError, condition, merged
+from orbitmc.graph.transforms import ImpossibleFactorError, condition, merge_factors
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Model(HtmlRepr):
         """Where each free variable stands in the graph."""
         return {name: variable for variable, name in enumerate(self.names)}
 
-    def require_consistent(self, findings: Findings) -> None:
+    def require_consistent(self, findings: ResolvedEvidence) -> None:
         """Refuse findings that contradict what is observed already."""
         for name, value in findings.hard.items():
             known = self.observed.get(name)
@@ -132,10 +132,10 @@ class Model(HtmlRepr):
                     f"{quote(known.values[known.value])}, which has weight 0 in the new evidence"
                 )
 
-    def _with_likelihoods(self, findings: Findings) -> FactorGraph:
+    def _with_likelihoods(self, findings: ResolvedEvidence) -> FactorGraph:
         if not findings.soft:
             return self.graph
-        from orbitmc.graph.transforms import extended
+        from orbitmc.graph.transforms import extend
 
         factors, constant = [], [self.graph.constant]
         for name, weights in findings.soft.items():
@@ -145,7 +145,7 @@ class Model(HtmlRepr):
                 constant.append(float(likelihood[self.observed[name].value]))
             else:
                 factors.append(((self.index[name],), likelihood))
-        return merged(extended(self.graph, factors)._replace(constant=exact_sum(constant)))
+        return merge_factors(extend(self.graph, factors)._replace(constant=exact_sum(constant)))
 
 
 def model(

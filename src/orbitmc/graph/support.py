@@ -124,7 +124,7 @@ def remove(
 
 
 @shared
-def remaining(domains: Domains, variable: Index) -> Index:
+def remaining_values(domains: Domains, variable: Index) -> Index:
     count = 0
     for place in range(domains.value_start[variable], domains.value_start[variable + 1]):
         count += domains.allowed[place]
@@ -150,7 +150,7 @@ def _revise_table(graph: FactorGraph, factor: Index, domains: Domains, search: S
             place = np.int64(domains.value_start[variable]) + value
             if domains.allowed[place] and not search.supported[place]:
                 remove(graph, variable, value, domains, search)
-        if remaining(domains, variable) == 0:
+        if remaining_values(domains, variable) == 0:
             return False
     return True
 
@@ -180,7 +180,7 @@ def _revise_clause(graph: FactorGraph, factor: Index, domains: Domains, search: 
         variable = graph.scope[edge]
         place = np.int64(domains.value_start[variable]) + np.int64(graph.satisfying[edge])
         if domains.allowed[place]:
-            if remaining(domains, variable) == 1:
+            if remaining_values(domains, variable) == 1:
                 return True
             open_edges += 1
             last_open = np.int64(edge)
@@ -201,6 +201,6 @@ def _forbid_clause(graph: FactorGraph, factor: Index, domains: Domains, search: 
         value = np.int64(graph.satisfying[edge])
         if domains.allowed[np.int64(domains.value_start[variable]) + value]:
             remove(graph, variable, value, domains, search)
-        if remaining(domains, variable) == 0:
+        if remaining_values(domains, variable) == 0:
             return False
     return True

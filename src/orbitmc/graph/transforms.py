@@ -13,7 +13,7 @@ from orbitmc._util.arrays import Floats, lengths, readonly
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.log_weights import FEW, exact_sum, large_tables, maxima_taken_off, sum_of_tables
+from orbitmc.graph.log_weights import FEW, exact_sum, large_tables, subtract_maxima, sum_of_tables
 
 FREE = -1
 
@@ -28,17 +28,17 @@ def condition(graph: FactorGraph, observed: Mapping[int, int]) -> FactorGraph:
     for variable, value in observed.items():
         value_of[variable] = value
     pieces = _Pieces(graph, value_of)
-    touched = _touched(graph, value_of)
+    touched = _touches(graph, value_of)
     for factor in np.flatnonzero(touched[: graph.first_clause]):
         pieces.slice_table(int(factor))
     for clause in np.flatnonzero(touched[graph.first_clause :]):
         pieces.shorten_clause(graph.first_clause + int(clause))
     pieces.keep(np.flatnonzero(~touched))
     pieces.builder.constant = exact_sum(pieces.constant)
-    return merged(pieces.builder.build())
+    return merge_factors(pieces.builder.build())
 
 
-def merged(graph: FactorGraph) -> FactorGraph:
+def merge_factors(graph: FactorGraph) -> FactorGraph:
     """Multiply tables that read the same variables (in any order) into one.
 
     Tables in which others would be lost stay alone.
@@ -54,7 +54,7 @@ def merged(graph: FactorGraph) -> FactorGraph:
         scope = graph.scope_of(factors[0])
         tables = _in_order(graph, factors, scope)
         if len(tables) > FEW:
-            tables, tops = maxima_taken_off(tables)
+            tables, tops = subtract_maxima(tables)
             constant += tops
         builder.add_factor(scope.tolist(), sum_of_tables(tables))
     builder.constant = exact_sum(constant)
@@ -141,7 +141,7 @@ class ImpossibleFactorError(ContradictionError):
         self.factor = factor
 
 
-def _touched(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _touches(graph: FactorGraph, value_of: NDArray[np.int64]) -> NDArray[np.bool_]:
     observed = value_of[graph.scope] != FREE
     return np.bincount(graph.factor_of_edge[observed], minlength=graph.factors) > 0
 
@@ -195,7 +195,7 @@ Factor = tuple[tuple[int, ...], Floats]
 """Which variables it reads, and a log-potential for each of their joint values."""
 
 
-def copies(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
+def replicate(graph: FactorGraph, betas: Sequence[float]) -> FactorGraph:
     """Give one graph of independent copies; copy `k` has all log-weights times `betas[k]` > 0.
 
     Variable `v` of copy `k` is number `k * graph.variables + v`. Impossible stays impossible.
@@ -226,15 +226,13 @@ def require_beta(beta: float) -> None:
         raise InputError(f"beta is a number above 0, not {beta}")
 
 
-def extended(
-    graph: FactorGraph, factors: Sequence[Factor], sizes: Sequence[int] = ()
-) -> FactorGraph:
+def extend(graph: FactorGraph, factors: Sequence[Factor], sizes: Sequence[int] = ()) -> FactorGraph:
     """Give a graph with new variables of these sizes behind its own, and with new factors.
 
     >>> import numpy as np
     >>> import orbitmc as om
     >>> graph = om.ising_grid(2, 2, 0.3).graph
-    >>> extended(graph, [((0, 4), np.zeros((2, 3)))], sizes=[3]).cardinality.tolist()
+    >>> extend(graph, [((0, 4), np.zeros((2, 3)))], sizes=[3]).cardinality.tolist()
     [2, 2, 2, 2, 3]
     """
     builder = Builder(np.concatenate([graph.cardinality.astype(np.int64), [*sizes]]))

@@ -17,7 +17,7 @@ from orbitmc.estimate.answers import BestState, BestStates
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
 from orbitmc.inference.plan import most_seconds, patience, price
@@ -129,7 +129,7 @@ class _Found:
 def _found(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Found:
     try:
         with Stopwatch() as watch:
-            firm = hardened(model)
+            firm = harden(model)
             plan, reason = _plan(firm.model, settings)
             found = (
                 _searched(firm.model, settings, k, reason, _Clock(settings, watch), progress)
@@ -137,9 +137,9 @@ def _found(model: Model, settings: Settings, k: int, progress: Progress | None) 
                 else _proven(firm.model, plan, k, reason)
             )
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explained
+        from orbitmc.graph.feasibility import explain_contradiction
 
-        raise explained(model, error) from None
+        raise explain_contradiction(model, error) from None
     warnings = (*firm.remarks, *found.about.warnings)
     if len(found.states) < k and found.proven:
         warnings += (f"only {len(found.states)} states are possible",)

@@ -16,7 +16,7 @@ from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.feature_sampling import explained, require_no_checkpoint
 from orbitmc.inference.plan import exact_plan
@@ -72,7 +72,7 @@ def log_z(
 def _found(asked: Subject, settings: Settings) -> Estimate:
     begun = time.perf_counter()
     settings.require_use()
-    firm = hardened(asked.model)
+    firm = harden(asked.model)
     plan, reason = None, "gibbs was asked for"
     if settings.method != "gibbs":
         plan, reason = exact_plan(firm.model.graph, settings)

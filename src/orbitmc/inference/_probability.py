@@ -26,7 +26,7 @@ from orbitmc.estimate.marginals import (
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.graph.transforms import extended
+from orbitmc.graph.transforms import extend
 from orbitmc.inference.events import (
     Event,
     Settled,
@@ -161,7 +161,7 @@ def _answered(
     if given != CERTAIN:
         wires.require(given)
     decision = decide(
-        asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
+        asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
     )
     if decision.plan is None:
         if isinstance(event, Settled) and given == CERTAIN:
@@ -179,7 +179,7 @@ def _eliminated(decision: Decision, wires: Wires, signal: Signal | None) -> floa
     """How probable a signal is; without one, whether any state is possible."""
     from orbitmc.exact.contraction import marginals
 
-    graph = extended(decision.model.graph, wires.factors, wires.sizes)
+    graph = extend(decision.model.graph, wires.factors, wires.sizes)
     wanted = [] if signal is None else [signal.variable]
     memory, plan = decision.settings.memory, decision.plan
     found = marginals(graph, memory=memory, plan=plan, wanted=wanted).marginals
@@ -270,14 +270,14 @@ def conjunctions(
     open_ones = {name: event for name, event in events.items() if not isinstance(event, Settled)}
     signals = [wires.signal(event) for event in open_ones.values()]
     decision = decide(
-        asked.model, settings, lambda graph: extended(graph, wires.factors, wires.sizes)
+        asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
     )
     if decision.plan is None:
         found, about = _sample_conjunctions(asked, open_ones, decision, watchers)
     else:
         from orbitmc.exact.contraction import marginals
 
-        graph = extended(decision.model.graph, wires.factors, wires.sizes)
+        graph = extend(decision.model.graph, wires.factors, wires.sizes)
         wanted = [signal.variable for signal in signals]
         answer = marginals(graph, memory=settings.memory, plan=decision.plan, wanted=wanted)
         pairs = zip(answer.marginals, signals, strict=True)

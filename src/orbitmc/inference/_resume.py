@@ -18,7 +18,7 @@ from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, naming, watched
 from orbitmc.inference.plan import Decision, PlannedKernel, kernel_for, prepared_for
@@ -178,7 +178,7 @@ def go_on(
     """Go on with a run, and say what it has learned of every variable."""
     source = str(kept.path)
     settings, ruled_out = kept_settings(kept.question, source, kernel, base)
-    firm = hardened(model) if kernel is None else None
+    firm = harden(model) if kernel is None else None
     asked = firm.model if firm else model
     prepared = prepared_for(asked.graph, kept.header.schedule)
     chosen = (

@@ -22,7 +22,7 @@ from orbitmc.estimate.statistics import spread_of
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import extremes, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
@@ -134,7 +134,7 @@ def _energy(model: Model, beta: float, settings: Settings) -> float:
     """The mean energy: minus the mean log-weight, by elimination."""
     from orbitmc.exact.joints import mean_log_weight
 
-    plan, _ = exact_plan(hardened(model.at(beta)).model.graph, replace(settings, method="exact"))
+    plan, _ = exact_plan(harden(model.at(beta)).model.graph, replace(settings, method="exact"))
     assert plan is not None  # it is asked for
     return -mean_log_weight(plan) / beta
 

@@ -361,9 +361,9 @@ def carry_out(
     try:
         found = _answered(decision, watchers, ground, after)
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explained
+        from orbitmc.graph.feasibility import explain_contradiction
 
-        raise explained(decision.model, error) from None
+        raise explain_contradiction(decision.model, error) from None
     return with_warnings(found, decision.remarks).only(decision.query)
 
 

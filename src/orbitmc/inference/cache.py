@@ -21,7 +21,7 @@ from orbitmc.estimate.marginals import About, Marginals, Places, certain_columns
 from orbitmc.estimate.verdicts import CODE, EXACT, OBSERVED
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.templates import Elimination, Template, Upward, template
-from orbitmc.graph.evidence import Evidence, Findings, as_mapping, resolve
+from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
 from orbitmc.graph.model import Model
 from orbitmc.inference.plan import affordable, price
@@ -247,7 +247,7 @@ def _eliminated(
     model: Model,
     elimination: Elimination,
     hard: dict[int, int],
-    findings: Findings,
+    findings: ResolvedEvidence,
     begun: float,
     idle: str,
 ) -> Row | None:
@@ -285,7 +285,7 @@ def _dressed(row: Row, names: Names) -> Marginals | None:
     return Marginals(columns, row.about)
 
 
-def _likelihoods(model: Model, found: Template, findings: Findings) -> list[Floats]:
+def _likelihoods(model: Model, found: Template, findings: ResolvedEvidence) -> list[Floats]:
     """Logarithms of soft evidence, of possible values only."""
     with np.errstate(divide="ignore"):
         return [

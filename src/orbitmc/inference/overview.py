@@ -12,7 +12,7 @@ from orbitmc.errors import LimitError
 from orbitmc.exact.plan import predict
 from orbitmc.formats.assembly import Rows, row_doubts, wrong_tables
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, possible_values
@@ -140,7 +140,7 @@ def _entries(graph: FactorGraph) -> NDArray[np.float64]:
 
 def _exact_cost(model: Model, memory: int) -> ExactCost:
     try:
-        graph = hardened(model).model.graph
+        graph = harden(model).model.graph
         plan = predict(graph, memory=memory, seconds=ORDER_SECONDS, within=EXACT_SECONDS)
     except LimitError as error:
         return ExactCost(None, None, None, str(error))

@@ -22,7 +22,7 @@ from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
@@ -115,7 +115,7 @@ def decide(
         program_of(model)  # refuses other models
     try:
         with Stopwatch() as deciding:
-            firm = hardened(model)
+            firm = harden(model)
             if too_wide and settings.method == "auto":
                 decision = _sampled(firm.model, settings, too_wide)
             elif settings.method in ("auto", "exact"):
@@ -124,9 +124,9 @@ def decide(
                 _require_few_values(model, "the exact method has no such limit")
                 decision = _as_asked(firm.model, settings)
     except ContradictionError as error:
-        from orbitmc.graph.feasibility import explained
+        from orbitmc.graph.feasibility import explain_contradiction
 
-        raise explained(model, error) from None
+        raise explain_contradiction(model, error) from None
     chosen = with_block_work(decision.settings)
     return replace(decision, settings=chosen, remarks=firm.remarks, seconds=deciding.seconds)
 

@@ -12,7 +12,7 @@ from orbitmc._util.arrays import Bytes, Numbers
 from orbitmc._util.loading import HtmlRepr
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
 from orbitmc.errors import InputError, LimitError
-from orbitmc.graph.hardening import hardened
+from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.groups._exchange_blocks import ConstantSwaps, ExchangeBlocks, exchange_blocks
 from orbitmc.groups.cycles import cycle_text, cycle_words
@@ -126,7 +126,7 @@ def _classes(swaps: ConstantSwaps, universe: Universe) -> tuple[ConstantClass, .
 
 def trials(model: Model) -> Trials:
     """Draw some states of a model to try jumps in."""
-    firm = hardened(model).model
+    firm = harden(model).model
     require_time(SECONDS_PER_READ * len(firm.graph.scope))
     base, prepared = SystematicScan(), prepare(firm.graph)
     pack = start_pack(prepared, base, seed=0, number=0, lanes=LANES)

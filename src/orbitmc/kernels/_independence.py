@@ -16,7 +16,7 @@ from orbitmc.conditionals.draws import draw, scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.ancestral import Network, network_of
+from orbitmc.graph.ancestral import AncestralNetwork, network_of
 from orbitmc.kernels.metropolis import ACCEPTED, MOVED, OUTCOMES, PROPOSALS, add_potentials
 from orbitmc.kernels.protocol import steps
 
@@ -91,7 +91,7 @@ def _settle(memory: IndependenceMemory, values: Bytes, outcomes: Numbers) -> Non
     outcomes[MOVED] += moved
 
 
-def independence(prepared: PreparedGraph, network: Network | None = None) -> Independence:
+def independence(prepared: PreparedGraph, network: AncestralNetwork | None = None) -> Independence:
     """Draw all variables anew from the network that a model is; any such network is safe.
 
     >>> import orbitmc as om

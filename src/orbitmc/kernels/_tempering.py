@@ -20,7 +20,7 @@ from orbitmc.conditionals.fields import local_field
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph, prepare_alike
 from orbitmc.errors import InputError
-from orbitmc.graph.transforms import copies
+from orbitmc.graph.transforms import replicate
 from orbitmc.kernels._gibbs import GibbsMemory, SystematicScan
 from orbitmc.kernels.metropolis import add_potentials
 from orbitmc.kernels.protocol import Part, steps
@@ -207,5 +207,5 @@ def tempering(prepared: PreparedGraph, betas: Sequence[float]) -> Tempering:
     falling = all(high > low for high, low in pairwise(ladder))
     if len(ladder) < 2 or ladder[0] != 1.0 or not falling or not ladder[-1] > 0.0:
         raise InputError(f"a ladder has two betas or more, falling from 1 to above 0, not {ladder}")
-    hotter = prepare_alike(prepared, copies(prepared.graph, ladder[1:]))
+    hotter = prepare_alike(prepared, replicate(prepared.graph, ladder[1:]))
     return Tempering(hotter, floats(ladder), bool(prepared.conditionals.affine.all()))

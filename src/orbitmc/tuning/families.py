@@ -15,7 +15,7 @@ import numpy as np
 
 from orbitmc._util.arrays import Bytes, Numbers, lengths
 from orbitmc.conditionals.prepared import PreparedGraph, prepare
-from orbitmc.graph.ancestral import Network, acceptance, network_of
+from orbitmc.graph.ancestral import AncestralNetwork, ancestral_acceptance, network_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
@@ -208,11 +208,11 @@ def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
     late = SECONDS_PER_DRAW * model.graph.variables > seconds
     if network is None or (late and len(network.rest)):
         return 0.0
-    return acceptance(network, LANES, np.random.default_rng(0))
+    return ancestral_acceptance(network, LANES, np.random.default_rng(0))
 
 
 @remembered
-def _network(model: Model) -> Network | None:
+def _network(model: Model) -> AncestralNetwork | None:
     """The network that a model is, if little is left over of it."""
     return network_of(model.graph, max(1.0, LEFT_OVER * model.graph.variables))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.exact.contraction import marginals
-from orbitmc.graph.transforms import Factor, extended
+from orbitmc.graph.transforms import Factor, extend
 from orbitmc.mln.data.database import Database, universe
 from orbitmc.mln.grounding.ground_features import ClauseFeatures, Features
 from orbitmc.mln.grounding.ground_model import graph_of
@@ -143,7 +143,7 @@ def _expected(
             factors.append((scope, np.where(allowed, 0.0, -np.inf)))
     if not factors:
         return 0.0, 0
-    larger = extended(graph, factors, [2] * len(factors))
+    larger = extend(graph, factors, [2] * len(factors))
     helpers = range(graph.variables, graph.variables + len(factors))
     try:
         answer = marginals(larger, memory=memory, wanted=list(helpers))
