@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbitmc.conditionals.classify import FACTORS
-from orbitmc.conditionals.draws import draw, draw_in_turn, scratch
+from orbitmc.conditionals.draws import draw, draw_sequentially, scratch
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
@@ -204,9 +204,9 @@ def test_counts_that_are_believed_after_values_have_changed_are_wrong():
 
     def careless(values, rng):
         memory = scratch(prepared, 1)
-        draw_in_turn(prepared, memory, values, 0, rng)
+        draw_sequentially(prepared, memory, values, 0, rng)
         values[1, 0] ^= 1
-        draw_in_turn(prepared, memory, values, 0, rng)
+        draw_sequentially(prepared, memory, values, 0, rng)
         values[1, 0] ^= 1
 
     def careful(values, rng):

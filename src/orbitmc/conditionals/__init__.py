@@ -12,7 +12,7 @@ __getattr__, __dir__ = load_lazily(
         "counted_field": "conditionals.fields",
         "cumulative_probabilities": "conditionals.draws",
         "draw": "conditionals.draws",
-        "draw_in_turn": "conditionals.draws",
+        "draw_sequentially": "conditionals.draws",
         "fields_in_double": "conditionals.prepared",
         "forget_clauses": "conditionals.factors",
         "has_limits": "conditionals.draws",

@@ -80,7 +80,7 @@ def draw(prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int
 
 
 @shared
-def draw_in_turn(
+def draw_sequentially(
     prepared: PreparedGraph, scratch: Scratch, values: Bytes, variable: int, rng: Any
 ) -> None:
     """Do what `draw` does, where nothing else has changed values since `forget_clauses`."""

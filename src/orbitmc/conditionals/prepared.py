@@ -32,7 +32,7 @@ LARGEST_LIMIT = 2.0**32 - 1.0  # stands for certainty
 
 def conditionals(graph: FactorGraph, most_limits: float = np.inf) -> Conditionals:
     """Prepare all conditionals, rounded to 32-bit limits and float32 couplings."""
-    return _rounded(unrounded_conditionals(graph, most_limits))
+    return _round(unrounded_conditionals(graph, most_limits))
 
 
 def unrounded_conditionals(graph: FactorGraph, most_limits: float = np.inf) -> Conditionals:
@@ -73,7 +73,7 @@ def unrounded_conditionals(graph: FactorGraph, most_limits: float = np.inf) -> C
     )
 
 
-def _rounded(exact: Conditionals) -> Conditionals:
+def _round(exact: Conditionals) -> Conditionals:
     return exact._replace(
         coupling=readonly(exact.coupling.astype(np.float32)),
         bias=readonly(exact.bias.astype(np.float32)),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import integer
 from orbitmc._util.arrays import Bytes, Indices, Numbers
-from orbitmc.conditionals.draws import draw_in_turn, scratch
+from orbitmc.conditionals.draws import draw_sequentially, scratch
 from orbitmc.conditionals.factors import forget_clauses
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -74,7 +74,7 @@ def random_scan_steps(
     forget_clauses(memory.scratch)
     for _ in range(count):
         variable = integer(rng, variables)
-        draw_in_turn(prepared, memory.scratch, values, variable, rng)
+        draw_sequentially(prepared, memory.scratch, values, variable, rng)
     outcomes[0] += count
 
 
@@ -92,7 +92,7 @@ def systematic_scan_steps(
     variable = memory.turn[0]
     forget_clauses(memory.scratch)
     for _ in range(count):
-        draw_in_turn(prepared, memory.scratch, values, variable, rng)
+        draw_sequentially(prepared, memory.scratch, values, variable, rng)
         variable += 1
         if variable == variables:
             variable = 0
@@ -114,7 +114,7 @@ def partial_scan_steps(
     forget_clauses(memory.scratch)
     for _ in range(count):
         variable: Any = np.int64(kernel.variables[turn])
-        draw_in_turn(prepared, memory.scratch, values, variable, rng)
+        draw_sequentially(prepared, memory.scratch, values, variable, rng)
         turn += 1
         if turn == len(kernel.variables):
             turn = 0
