@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orbitmc.models._ising import ising
-from orbitmc.symmetry.encoding import Drawing, variable_graph
+from orbitmc.symmetry.encoding import GraphEncoder, variable_graph
 from orbitmc.symmetry.refinement import equitable_cells, memory, refine_colors
 from orbitmc.symmetry.terms import energy_form
 from tests.oracle.symmetries import naive_cells, same_partition
@@ -11,7 +11,7 @@ from tests.oracle.symmetries import naive_cells, same_partition
 def random_drawing(seed, *, points=14, colors=2, labels=3, factors=4):
     """A random graph with labels that depend on the direction, and some factors."""
     rng = np.random.default_rng(seed)
-    drawing = Drawing(rng.integers(0, colors, size=points))
+    drawing = GraphEncoder(rng.integers(0, colors, size=points))
     one, other = np.triu_indices(points, 1)
     chosen = rng.random(len(one)) < rng.choice([0.1, 0.2, 0.5])
     back = rng.permutation(labels) if seed % 2 else np.arange(labels)
@@ -26,7 +26,7 @@ def random_drawing(seed, *, points=14, colors=2, labels=3, factors=4):
 
 def relabelled(graph, image):
     """The same graph with vertex v called image[v] (points among points)."""
-    drawing = Drawing(np.zeros(graph.vertices, dtype=np.int64))
+    drawing = GraphEncoder(np.zeros(graph.vertices, dtype=np.int64))
     tail = np.repeat(np.arange(graph.vertices), np.diff(graph.start))
     forth = tail < graph.neighbor
     head = graph.neighbor[forth].astype(np.int64)
@@ -86,7 +86,7 @@ def test_the_work_grows_like_arcs_times_a_logarithm():
     """A path is the worst case of refining naively: its ends creep in one step at a time."""
     work = []
     for count in (1_000, 4_000, 16_000, 64_000):
-        drawing = Drawing(np.zeros(count, dtype=np.int64))
+        drawing = GraphEncoder(np.zeros(count, dtype=np.int64))
         line = np.arange(count - 1)
         drawing.join(line, line + 1, np.zeros_like(line), np.zeros_like(line))
         graph, own = drawing.finished(), memory(count)
@@ -99,7 +99,7 @@ def test_the_work_grows_like_arcs_times_a_logarithm():
 def test_a_million_edges_take_seconds():
     rng = np.random.default_rng(0)
     count = 200_000
-    drawing = Drawing(rng.integers(0, 3, size=count))
+    drawing = GraphEncoder(rng.integers(0, 3, size=count))
     ends = np.unique(np.sort(rng.integers(0, count, size=(1_000_000, 2)), axis=1), axis=0)
     ends = ends[ends[:, 0] != ends[:, 1]]
     drawing.join(ends[:, 0], ends[:, 1], ends[:, 0] * 0, ends[:, 0] * 0)

@@ -49,7 +49,7 @@ from orbitmc.symmetry._automorphisms import (
     orbit_cells,
 )
 from orbitmc.symmetry.approximations import cluster_weights, low_rank
-from orbitmc.symmetry.blocks import MEMBERS, alike_blocks, blocks, budget_for
+from orbitmc.symmetry.blocks import MEMBERS, blocks, budget_for, similar_marginal_blocks
 
 GIBBS = RandomScan()  # the base chain unless another is given
 SECONDS = 10.0  # for finding symmetries
@@ -395,7 +395,9 @@ def pilot_blocks(prepared: PreparedGraph, *, members: int = MEMBERS) -> Exchange
     >>> sorted(found.rows(0).ravel().tolist()), sorted(found.rows(1).ravel().tolist())
     ([0, 2], [1, 3])
     """
-    return alike_blocks(prepared.graph.cardinality, pilot_marginals(prepared), members=members)
+    return similar_marginal_blocks(
+        prepared.graph.cardinality, pilot_marginals(prepared), members=members
+    )
 
 
 def pilot_marginals(prepared: PreparedGraph) -> Floats:

@@ -36,7 +36,7 @@ from orbitmc.models._ising import ising, ising_grid, potts_grid
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry._automorphisms import automorphisms
-from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.boolean_rank import factorise, factorise_links
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.refinement import ball_cells
 from orbitmc.symmetry.terms import energy_form
@@ -167,8 +167,8 @@ def _symmetries() -> None:
 def _approximations() -> None:
     """Links of low Boolean rank, of one kind of things and of two."""
     links = np.random.default_rng(0).random((8, 8)) < 0.4
-    factorised(links, 2)
-    factorised_links(links | links.T, 2)
+    factorise(links, 2)
+    factorise_links(links | links.T, 2)
 
 
 def _starting() -> None:

@@ -66,7 +66,7 @@ def swaps(one: Numbers, other: Numbers) -> PointMoves:
     return PointMoves(2 * np.arange(len(one) + 1), point.reshape(-1), image.reshape(-1))
 
 
-def together(parts: list[PointMoves]) -> PointMoves:
+def combine_generators(parts: list[PointMoves]) -> PointMoves:
     sizes = [np.diff(part.start) for part in parts]
     start = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))])
     none = [np.zeros(0, dtype=np.int64)]
@@ -105,7 +105,7 @@ def value_group(cardinality: Numbers, moves: PointMoves) -> PermutationGroup:
         map_start=starts(sizes) if len(variable) else indices([]),
         value_map=readonly((literal - first[owner[literal]]).astype(np.uint8)),
     )
-    return group if len(variable) else variable_group(cardinality, together([]))
+    return group if len(variable) else variable_group(cardinality, combine_generators([]))
 
 
 def changes_energy(graph: FactorGraph, group: PermutationGroup) -> np.ndarray:
@@ -235,7 +235,7 @@ def automorphisms(
     drawn = value_graph(form) if values else variable_graph(form)
     found = graph_automorphisms(drawn, twins=not values, started=started, seconds=seconds)
     convert = value_group if values else variable_group
-    group = convert(form.cardinality, together([found.exchanges, found.moves]))
+    group = convert(form.cardinality, combine_generators([found.exchanges, found.moves]))
     wrong = changes_energy(graph, group)
     group = subgroup(group, np.flatnonzero(~wrong)) if wrong.any() else group
     return SymmetryReport(
@@ -274,7 +274,7 @@ def orbit_cells(group: PermutationGroup) -> Numbers:
 
 
 @dataclass(frozen=True)
-class FoundSymmetries:
+class SearchResult:
     """Automorphisms of a coloured graph: all permutations within `twins`, and other moves."""
 
     twins: Numbers
@@ -291,7 +291,7 @@ class FoundSymmetries:
 
 def graph_automorphisms(
     graph: ColoredGraph, *, twins: bool = True, started: float, seconds: float
-) -> FoundSymmetries:
+) -> SearchResult:
     """Refine, set twins apart, search."""
     cells = equitable_cells(graph)
     classes = twin_classes(graph, cells) if twins else np.arange(graph.points)
@@ -301,12 +301,12 @@ def graph_automorphisms(
         cells = _with_twins_in_order(graph, cells, classes)
     if len(np.unique(cells[: graph.points])) == graph.points:
         how = " and ".join(["refinement", *found])
-        return FoundSymmetries(classes, together([]), count, True, how)
-    search = _searched(graph, cells, until=started + seconds)
+        return SearchResult(classes, combine_generators([]), count, True, how)
+    search = _search_until(graph, cells, until=started + seconds)
     complete = search.progress[LEVEL] == 0 and search.progress[LEFT_OPEN] == 0
     how = " and ".join([*found, "search"])
     order = count * math.prod(int(size) for size in search.path.orbit[: search.progress[DEPTH]])
-    return FoundSymmetries(classes, _moves(search), order if complete else None, complete, how)
+    return SearchResult(classes, _moves(search), order if complete else None, complete, how)
 
 
 def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) -> Numbers:
@@ -320,7 +320,7 @@ def _with_twins_in_order(graph: ColoredGraph, cells: Numbers, classes: Numbers) 
     return equitable_cells(graph, row_classes(np.stack([cells, size, rank], axis=1))[1])
 
 
-def _searched(graph: ColoredGraph, cells: Numbers, *, until: float) -> Search:
+def _search_until(graph: ColoredGraph, cells: Numbers, *, until: float) -> Search:
     """Search until all is tried or time is over; look more closely if most attempts fail."""
     room = 20 * graph.vertices + 1_000_000
     patience = PATIENCE * (graph.arcs + graph.vertices)

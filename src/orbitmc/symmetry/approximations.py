@@ -14,7 +14,7 @@ from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import copy_factors
-from orbitmc.symmetry.boolean_rank import factorised_links
+from orbitmc.symmetry.boolean_rank import factorise_links
 from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
 from orbitmc.symmetry.terms import Clauses, Rows, Terms, long_clauses, terms_of
 
@@ -91,7 +91,7 @@ def _long_clauses(graph: FactorGraph) -> tuple[list[Clauses], Rows]:
     return found, np.sort(np.concatenate(hard))
 
 
-def rebuilt(model: Model, energy: Energy) -> Model:
+def rebuild_model(model: Model, energy: Energy) -> Model:
     """The model of these terms over the variables of another; equal tables are shared."""
     builder = Builder(model.graph.cardinality)
     builder.constant = model.graph.constant
@@ -129,9 +129,9 @@ def cluster_weights(model: Model, clusters: int = 6) -> Model:
     require_clusters(clusters)
     energy = energy_of(model.graph)
     everybody = with_all_fields(model.graph, energy)
-    terms = tuple(clustered(term, clusters) for term in everybody.terms)
+    terms = tuple(cluster_tables(term, clusters) for term in everybody.terms)
     clauses = tuple(_clustered_clauses(some, clusters) for some in energy.clauses)
-    return rebuilt(model, replace(energy, terms=terms, clauses=clauses))
+    return rebuild_model(model, replace(energy, terms=terms, clauses=clauses))
 
 
 def require_clusters(clusters: int) -> None:
@@ -139,7 +139,7 @@ def require_clusters(clusters: int) -> None:
         raise InputError(f"weights need at least one cluster, got {clusters}")
 
 
-def clustered(terms: Terms, clusters: int) -> Terms:
+def cluster_tables(terms: Terms, clusters: int) -> Terms:
     """Give terms of one shape at most so many different tables."""
     if terms.impossible or not len(terms.tables):
         return terms
@@ -183,7 +183,7 @@ def without_fields(model: Model) -> Model:
     """
     energy = energy_of(model.graph)
     kept = tuple(term for term in energy.terms if not term.is_field)
-    return rebuilt(model, replace(energy, terms=kept))
+    return rebuild_model(model, replace(energy, terms=kept))
 
 
 def one_coupling(model: Model) -> Model:
@@ -200,7 +200,7 @@ def one_coupling(model: Model) -> Model:
     """
     energy = energy_of(model.graph)
     terms = tuple(map(_averaged, energy.terms))
-    return rebuilt(model, replace(energy, terms=terms))
+    return rebuild_model(model, replace(energy, terms=terms))
 
 
 def _averaged(terms: Terms) -> Terms:
@@ -233,10 +233,10 @@ def low_rank(model: Model, rank: int = 5, *, clusters: int = 1) -> Model:
     terms: list[Terms] = []
     for term in energy.terms:
         if term.is_coupling and term.shape[0] == term.shape[1]:
-            terms.extend(_of_rank(kind, rank) for kind in _kinds(clustered(term, clusters)))
+            terms.extend(_of_rank(kind, rank) for kind in _kinds(cluster_tables(term, clusters)))
         else:
             terms.append(term)
-    return rebuilt(model, replace(energy, terms=tuple(terms)))
+    return rebuild_model(model, replace(energy, terms=tuple(terms)))
 
 
 def _kinds(couplings: Terms) -> Iterator[Terms]:
@@ -270,6 +270,6 @@ def _pairs_of_rank(
     links[pairs[:, 0], pairs[:, 1]] = True
     if both_ways:
         links |= links.T
-    cover = factorised_links(links, rank).cover()
+    cover = factorise_links(links, rank).cover()
     np.fill_diagonal(cover, val=False)
     return np.argwhere(np.triu(cover) if both_ways else cover)

@@ -98,7 +98,7 @@ def memory_for(links: Links, candidates: Candidates, values: int) -> Memory:
 
 Ordered = TypeVar("Ordered", bound=tuple[float, ...])
 
-NOBODY = -1
+NO_VARIABLE = -1
 FAR = 2**62
 
 TIES = 32
@@ -118,7 +118,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
 
     Nobody farther from the members than `room` (a squared distance) is considered.
     """
-    best = (FAR, np.inf, NOBODY)
+    best = (FAR, np.inf, NO_VARIABLE)
     for place in range(memory.counter[TOUCHED]):
         variable = memory.touched[place]
         cost = memory.cost[variable] - _traded(memory, variable)
@@ -127,7 +127,7 @@ def cheapest(candidates: Candidates, memory: Memory, last: int, room: float) -> 
             if distance <= room:
                 best = _lesser(best, (cost, distance, variable))
     stranger = _stranger(candidates, memory, last)
-    if stranger != NOBODY:
+    if stranger != NO_VARIABLE:
         distance = distance_of(candidates, memory, stranger)
         if distance <= room:
             best = _lesser(best, (candidates.degree[stranger], distance, stranger))
@@ -168,9 +168,9 @@ def _stranger(candidates: Candidates, memory: Memory, last: int) -> int:
         place = memory.after[place]
     memory.counter[FRONT] = place
     if place >= last:
-        return NOBODY
+        return NO_VARIABLE
     degree = candidates.degree[candidates.variable[place]]
-    nearest = (np.inf, NOBODY)
+    nearest = (np.inf, NO_VARIABLE)
     for _ in range(TIES):
         variable = candidates.variable[place]
         if candidates.degree[variable] != degree:
@@ -375,7 +375,7 @@ def _grow(
     while True:
         room = (budget - uneven) * (count[SIZE] + 1) / (2 * count[SIZE])
         chosen = cheapest(candidates, memory, last, room)
-        if chosen == NOBODY:
+        if chosen == NO_VARIABLE:
             break
         uneven += distance_of(candidates, memory, chosen) * 2 * count[SIZE] / (count[SIZE] + 1)
         _join(links, candidates, memory, chosen)
@@ -439,7 +439,7 @@ def _join(links: Links, candidates: Candidates, memory: Memory, variable: int) -
         factor = links.factor[link]
         if memory.met_in[factor] != count[ROUND]:
             meet(links, candidates, memory, factor, variable)
-            memory.class_in[factor] = NOBODY
+            memory.class_in[factor] = NO_VARIABLE
         elif memory.class_in[factor] == links.own[link]:
             memory.kept_in[factor] = count[STEP]
         if memory.common_in[links.bond[link]] == before:
@@ -460,7 +460,7 @@ def _drop(links: Links, candidates: Candidates, memory: Memory, variable: int) -
     count[INVARIANT] = _bring_forward(memory.invariant, had, memory.kept_in, count[STEP])
     for place in range(count[INVARIANT], had):
         rate(links, candidates, memory, memory.invariant[place], variable, 1)
-        memory.class_in[memory.invariant[place]] = NOBODY
+        memory.class_in[memory.invariant[place]] = NO_VARIABLE
 
 
 @shared

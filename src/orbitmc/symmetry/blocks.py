@@ -233,7 +233,7 @@ LEAST = 1e-6  # probability: less makes no difference to what is exchanged
 DIGITS = 6  # of log-odds: the last bits of a sum may differ between machines
 
 
-def alike_blocks(
+def similar_marginal_blocks(
     cardinality: Indices, probability: Floats, *, members: int = MEMBERS
 ) -> ExchangeBlocks:
     """Cut variables with equally many values into blocks that have nearly equal marginals.
@@ -243,7 +243,7 @@ def alike_blocks(
     value that tells them apart most, until a half is a block.
 
     >>> marginals = np.array([0.1, 0.9, 0.5, 0.5, 0.2, 0.8, 0.6, 0.4])
-    >>> alike_blocks(indices([2] * 4), marginals, members=2).member.tolist()
+    >>> similar_marginal_blocks(indices([2] * 4), marginals, members=2).member.tolist()
     [3, 1, 2, 0]
     """
     if members < 2:

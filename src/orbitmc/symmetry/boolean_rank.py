@@ -232,7 +232,7 @@ class Rectangles:
 
 
 @dataclass(frozen=True)
-class Question:
+class FactorisationTask:
     """What must be covered and what should not, as rows and, turned, as columns of bits.
 
     On the diagonal of links among the same members, it is neither.
@@ -251,11 +251,11 @@ class Question:
 
 
 Shares = NDArray[np.float32]
-Finder = Callable[[Question, Bits], tuple[Matrix, Matrix]]
+Finder = Callable[[FactorisationTask, Bits], tuple[Matrix, Matrix]]
 """Finds one more rectangle, given what is covered already."""
 
 
-def factorised(matrix: Matrix, rank: int) -> Rectangles:
+def factorise(matrix: Matrix, rank: int) -> Rectangles:
     """The rectangles with the least errors that all methods find, cleaned up after each step.
 
     More rectangles never make more errors.
@@ -263,7 +263,7 @@ def factorised(matrix: Matrix, rank: int) -> Rectangles:
     return _best(_question(matrix, rank, "plain"), rank)
 
 
-def factorised_links(links: Matrix, rank: int) -> Rectangles:
+def factorise_links(links: Matrix, rank: int) -> Rectangles:
     """The same for links among the members of one set; links of a member to itself are ignored.
 
     If links go both ways, so do the rectangles.
@@ -272,7 +272,7 @@ def factorised_links(links: Matrix, rank: int) -> Rectangles:
     return _best(_question(links, rank, kind), rank)
 
 
-def _question(matrix: Matrix, rank: int, kind: str) -> Question:
+def _question(matrix: Matrix, rank: int, kind: str) -> FactorisationTask:
     if rank < 0:
         raise InputError(f"a Boolean rank is 0 or more, got {rank}")
     if matrix.ndim != 2 or matrix.dtype != np.bool_:
@@ -283,7 +283,7 @@ def _question(matrix: Matrix, rank: int, kind: str) -> Question:
             raise InputError(f"links among the same members are a square, got {matrix.shape}")
         np.fill_diagonal(relevant, val=False)
     ones, zeros = matrix & relevant, ~matrix & relevant
-    return Question(
+    return FactorisationTask(
         shape=(matrix.shape[0], matrix.shape[1]),
         ones=pack_bits(ones),
         zeros=pack_bits(zeros),
@@ -293,7 +293,7 @@ def _question(matrix: Matrix, rank: int, kind: str) -> Question:
     )
 
 
-def _best(question: Question, rank: int) -> Rectangles:
+def _best(question: FactorisationTask, rank: int) -> Rectangles:
     """Each method's errors never grow with the rank, hence neither do those of the best."""
     shares = _association(unpack_bits(question.ones, question.shape[1]))
     tried = [_candidates(shares, threshold) for threshold in THRESHOLDS]
@@ -303,14 +303,14 @@ def _best(question: Question, rank: int) -> Rectangles:
     return min(found, key=lambda rectangles: question.errors(rectangles.cover_bits()))
 
 
-def _greedy(question: Question, rank: int, find: Finder) -> Rectangles:
+def _greedy(question: FactorisationTask, rank: int, find: Finder) -> Rectangles:
     height, width = question.shape
     found = Rectangles(
         np.zeros((height, 0), np.bool_), np.zeros((width, 0), np.bool_), question.symmetric
     )
     covered = found.cover_bits()
     for _ in range(rank):
-        more = _cleaned(question, _extended(found, *find(question, covered)))
+        more = _clean(question, _extended(found, *find(question, covered)))
         cover = more.cover_bits()
         if question.errors(cover) >= question.errors(covered):
             # no method would find anything else next time
@@ -334,7 +334,7 @@ def _padded(found: Rectangles, rank: int) -> Rectangles:
     return found
 
 
-def _concept(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
+def _concept(question: FactorisationTask, covered: Bits) -> tuple[Matrix, Matrix]:
     """The rectangle without zeros that covers the most new ones, grown column by column."""
     height, width = question.shape
     rows, chosen = np.zeros_like(question.ones_down[:1]), np.zeros_like(question.ones[:1])
@@ -370,7 +370,7 @@ def _candidates(shares: Shares, threshold: float) -> Bits:
 def _using(candidates: Bits) -> Finder:
     """Take one of the given sets of columns, for the rows where it pays."""
 
-    def find(question: Question, covered: Bits) -> tuple[Matrix, Matrix]:
+    def find(question: FactorisationTask, covered: Bits) -> tuple[Matrix, Matrix]:
         height, width = question.shape
         usage = np.zeros(height, np.bool_)
         free, zeros = question.ones & ~covered, question.zeros & ~covered
@@ -385,11 +385,11 @@ def _using(candidates: Bits) -> Finder:
     return find
 
 
-def _cleaned(question: Question, found: Rectangles) -> Rectangles:
+def _clean(question: FactorisationTask, found: Rectangles) -> Rectangles:
     """Give each row the rectangles that suit it best, then each column, until nothing changes."""
     if question.symmetric:
-        grown = _cleaned_symmetric(question, _squared(found))
-        return _cleaned_symmetric(question, _squared(grown))
+        grown = _cleaned_symmetric(question, _symmetrise(found))
+        return _cleaned_symmetric(question, _symmetrise(grown))
     rows, columns = found.rows.copy(), found.columns.copy()
     changed = True
     while changed:
@@ -399,7 +399,7 @@ def _cleaned(question: Question, found: Rectangles) -> Rectangles:
     return Rectangles(rows, columns)
 
 
-def _squared(found: Rectangles) -> Rectangles:
+def _symmetrise(found: Rectangles) -> Rectangles:
     """Where rows and columns are mostly the same members, make them the same.
 
     Two bits for each member could describe some noise; one makes more members alike.
@@ -410,7 +410,7 @@ def _squared(found: Rectangles) -> Rectangles:
     return Rectangles(rows, columns, symmetric=True)
 
 
-def _cleaned_symmetric(question: Question, found: Rectangles) -> Rectangles:
+def _cleaned_symmetric(question: FactorisationTask, found: Rectangles) -> Rectangles:
     square = (found.rows == found.columns).all(axis=0)
     rank, oblong = len(square), np.flatnonzero(~square)
     usage = np.ascontiguousarray(np.hstack([found.rows, found.columns[:, oblong]]))

@@ -121,7 +121,7 @@ def _lloyd(
     vectors: Floats, counts: Numbers, clusters: int, rng: np.random.Generator
 ) -> tuple[float, Numbers]:
     """Start from spread-out vectors, then move means and memberships until nothing changes."""
-    means = _spread_out(vectors, counts, clusters, rng)
+    means = _kmeans_plus_plus(vectors, counts, clusters, rng)
     labels = np.full(len(vectors), -1)
     for _ in timed(range(MOST_ROUNDS)):
         distances = _squared_distances(vectors, means)
@@ -135,7 +135,7 @@ def _lloyd(
     ), labels
 
 
-def _spread_out(
+def _kmeans_plus_plus(
     vectors: Floats, counts: Numbers, clusters: int, rng: np.random.Generator
 ) -> Floats:
     """Choose first means, each with probability proportional to its squared distance to others."""

@@ -40,7 +40,7 @@ class ColoredGraph(NamedTuple):
         return len(self.neighbor)
 
 
-class Drawing:
+class GraphEncoder:
     """Collects vertices and arcs; `finished` gives the coloured graph."""
 
     def __init__(self, point_colors: Numbers) -> None:
@@ -120,7 +120,7 @@ MOST_WORK = 20_000_000
 
 def variable_graph(form: EnergyForm) -> ColoredGraph:
     """Points are variables, and automorphisms permute them without touching values."""
-    drawing = Drawing(_variable_colors(form))
+    drawing = GraphEncoder(_variable_colors(form))
     _join_pairs(drawing, form)
     for terms in timed(form.terms):
         if len(terms.shape) > 2:
@@ -132,7 +132,7 @@ def variable_graph(form: EnergyForm) -> ColoredGraph:
 
 def value_graph(form: EnergyForm) -> ColoredGraph:
     """Points are variables, then their literals (variable, value), variable by variable."""
-    drawing = Drawing(_literal_colors(form))
+    drawing = GraphEncoder(_literal_colors(form))
     first = first_literals(form.cardinality)
     owner = np.repeat(np.arange(len(first)), form.cardinality)
     literals = len(first) + np.arange(len(owner))
@@ -179,11 +179,11 @@ def _literal_colors(form: EnergyForm) -> Numbers:
     return row_classes(np.column_stack([sizes, earns, forbids]))[1]
 
 
-def _join(drawing: Drawing, one: Numbers, other: Numbers, label: Numbers) -> None:
+def _join(drawing: GraphEncoder, one: Numbers, other: Numbers, label: Numbers) -> None:
     drawing.join(one, other, label, label)
 
 
-def _join_pairs(drawing: Drawing, form: EnergyForm) -> None:
+def _join_pairs(drawing: GraphEncoder, form: EnergyForm) -> None:
     """Label arcs with the table of a pair as seen from where the arc begins."""
     offset = 0
     for terms in form.terms:
@@ -196,7 +196,7 @@ def _join_pairs(drawing: Drawing, form: EnergyForm) -> None:
             offset += len(seen)
 
 
-def _add_ordered(drawing: Drawing, terms: Terms) -> None:
+def _add_ordered(drawing: GraphEncoder, terms: Terms) -> None:
     """Draw factors of one shape: arguments that cannot be exchanged get different labels."""
     tables = ordered_tables(terms.tables, terms.shape)
     simple = tables.is_simple[terms.table_of]

@@ -276,11 +276,11 @@ def match_differences(
             graph, left, right, right, guess, count, guess.left_key, guess.left_order
         )
         _look_around(graph, right, left, right, guess, count, guess.right_key, guess.right_order)
-    return _matched(guess, count)
+    return _match(guess, count)
 
 
 @shared
-def _matched(guess: Guess, count: int) -> int:
+def _match(guess: Guess, count: int) -> int:
     """Send each point to the one with the same key; 0 if some has none."""
     for k in range(count):
         source, target = guess.moved[guess.left_order[k]], guess.moved[guess.right_order[k]]

@@ -73,7 +73,7 @@ class Orbits(NamedTuple):
     refuted: Numbers
 
 
-class Found(NamedTuple):
+class Automorphisms(NamedTuple):
     """Generators as sparse lists; `used` holds how many, and how many entries they take."""
 
     start: Numbers
@@ -92,7 +92,7 @@ class Search(NamedTuple):
     path: Path
     frames: Frames
     orbits: Orbits
-    found: Found
+    found: Automorphisms
     guess: Guess
     candidates: Numbers
     progress: Numbers
@@ -128,10 +128,10 @@ def empty_frames(size: int) -> Frames:
     return Frames(*(np.zeros(length, dtype=np.int64) for length in sizes))
 
 
-def nothing_found(points: int, room: int) -> Found:
+def empty_results(points: int, room: int) -> Automorphisms:
     start = np.zeros(points + 1, dtype=np.int64)
     entries = np.zeros((2, room), dtype=np.int64)
-    return Found(start, entries[0], entries[1], np.zeros(2, dtype=np.int64))
+    return Automorphisms(start, entries[0], entries[1], np.zeros(2, dtype=np.int64))
 
 
 # Extend an agreement of two partitions to an automorphism, trying all ways if need be.
@@ -143,7 +143,7 @@ FOUND, REFUTED, UNDECIDED = 1, 0, -1
 
 
 @shared
-def recorded(graph: ColoredGraph, search: Search, vertex: int, begin: int) -> int:
+def record_path(graph: ColoredGraph, search: Search, vertex: int, begin: int) -> int:
     """Individualise on the left, and record fingerprints; gives the end of the record."""
     individualize(search.left, search.memory, vertex)
     return refine(graph, search.left, search.memory, search.path.trace, begin, -1)
@@ -269,7 +269,7 @@ def _push(
         frames.trace_end[depth - 1] if depth else search.path.trace_start[search.progress[DEPTH]]
     )
     frames.trace_begin[depth] = begin
-    frames.trace_end[depth] = recorded(graph, search, frames.vertex[depth], begin)
+    frames.trace_end[depth] = record_path(graph, search, frames.vertex[depth], begin)
 
 
 @shared
@@ -380,7 +380,7 @@ def _follow_path(graph: ColoredGraph, search: Search) -> int:
         path.cell[level], path.vertex[level] = place, left.element[place]
         path.mark[level] = left.splits[0]
         begin = path.trace_start[level]
-        path.trace_start[level + 1] = recorded(graph, search, left.element[place], begin)
+        path.trace_start[level + 1] = record_path(graph, search, left.element[place], begin)
         level += 1
 
 
@@ -391,7 +391,7 @@ def _attempt(graph: ColoredGraph, search: Search, level: int, candidate: int, li
     begin, end, mark = path.trace_start[level], path.trace_start[level + 1], path.mark[level]
     outcome = REFUTED
     if agrees(graph, search, candidate, begin, end):
-        recorded(graph, search, path.vertex[level], begin)
+        record_path(graph, search, path.vertex[level], begin)
         outcome = complete(graph, search, mark, path.cell[level], limit)
     take_back(search.left, mark)
     take_back(search.right, mark)
@@ -521,7 +521,7 @@ def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
         path=empty_path(size),
         frames=empty_frames(size),
         orbits=no_orbits(points),
-        found=nothing_found(points, room),
+        found=empty_results(points, room),
         guess=guess(points),
         candidates=np.zeros(points, dtype=np.int64),
         progress=np.zeros(6, dtype=np.int64),

@@ -76,7 +76,7 @@ def terms_of(graph: FactorGraph, *, most_split: int) -> Iterator[Terms]:
         impossible = np.isneginf(tables)
         if impossible.any():
             pool.put(scopes, np.where(impossible, -np.inf, 0.0), table_of, 0.0, impossible=True)
-        finite = completed(tables, impossible)
+        finite = fill_impossible(tables, impossible)
         noise = GAP * (1.0 + _largest(finite))
         if scopes.shape[1] > most_split:
             means = finite.mean(axis=tuple(range(1, finite.ndim)), keepdims=True)
@@ -117,7 +117,7 @@ class _Pool:
 
     def terms(self) -> Iterator[Terms]:
         for (shape, impossible), parts in timed(sorted(self._parts.items())):
-            scopes, tables, table_of = _added_up(parts)
+            scopes, tables, table_of = _add_equal_scopes(parts)
             yield Terms(shape, impossible, scopes, table_of, tables.reshape(-1, *shape))
 
 
@@ -127,7 +127,7 @@ def _largest(tables: Floats) -> Floats:
     return found
 
 
-def _added_up(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Rows]:
+def _add_equal_scopes(parts: list[tuple[Rows, Floats, Rows]]) -> tuple[Rows, Floats, Rows]:
     """Sum the tables of equal scopes; scopes that occur once keep sharing theirs."""
     firsts = np.cumsum([0] + [len(tables) for _, tables, _ in parts])
     pool = np.concatenate([tables.reshape(len(tables), -1) for _, tables, _ in parts])
@@ -217,7 +217,7 @@ def anova_term(tables: Floats, axes: tuple[int, ...]) -> Floats:
     return term
 
 
-def completed(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
+def fill_impossible(tables: Floats, impossible: NDArray[np.bool_]) -> Floats:
     """Put the mean of the possible entries where entries are impossible."""
     if not impossible.any():
         return tables

@@ -7,7 +7,7 @@ import pytest
 
 from orbitmc._simd.bits import pack_bits, unpack_bits
 from orbitmc.errors import InputError
-from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.boolean_rank import factorise, factorise_links
 
 
 def planted(seed, rows=30, columns=70, rank=3):
@@ -49,13 +49,13 @@ def test_packing_rows_loses_nothing(shape):
 @pytest.mark.parametrize("seed", range(10))
 def test_a_planted_rank_of_three_is_recovered(seed):
     matrix = planted(seed)
-    assert errors(matrix, factorised(matrix, 3)) == 0
+    assert errors(matrix, factorise(matrix, 3)) == 0
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_more_rectangles_never_make_more_errors(seed):
     matrix = random_matrix(seed)
-    found = [errors(matrix, factorised(matrix, rank)) for rank in range(8)]
+    found = [errors(matrix, factorise(matrix, rank)) for rank in range(8)]
     assert found[0] == matrix.sum()
     assert all(later <= earlier for earlier, later in itertools.pairwise(found))
     assert found[-1] < found[0]
@@ -75,7 +75,7 @@ def test_one_rectangle_is_nearly_the_best_there_is():
     gaps = []
     for seed in range(20):
         matrix = np.random.default_rng(seed).random((6, 8)) < 0.5
-        gaps.append(errors(matrix, factorised(matrix, 1)) - least_errors(matrix))
+        gaps.append(errors(matrix, factorise(matrix, 1)) - least_errors(matrix))
     assert min(gaps) >= 0
     assert max(gaps) <= 2
     assert np.mean(gaps) <= 0.5
@@ -84,14 +84,14 @@ def test_one_rectangle_is_nearly_the_best_there_is():
 def test_isolated_rows_are_in_no_rectangle():
     matrix = planted(1)
     matrix[[4, 9]] = False
-    assert not factorised(matrix, 4).rows[[4, 9]].any()
+    assert not factorise(matrix, 4).rows[[4, 9]].any()
     group, links = communities(0)
-    assert not signatures(factorised_links(links, 3))[group == 4].any()
+    assert not signatures(factorise_links(links, 3))[group == 4].any()
 
 
 def test_links_within_and_between_groups_need_one_rectangle_each():
     group, links = communities(0)
-    found = factorised_links(links, 3)
+    found = factorise_links(links, 3)
     assert found.symmetric
     others = ~np.eye(len(links), dtype=bool)
     np.testing.assert_array_equal(found.cover()[others], links[others])
@@ -102,14 +102,14 @@ def test_links_within_and_between_groups_need_one_rectangle_each():
 
 def test_noise_does_not_hide_the_groups():
     group, links = communities(1, noise=0.03)
-    kinds = [tuple(bits) for bits in signatures(factorised_links(links, 3))]
+    kinds = [tuple(bits) for bits in signatures(factorise_links(links, 3))]
     assert len(set(zip(group.tolist(), kinds, strict=True))) == 5
 
 
 def test_links_that_go_one_way_stay_so():
     links = np.zeros((12, 12), dtype=bool)
     links[:4, 4:9] = True
-    np.testing.assert_array_equal(factorised_links(links, 1).cover(), links)
+    np.testing.assert_array_equal(factorise_links(links, 1).cover(), links)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,24 +118,22 @@ def test_symmetric_errors_never_grow_either(seed):
     links = np.triu(rng.random((30, 30)) < 0.25, 1)
     links |= links.T
     others = ~np.eye(30, dtype=bool)
-    found = [
-        int((factorised_links(links, rank).cover() ^ links)[others].sum()) for rank in range(7)
-    ]
+    found = [int((factorise_links(links, rank).cover() ^ links)[others].sum()) for rank in range(7)]
     assert all(later <= earlier for earlier, later in itertools.pairwise(found))
     assert found[-1] < found[0]
 
 
 def test_empty_matrices_have_empty_rectangles():
     for shape in ((0, 3), (3, 0), (4, 4)):
-        found = factorised(np.zeros(shape, dtype=bool), 2)
+        found = factorise(np.zeros(shape, dtype=bool), 2)
         assert not found.cover().any()
         assert found.rows.shape == (shape[0], 2)
 
 
 def test_malformed_questions_are_refused():
     with pytest.raises(InputError, match="0 or more"):
-        factorised(planted(0), -1)
+        factorise(planted(0), -1)
     with pytest.raises(InputError, match="truth values"):
-        factorised(np.ones((2, 2)), 1)
+        factorise(np.ones((2, 2)), 1)
     with pytest.raises(InputError, match="are a square"):
-        factorised_links(np.ones((2, 3), dtype=bool), 1)
+        factorise_links(np.ones((2, 3), dtype=bool), 1)

@@ -5,7 +5,7 @@ import pytest
 
 from orbitmc._util.arrays import row_classes, snap
 from orbitmc.graph.builder import Builder
-from orbitmc.symmetry.approximations import energy_of, rebuilt
+from orbitmc.symmetry.approximations import energy_of, rebuild_model
 from tests.symmetry.approximation.models import (
     assert_same_variables,
     log_weights,
@@ -18,7 +18,7 @@ from tests.symmetry.approximation.models import (
 @pytest.mark.parametrize("seed", range(40))
 def test_a_rebuilt_model_has_the_same_distribution(seed):
     model = random_model(seed, variables=(2, 6), cardinalities=(1, 2, 3), zeros=0.2 * (seed % 2))
-    again = rebuilt(model, energy_of(model.graph))
+    again = rebuild_model(model, energy_of(model.graph))
     assert_same_variables(again, model)
     np.testing.assert_allclose(log_weights(again), log_weights(model), atol=1e-8)
 
@@ -29,7 +29,7 @@ def test_tables_over_many_variables_are_kept_whole():
     builder.add_factor(range(5), rng.normal(size=(2,) * 5))
     builder.add_factor([4, 2, 0, 1, 3], rng.normal(size=(2,) * 5))
     model = named(builder.build())
-    again = rebuilt(model, energy_of(model.graph))
+    again = rebuild_model(model, energy_of(model.graph))
     assert again.graph.factors == 1
     np.testing.assert_allclose(log_weights(again), log_weights(model), atol=1e-9)
 
@@ -39,7 +39,7 @@ def test_a_table_over_a_dozen_variables_costs_no_more_than_its_entries():
     builder = Builder([2] * 12)
     builder.add_factor(range(12), np.random.default_rng(1).normal(size=(2,) * 12))
     model = named(builder.build())
-    again = rebuilt(model, energy_of(model.graph))
+    again = rebuild_model(model, energy_of(model.graph))
     np.testing.assert_allclose(log_weights(again), log_weights(model), atol=1e-9)
 
 

@@ -20,7 +20,7 @@ from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.language.syntax import Formula
 from orbitmc.mln.symmetry.classes import Classes, Relation, fixed_constants, relations, rows_of
 from orbitmc.symmetry.approximations import require_clusters
-from orbitmc.symmetry.boolean_rank import factorised, factorised_links
+from orbitmc.symmetry.boolean_rank import factorise, factorise_links
 from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clusters_of_vectors
 from orbitmc.symmetry.color_passing import cells
 
@@ -235,7 +235,7 @@ def _labels(relation: Relation, constant: Ints, size: int, clusters: int) -> Int
 
 def _signatures(ground: Ground, relation: Relation, rank: int) -> Iterator[tuple[str, Ints]]:
     """In which rectangles each constant is, and how it stands to itself."""
-    cover = factorised_links if relation.is_among_equals else factorised
+    cover = factorise_links if relation.is_among_equals else factorise
     for truth in np.unique(relation.truth):
         matrix = _truths(ground, relation, int(truth))
         found = cover(matrix, rank)

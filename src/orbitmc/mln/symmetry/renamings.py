@@ -20,7 +20,7 @@ from orbitmc.mln.grounding.atoms import Atoms
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.symmetry.classes import Classes, fixed_constants, relations
 from orbitmc.symmetry._automorphisms import PointMoves, graph_automorphisms
-from orbitmc.symmetry.encoding import ColoredGraph, Drawing
+from orbitmc.symmetry.encoding import ColoredGraph, GraphEncoder
 
 Images = Mapping[str, Numbers]
 """For each type, where each constant goes."""
@@ -83,7 +83,7 @@ def constant_graph(ground: Ground) -> ColoredGraph:
     first = first_constants(ground)
     facts = [(rows, label) for rows, label in _facts(ground, first) if len(label)]
     total = sum(ground.universe.sizes.values())
-    drawing = Drawing(_colors(ground, facts, total))
+    drawing = GraphEncoder(_colors(ground, facts, total))
     offset = 0
     for rows, label in facts:
         if rows.shape[1] == 2:
