@@ -1,6 +1,6 @@
 """All that production code can draw, by the interpreter and a generator that forks."""
 
-from orbitmc.kernels.testing.exact import Choices
+from orbitmc.kernels.testing.exact import ChoiceOracle
 
 
 def every_outcome(draw):
@@ -8,7 +8,7 @@ def every_outcome(draw):
     found, forks = {}, [[]]
     while forks:
         forced = forks.pop()
-        rng = Choices(forced)
+        rng = ChoiceOracle(forced)
         result = draw(rng)
         found[result] = found.get(result, 0.0) + rng.probability
         for place in range(len(forced), len(rng.taken)):

@@ -19,7 +19,7 @@ from orbitmc.kernels._gibbs import PartialScan, RandomScan, SystematicScan
 from orbitmc.kernels._independence import independence
 from orbitmc.kernels._mixture import lifted, mixture
 from orbitmc.kernels._one_hot import one_hot
-from orbitmc.kernels._orbital import orbital, replaced_orbital
+from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
@@ -87,7 +87,9 @@ def _orbital(prepared):
         "shuffle": shuffle(prepared, blocks),
         "shuffle of two": swaps,
         "orbital": jumps,
-        "drawn": replaced_orbital(graph, group, slots=max(2, len(group.generators()))),
+        "drawn": orbital_by_product_replacement(
+            graph, group, slots=max(2, len(group.generators()))
+        ),
         "renaming": renaming(graph, swaps_on(graph)),
         "lifted": lifted(base, [jumps, swaps], alpha=0.7, weights=[1, 3]),
     }

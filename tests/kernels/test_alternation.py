@@ -7,7 +7,7 @@ from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels.protocol import steps
-from orbitmc.kernels.testing.exact import restoring, transition_matrix
+from orbitmc.kernels.testing.exact import restorer, transition_matrix
 from tests.kernels.catalogue import alternation_on
 from tests.kernels.test_transition_matrices import EXACT, FLAVOURS, residuals
 from tests.oracle import brute_force
@@ -23,7 +23,7 @@ def taking(graph, kernel, count, calls=1):
     """So many steps, in one call or in several that share their memory."""
     prepared = prepare_unrounded(graph)
     memory = kernel.memory(prepared, 1)
-    restore = restoring(memory)
+    restore = restorer(memory)
 
     def run(values, rng):
         restore()

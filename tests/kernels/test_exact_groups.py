@@ -8,7 +8,7 @@ from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels._mixture import lifted, orbital_kernels
-from orbitmc.kernels._orbital import orbital, replaced_orbital
+from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
 from orbitmc.symmetry._automorphisms import automorphisms
@@ -63,7 +63,9 @@ def uniform_on_orbits(graph, group):
 def test_elements_from_a_bag_keep_the_distribution_and_stay_in_the_orbit(seed):
     graph = patterned(seed, most=4)
     group, prepared = automorphisms(graph).group, prepare_unrounded(graph)
-    kernel = replaced_orbital(graph, group, slots=max(2, len(group.generators())), symmetric=True)
+    kernel = orbital_by_product_replacement(
+        graph, group, slots=max(2, len(group.generators())), symmetric=True
+    )
     assert max(residuals(graph, one_step(prepared, kernel))) <= EXACT
     matrix = transition_matrix(graph, one_step(prepared, kernel))
     assert (matrix[uniform_on_orbits(graph, group) == 0] == 0).all()
@@ -88,7 +90,7 @@ def test_the_promise_of_symmetry_must_be_true():
     group = permutation_group(4, [from_row([1, 2, 0, 3])])
     wrong = [
         orbital(graph, group, symmetric=True),
-        replaced_orbital(graph, group, slots=2, burn=0, symmetric=True),
+        orbital_by_product_replacement(graph, group, slots=2, burn=0, symmetric=True),
         shuffle(prepared, exchange_blocks([[0, 1, 2, 3]]), symmetric=True),
     ]
     for kernel in wrong:

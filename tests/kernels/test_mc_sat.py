@@ -16,12 +16,12 @@ from orbitmc.kernels.mcsat.kernel import (
     OUTCOMES,
     SLICES,
     UPDATES,
+    describe_slices,
     mc_sat,
-    slices_in_words,
-    surely_reached,
+    reachable_variables,
 )
 from orbitmc.kernels.mcsat.propagation import prune
-from orbitmc.kernels.mcsat.slices import draw_level, holds
+from orbitmc.kernels.mcsat.slices import draw_level, is_satisfied
 from orbitmc.kernels.mcsat.walks import SampleSAT, WithinSlice
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step
@@ -190,7 +190,7 @@ def test_pruning_loses_no_state_of_the_slice_and_adds_none():
 
 def obeys(graph, ranks, memory, state):
     now = memory._replace(state=np.array(state, dtype=np.uint8))
-    return all(holds(graph, ranks, now, factor) for factor in range(graph.factors))
+    return all(is_satisfied(graph, ranks, now, factor) for factor in range(graph.factors))
 
 
 def test_a_chain_of_implications_is_forced_from_its_end():
@@ -213,8 +213,8 @@ def test_tight_clusters_of_any_size_are_counted():
     values, outcomes = slow_and_fast(graph, kernel, 3)[1]
     assert outcomes[COUNTED] == 3 * 32
     assert 0 < values[0].sum() < 32
-    assert surely_reached(graph, kernel).all()
-    assert not surely_reached(graph, kernel._replace(most_nodes=59)).any()
+    assert reachable_variables(graph, kernel).all()
+    assert not reachable_variables(graph, kernel._replace(most_nodes=59)).any()
 
 
 def test_a_sample_is_worth_a_step_for_every_variable():
@@ -233,10 +233,10 @@ def test_a_sample_is_worth_a_step_for_every_variable():
 def test_words_say_whether_slices_were_drawn_exactly():
     counts = dict.fromkeys(OUTCOMES, 1000)
     counts |= {"components walked": 0, BY_SAMPLE_SAT: 0}
-    assert slices_in_words(counts) == "every slice was drawn exactly, by counting"
+    assert describe_slices(counts) == "every slice was drawn exactly, by counting"
     counts["components walked"] = 9
-    assert slices_in_words(counts).startswith("9 of 1,009 components were too large")
-    assert "approximate" in slices_in_words(counts | {BY_SAMPLE_SAT: 2})
+    assert describe_slices(counts).startswith("9 of 1,009 components were too large")
+    assert "approximate" in describe_slices(counts | {BY_SAMPLE_SAT: 2})
 
 
 def test_a_negative_limit_is_refused():

@@ -9,7 +9,7 @@ from orbitmc.groups._exchange_blocks import exchange_blocks
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.kernels._orbital import _propose, orbital
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.metropolis import ACCEPTED, NULL, proposal_memory, settle
+from orbitmc.kernels.metropolis import ACCEPTED, NULL, accept_reject, proposal_memory
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import one_step
 from tests.groups.builders import from_row
@@ -37,7 +37,7 @@ def test_a_cycle_of_three_needs_the_coin(model):
     def without_coin(values, rng):
         memory = kernel.memory(prepared, 1)
         _propose(kernel, memory, values, 0, 3)
-        settle(prepared, memory.proposal, values, counts(), rng, 3)
+        accept_reject(prepared, memory.proposal, values, counts(), rng, 3)
 
     assert residuals(graph, without_coin)[0] > WRONG
 
@@ -61,7 +61,7 @@ def test_differing_pairs_of_a_list_need_the_ratio_of_their_numbers(model):
         after[[first, second]] = values[[second, first]]
         if corrected:
             memory.change[0] = np.log(len(found) / len(differing(after)))
-        settle(prepared, memory, values, counts(), rng, 2)
+        accept_reject(prepared, memory, values, counts(), rng, 2)
 
     assert residuals(graph, lambda v, r: run(v, r, True))[0] <= EXACT
     assert residuals(graph, lambda v, r: run(v, r, False))[0] > WRONG

@@ -5,8 +5,8 @@ import numpy as np
 from orbitmc.conditionals.prepared import prepare_unrounded
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.random_elements import ProductReplacement, product_replacement_step
-from orbitmc.kernels._orbital import _propose_element, replaced_orbital
-from orbitmc.kernels.metropolis import settle
+from orbitmc.kernels._orbital import _propose_element, orbital_by_product_replacement
+from orbitmc.kernels.metropolis import accept_reject
 from orbitmc.kernels.protocol import steps
 from orbitmc.kernels.testing.exact import outcomes
 from tests.groups.builders import from_row
@@ -15,7 +15,9 @@ from tests.oracle.random_models import random_ising
 
 GRAPH = random_ising(5, variables=3, degree=2, equal=False)
 PREPARED = prepare_unrounded(GRAPH)
-KERNEL = replaced_orbital(GRAPH, permutation_group(3, [from_row([1, 2, 0])]), slots=2, burn=0)
+KERNEL = orbital_by_product_replacement(
+    GRAPH, permutation_group(3, [from_row([1, 2, 0])]), slots=2, burn=0
+)
 
 
 def key(rattle):
@@ -40,7 +42,7 @@ def without_coin(values, rng, packed):
     product_replacement_step(rattle, rng)
     memory = KERNEL.memory(PREPARED, 1)._replace(bag=rattle)
     size = _propose_element(KERNEL.pairs, memory, values)
-    settle(PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
+    accept_reject(PREPARED, memory.proposal, values, np.zeros(4, np.int64), rng, size)
     return key(rattle)
 
 

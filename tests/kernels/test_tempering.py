@@ -11,7 +11,7 @@ from orbitmc.graph.transforms import replicate
 from orbitmc.kernels import _tempering as module
 from orbitmc.kernels._tempering import PARITY, STARTED, TURN, tempering
 from orbitmc.kernels.protocol import steps
-from orbitmc.kernels.testing.exact import restoring
+from orbitmc.kernels.testing.exact import restorer
 from orbitmc.sampling.pack import start_pack, walk
 from tests.kernels.catalogue import prepared_on
 from tests.kernels.test_transition_matrices import EXACT, residuals
@@ -23,7 +23,7 @@ def one_turn(prepared, kernel, turn, parity):
     """One step at a given turn, as a run on all rungs side by side."""
     variables = prepared.graph.variables
     memory = kernel.memory(prepared, 1)
-    restore = restoring(memory)
+    restore = restorer(memory)
 
     def run(values, rng):
         restore()

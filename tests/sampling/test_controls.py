@@ -8,7 +8,7 @@ from orbitmc.errors import InputError
 from orbitmc.estimate.tally import ValueTally
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.block_gibbs.kernel import low_width
-from orbitmc.kernels.protocol import linked
+from orbitmc.kernels.protocol import link_kernel
 from orbitmc.models._ising import ising_grid
 from orbitmc.sampling import pack
 from orbitmc.sampling.checkpoint import load, save
@@ -114,7 +114,7 @@ def links(monkeypatch):
 
     def counted(part):
         made.append(part)
-        return linked(part)
+        return link_kernel(part)
 
     monkeypatch.setattr(pack, "linked", counted)
     return made

@@ -227,9 +227,9 @@ def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
     """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
     if kernel is None:
         return "", ()
-    from orbitmc.kernels.mcsat.kernel import BY_SAMPLE_SAT, slices_in_words
+    from orbitmc.kernels.mcsat.kernel import BY_SAMPLE_SAT, describe_slices
 
-    words = slices_in_words(run.outcomes)
+    words = describe_slices(run.outcomes)
     inexact = run.outcomes[BY_SAMPLE_SAT] > 0
     return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
@@ -274,9 +274,9 @@ def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statis
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
     if kernel is None:
         return known
-    from orbitmc.kernels.mcsat.kernel import surely_reached
+    from orbitmc.kernels.mcsat.kernel import reachable_variables
 
-    reached = surely_reached(run.graph, kernel)
+    reached = reachable_variables(run.graph, kernel)
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
 
 

@@ -26,7 +26,7 @@ from orbitmc._util.arrays import (
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
 from orbitmc.errors import InputError
-from orbitmc.kernels._relabelling import checked_set, relabelling
+from orbitmc.kernels._relabelling import check_set, relabelling
 from orbitmc.kernels.metropolis import ACCEPTED, MOVED, OUTCOMES, PROPOSALS
 from orbitmc.kernels.protocol import Kernel, steps
 
@@ -132,7 +132,7 @@ def flips(prepared: PreparedGraph, sets: Sequence[ArrayLike] | None = None) -> K
     """
     graph = prepared.graph
     binary = np.flatnonzero(graph.cardinality == 2)
-    chosen = [checked_set(graph, one) for one in ([binary] if sets is None else sets)]
+    chosen = [check_set(graph, one) for one in ([binary] if sets is None else sets)]
     if not chosen:
         raise InputError("there are no sets to flip")
     members = np.concatenate(chosen)

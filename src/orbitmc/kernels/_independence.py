@@ -70,11 +70,11 @@ def independence_steps(
             add_potentials(network.graph, memory, memory.proposed, kernel.rest[place], 1.0)
             add_potentials(network.graph, memory, values, kernel.rest[place], -1.0)
         accept_by_log_ratio(rng, memory.change, memory.accepted)
-        _settle(memory, values, outcomes)
+        _accept_reject(memory, values, outcomes)
 
 
 @shared
-def _settle(memory: IndependenceMemory, values: Bytes, outcomes: Numbers) -> None:
+def _accept_reject(memory: IndependenceMemory, values: Bytes, outcomes: Numbers) -> None:
     """Take the proposed states where they are accepted, and count."""
     moved = np.int64(0)
     for variable in range(len(values)):

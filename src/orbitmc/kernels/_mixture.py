@@ -22,7 +22,7 @@ from orbitmc.groups.decomposition import (
 )
 from orbitmc.groups.permutation_groups import PermutationGroup, permutation_group
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels._orbital import orbital, replaced_orbital, require_group
+from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement, require_group
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.protocol import Kernel, Part, steps
 
@@ -172,5 +172,5 @@ def orbital_kernels(
         kernels.append(orbital(graph, whole, symmetric=symmetric))
     for factor in factors:
         if isinstance(factor, GeneratedFactor):
-            kernels.append(replaced_orbital(graph, factor.group, symmetric=symmetric))
+            kernels.append(orbital_by_product_replacement(graph, factor.group, symmetric=symmetric))
     return kernels

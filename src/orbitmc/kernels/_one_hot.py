@@ -31,7 +31,7 @@ from orbitmc.conditionals.prepared import PreparedGraph, limits_alike
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import factors_around
-from orbitmc.kernels._relabelling import checked_set
+from orbitmc.kernels._relabelling import check_set
 from orbitmc.kernels.protocol import steps
 
 # Weigh the candidates of a one-hot group by the factors around it, each looked at once.
@@ -161,7 +161,7 @@ def cumulative_probabilities(
     logs = np.zeros((len(group) + 1, *sizes))
     for factor in factors:
         for candidate in range(len(group) + 1):
-            logs[candidate] += _seen_from(graph, int(factor), group, candidate, outside)
+            logs[candidate] += _slice_table(graph, int(factor), group, candidate, outside)
     rows = np.moveaxis(logs, 0, -1).reshape(-1, len(group) + 1)
     best = rows.max(axis=1, keepdims=True)
     weights = np.exp(rows - np.where(np.isneginf(best), 0.0, best))
@@ -172,7 +172,7 @@ def cumulative_probabilities(
     return found
 
 
-def _seen_from(
+def _slice_table(
     graph: FactorGraph,
     factor: int,
     group: NDArray[np.int64],
@@ -379,19 +379,19 @@ def one_hot(prepared: PreparedGraph, groups: Sequence[ArrayLike]) -> OneHot:
     True
     """
     graph = prepared.graph
-    chosen = [checked_set(graph, group) for group in groups]
+    chosen = [check_set(graph, group) for group in groups]
     if not chosen:
         raise InputError("there are no one-hot groups")
     members = np.concatenate(chosen)
-    checked_set(graph, members)
+    check_set(graph, members)
     for variable in members[graph.cardinality[members] != 2]:
         raise InputError(f"one-hot groups hold binary variables; variable {variable} is not")
     if max(len(group) for group in chosen) > MOST_MEMBERS:
         raise InputError(f"a one-hot group has up to {MOST_MEMBERS} members")
-    return _assembled(prepared, chosen)
+    return _assemble(prepared, chosen)
 
 
-def _assembled(prepared: PreparedGraph, groups: list[NDArray[np.int64]]) -> OneHot:
+def _assemble(prepared: PreparedGraph, groups: list[NDArray[np.int64]]) -> OneHot:
     graph, known = prepared
     ways, around, limits, factors = [], [], [], []
     for group in groups:

@@ -27,9 +27,9 @@ from orbitmc.groups.random_elements import (
 from orbitmc.kernels.metropolis import (
     OUTCOMES,
     ProposalMemory,
+    accept_all,
+    accept_reject,
     proposal_memory,
-    settle,
-    settle_surely,
 )
 from orbitmc.kernels.protocol import steps
 
@@ -85,9 +85,9 @@ def orbital_steps(
         _propose(kernel, memory, values, np.int64(first), np.int64(last))
         size = np.int64(last) - np.int64(first)
         if kernel.symmetric:
-            settle_surely(memory.proposal, values, outcomes, size)
+            accept_all(memory.proposal, values, outcomes, size)
         else:
-            settle(prepared, memory.proposal, values, outcomes, rng, size)
+            accept_reject(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -221,9 +221,9 @@ def drawn_orbital_steps(
         fair_coin(rng, memory.proposal.coins)
         size = _propose_element(kernel.pairs, memory, values)
         if kernel.symmetric:
-            settle_surely(memory.proposal, values, outcomes, size)
+            accept_all(memory.proposal, values, outcomes, size)
         else:
-            settle(prepared, memory.proposal, values, outcomes, rng, size)
+            accept_reject(prepared, memory.proposal, values, outcomes, rng, size)
 
 
 @shared
@@ -263,7 +263,7 @@ def _keeps(pairs: Pairs, row: Indices, k: Index) -> bool:
     return kept
 
 
-def replaced_orbital(
+def orbital_by_product_replacement(
     graph: FactorGraph,
     group: PermutationGroup,
     *,

@@ -148,7 +148,7 @@ def relabelling(
     >>> om.testing.check_kernel(kernel, models=[grid]).stationary < 1e-9
     True
     """
-    chosen = [checked_set(graph, one) for one in sets]
+    chosen = [check_set(graph, one) for one in sets]
     if not chosen or len(labels) != len(chosen):
         raise InputError(f"{len(chosen)} sets need as many pairs of labels, at least one")
     factors = []
@@ -170,7 +170,7 @@ def relabelling(
     )
 
 
-def checked_set(graph: FactorGraph, members: ArrayLike) -> NDArray[np.int64]:
+def check_set(graph: FactorGraph, members: ArrayLike) -> NDArray[np.int64]:
     """Give the variables of a set; refuse an empty one, strangers and repetitions."""
     found = np.asarray(members)
     if found.ndim != 1 or not len(found) or not np.issubdtype(found.dtype, np.integer):

@@ -24,10 +24,10 @@ from orbitmc.groups._exchange_blocks import ExchangeBlocks
 from orbitmc.kernels.metropolis import (
     OUTCOMES,
     ProposalMemory,
+    accept_all,
+    accept_reject,
     count_null,
     proposal_memory,
-    settle,
-    settle_surely,
 )
 from orbitmc.kernels.protocol import steps
 
@@ -108,9 +108,9 @@ def shuffle_steps(
         _order_rows(memory, rows, chosen)
         size = chosen * width
         if kernel.symmetric:
-            settle_surely(memory.proposal, values, outcomes, size)
+            accept_all(memory.proposal, values, outcomes, size)
         else:
-            settle(relative, memory.proposal, values, outcomes, rng, size)
+            accept_reject(relative, memory.proposal, values, outcomes, rng, size)
 
 
 @shared

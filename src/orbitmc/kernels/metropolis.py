@@ -134,7 +134,7 @@ def proposal_memory(prepared: PreparedGraph, lanes: int, targets: int) -> Propos
 
 
 @shared
-def settle(
+def accept_reject(
     prepared: PreparedGraph,
     memory: ProposalMemory,
     values: Bytes,
@@ -151,7 +151,7 @@ def settle(
 
 
 @shared
-def settle_surely(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
+def accept_all(memory: ProposalMemory, values: Bytes, outcomes: Numbers, count: Index) -> None:
     """Accept the proposal in every lane, without looking at the model."""
     for place in range(count):
         _exchange(memory, values, place)

@@ -54,12 +54,12 @@ class Part(NamedTuple):
     rng: Any
 
 
-def linked(part: Part) -> Link:
+def link_kernel(part: Part) -> Link:
     """Make a unit of a kernel and of all that it works on; its parts become units before."""
     if not hasattr(part.kernel, "parts"):
         return link(_take_steps, tuple(part))
     whole, others = part.kernel.parts(part)
-    links = {name: linked(other) for name, other in others.items()}
+    links = {name: link_kernel(other) for name, other in others.items()}
     units = {name: found.unit for name, found in links.items()}
     kernel = whole.kernel._replace(**units)
     return link(_take_steps, tuple(whole._replace(kernel=kernel)), *links.values())

@@ -18,9 +18,9 @@ from orbitmc.groups._exchange_blocks import NO_CONSTANT, ConstantSwaps, swap_ima
 from orbitmc.kernels.metropolis import (
     OUTCOMES,
     ProposalMemory,
+    accept_all,
+    accept_reject,
     proposal_memory,
-    settle,
-    settle_surely,
 )
 from orbitmc.kernels.protocol import steps
 
@@ -66,9 +66,9 @@ def renaming_steps(
         partner += partner >= place
         moved = _propose(memory, swaps, swaps.member[place], swaps.member[partner], values)
         if kernel.symmetric:
-            settle_surely(memory, values, outcomes, moved)
+            accept_all(memory, values, outcomes, moved)
         else:
-            settle(prepared, memory, values, outcomes, rng, moved)
+            accept_reject(prepared, memory, values, outcomes, rng, moved)
 
 
 @shared

@@ -31,7 +31,7 @@ from orbitmc.estimate.tally import (
 )
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
-from orbitmc.kernels.protocol import Kernel, Part, linked
+from orbitmc.kernels.protocol import Kernel, Part, link_kernel
 
 if TYPE_CHECKING:
     from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
@@ -309,7 +309,7 @@ def recorder(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[i
 
 def _stepping(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
     """Steps of a pack, as a unit of machine code."""
-    return linked(Part(kernel, prepared, pack.memory, pack.values, pack.outcomes, pack.rng))
+    return link_kernel(Part(kernel, prepared, pack.memory, pack.values, pack.outcomes, pack.rng))
 
 
 def _recording(prepared: PreparedGraph, pack: Pack) -> Link:

@@ -58,7 +58,7 @@ def _multiply(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
     """Multiply the operands of a step, and sum its variable out; the largest sum is 1."""
     tables, best = memory.tables, memory.best
     size = values_left(blocks, blocks.variable[step])
-    begin_reading(blocks, memory, step)
+    first_assignment(blocks, memory, step)
     for lane in range(lanes_of(memory)):
         best[lane] = 0.0
     message = np.int64(blocks.message_row[step])
@@ -72,7 +72,7 @@ def _multiply(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
                 tables[message + state, lane] += tables[row + value, lane]
         for lane in range(lanes_of(memory)):
             best[lane] = max(best[lane], tables[message + state, lane])
-        read_on(blocks, memory, step)
+        next_assignment(blocks, memory, step)
     for lane in range(lanes_of(memory)):
         best[lane] = 1.0 / best[lane] if best[lane] > 0.0 else 1.0
     for state in range(np.int64(blocks.outer[step])):
@@ -111,7 +111,7 @@ def _fill_rows(blocks: Blocks, memory: BlockMemory, step: Index, row: Index, siz
 
 
 @shared
-def begin_reading(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
+def first_assignment(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
     """Go to the first state of a step's scope."""
     for depth in range(blocks.scope_start[step + 1] - blocks.scope_start[step]):
         memory.digit[depth] = 0
@@ -120,7 +120,7 @@ def begin_reading(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
 
 
 @shared
-def read_on(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
+def next_assignment(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
     """Go to the next state of a step's scope, the last variable fastest."""
     scope = np.int64(blocks.scope_start[step])
     depth = np.int64(blocks.scope_start[step + 1]) - scope - 1
@@ -269,7 +269,7 @@ def _hand_down(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
     """Add up the probabilities of the scopes of earlier steps."""
     tables, size = memory.tables, values_left(blocks, blocks.variable[step])
     first = np.int64(blocks.operand_start[step])
-    begin_reading(blocks, memory, step)
+    first_assignment(blocks, memory, step)
     for state in range(np.int64(blocks.outer[step])):
         row = np.int64(blocks.table_row[step]) + state * size
         for operand in range(first, np.int64(blocks.operand_start[step + 1])):
@@ -279,7 +279,7 @@ def _hand_down(blocks: Blocks, memory: BlockMemory, step: Index) -> None:
                 for value in range(size):
                     for lane in range(lanes_of(memory)):
                         tables[source + own * value, lane] += tables[row + value, lane]
-        read_on(blocks, memory, step)
+        next_assignment(blocks, memory, step)
 
 
 @shared

@@ -289,9 +289,9 @@ def _covering(
     found, left = list[Block](), known.free
     while left and not work.is_done:
         seeds = left[:: -(-len(left) // SEEDS)]
-        block = _ordered(known, seeds, most_entries, weight, work)
+        block = _order_and_fill(known, seeds, most_entries, weight, work)
         if seeds[0] not in block.place:
-            block = _grown(known, seeds, most_entries, work)
+            block = _grow(known, seeds, most_entries, work)
         block.interior = {v for v in block.place if known.tied[v] <= block.place.keys()}
         left = [v for v in left if v not in block.interior and v != seeds[0]]
         found.append(block)
@@ -358,7 +358,7 @@ class _Growing:
                 heappush(self.candidates, (urgency, 0, other))
 
 
-def _ordered(
+def _order_and_fill(
     known: Neighbours, seeds: list[int], most_entries: int, weight: Sequence[float], work: Work
 ) -> Block:
     """Eliminate all variables but those that make tables too large, then fill up what is left.
@@ -374,6 +374,6 @@ def _ordered(
     return growing.filled()
 
 
-def _grown(known: Neighbours, seeds: list[int], most_entries: int, work: Work) -> Block:
+def _grow(known: Neighbours, seeds: list[int], most_entries: int, work: Work) -> Block:
     """Add candidates, the cheapest of the most urgent first, as long as their tables fit."""
     return _Growing(known, seeds, most_entries, work).filled()

@@ -22,7 +22,7 @@ from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks, block_memory,
 from orbitmc.kernels.protocol import steps
 
 
-class LowWidth(NamedTuple):
+class BlockGibbs(NamedTuple):
     """Draw the blocks in turn.
 
     A block is worth as many steps as it has variables: it is drawn at the first of them, and the
@@ -62,19 +62,19 @@ class LowWidth(NamedTuple):
         sizes = lengths(self.plans.value_start)[self.plans.variable]
         return float((self.plans.outer * sizes).sum()) / max(1, len(sizes))
 
-    def at(self, beta: float) -> "LowWidth":
+    def at(self, beta: float) -> "BlockGibbs":
         """The same blocks for the model at another temperature."""
-        return LowWidth(self.plans._replace(weight=readonly(self.plans.weight**beta)))
+        return BlockGibbs(self.plans._replace(weight=readonly(self.plans.weight**beta)))
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> BlockMemory:
         most = int(prepared.graph.cardinality.max(initial=1))
         return block_memory(self.plans, most, lanes)
 
 
-@implementation(steps, LowWidth)
+@implementation(steps, BlockGibbs)
 def low_width_steps(
     prepared: PreparedGraph,
-    kernel: LowWidth,
+    kernel: BlockGibbs,
     memory: BlockMemory,
     values: Bytes,
     outcomes: Numbers,
@@ -97,7 +97,7 @@ def low_width_steps(
 
 def low_width(
     graph: FactorGraph, *, most_entries: int = MOST_ENTRIES, most_work: float = math.inf
-) -> LowWidth:
+) -> BlockGibbs:
     """Block Gibbs on a graph; tables of a block have at most so many entries.
 
     Choosing blocks ends after `most_work` visits of factors. What is in no block by then is
@@ -115,7 +115,7 @@ def low_width(
         raise InputError(f"a table has at least 1 entry, not {most_entries}")
     domains = possible_values(graph) if graph.has_zeros() else all_values(graph)
     blocks = grow_blocks(graph, domains, most_entries, most_work)
-    return LowWidth(plans(graph, domains, blocks))
+    return BlockGibbs(plans(graph, domains, blocks))
 
 
 def block_bytes(graph: FactorGraph, lanes: int, most_entries: int = MOST_ENTRIES) -> int:

@@ -136,7 +136,7 @@ def plans(graph: FactorGraph, domains: Domains, blocks: Sequence[Block]) -> Bloc
     writer = Writer(graph, domains)
     for block in blocks:
         writer.write(block)
-    return writer.plans(_recorded(blocks))
+    return writer.plans(_mark_recorded(blocks))
 
 
 class Writer:
@@ -295,7 +295,7 @@ def _weights(graph: FactorGraph) -> Floats:
     return found
 
 
-def _recorded(blocks: Sequence[Block]) -> NDArray[np.uint8]:
+def _mark_recorded(blocks: Sequence[Block]) -> NDArray[np.uint8]:
     """Mark one step for each variable, in few blocks: in the interior of one, if there is any."""
     inside = _cover([block.interior for block in blocks])
     home = _cover([block.place.keys() - inside.keys() for block in blocks]) | inside

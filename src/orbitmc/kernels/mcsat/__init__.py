@@ -8,7 +8,7 @@ __getattr__, __dir__ = load_lazily(
         "MCSat": "kernels.mcsat.kernel",
         "mc_sat": "kernels.mcsat.kernel",
         "slice_bytes": "kernels.mcsat.slices",
-        "slices_in_words": "kernels.mcsat.kernel",
-        "surely_reached": "kernels.mcsat.kernel",
+        "describe_slices": "kernels.mcsat.kernel",
+        "reachable_variables": "kernels.mcsat.kernel",
     },
 )

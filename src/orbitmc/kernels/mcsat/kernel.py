@@ -144,7 +144,7 @@ def mc_sat(
     return MCSat(ranks_of(graph), most_nodes, large)
 
 
-def slices_in_words(outcomes: Mapping[str, int]) -> str:
+def describe_slices(outcomes: Mapping[str, int]) -> str:
     """How the slices of a run were drawn, and whether that was exact."""
     counted, walked, sampled = (outcomes[name] for name in OUTCOMES[COUNTED:])
     large = f"{walked + sampled:,} of {counted + walked + sampled:,} components were too large"
@@ -161,7 +161,7 @@ def slices_in_words(outcomes: Mapping[str, int]) -> str:
 # one step then leads from any possible state to any other, so nothing there can be frozen.
 
 
-def surely_reached(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
+def reachable_variables(graph: FactorGraph, kernel: MCSat) -> NDArray[np.bool_]:
     """Whether each variable can be brought from any of its possible values to any other."""
     memory = slice_memory(graph)
     memory.level[:] = hard_factors(graph)

@@ -12,7 +12,7 @@ from orbitmc._numba.jit import shared
 from orbitmc._simd.random import lane_integer
 from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
-from orbitmc.kernels.mcsat.slices import Ranks, SliceMemory, draw_level, holds, next_allowed
+from orbitmc.kernels.mcsat.slices import Ranks, SliceMemory, draw_level, is_satisfied, next_allowed
 
 
 @shared
@@ -32,7 +32,7 @@ def draw_slice(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, rng: Any) 
             memory.level[factor] = 0
         else:
             draw_level(graph, ranks, memory, factor, rng)
-            _spread(graph, ranks, memory, np.int64(factor))
+            _propagate(graph, ranks, memory, np.int64(factor))
 
 
 @shared
@@ -43,7 +43,7 @@ def prune(graph: FactorGraph, ranks: Ranks, memory: SliceMemory) -> None:
         if memory.level[factor] > 0:
             _apply_single(graph, ranks, memory, factor)
     for factor in ranks.several:
-        _spread(graph, ranks, memory, np.int64(factor))
+        _propagate(graph, ranks, memory, np.int64(factor))
 
 
 @shared
@@ -59,7 +59,7 @@ def _surely_holds(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor:
 
 
 @shared
-def _spread(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> None:
+def _propagate(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> None:
     """Look at a constraint, and at all before it that this concerns, until nothing changes."""
     reached = factor + 1
     memory.woken[0] = factor
@@ -452,7 +452,7 @@ def _agrees(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, depth: Index)
     """Whether the constraints that end with a member hold."""
     factor = np.int64(memory.first[depth])
     while factor != NONE:
-        if not holds(graph, ranks, memory, factor):
+        if not is_satisfied(graph, ranks, memory, factor):
             return False
         factor = np.int64(memory.following[factor])
     return True

@@ -149,7 +149,7 @@ def entry_of(graph: FactorGraph, state: Bytes, factor: Index) -> Index:
 
 
 @shared
-def holds(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> bool:
+def is_satisfied(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, factor: Index) -> bool:
     """Whether the state obeys the level of a factor."""
     start = np.int64(graph.table_start[graph.table_of[factor]])
     entry = entry_of(graph, memory.state, factor)

@@ -13,7 +13,7 @@ from orbitmc._simd.random import lane_bernoulli, lane_integer
 from orbitmc._util.arrays import Index
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.mcsat.propagation import NONE, another_value, pick_allowed, restore
-from orbitmc.kernels.mcsat.slices import Ranks, SliceMemory, holds
+from orbitmc.kernels.mcsat.slices import Ranks, SliceMemory, is_satisfied
 
 # A walk that never leaves the slice: exact for components of any size.
 
@@ -83,7 +83,9 @@ def _stays(
         if wanted == before:
             if memory.satisfied[number] == 1:
                 return False
-        elif wanted == NONE and not holds(graph, ranks, memory, np.int64(memory.active[number])):
+        elif wanted == NONE and not is_satisfied(
+            graph, ranks, memory, np.int64(memory.active[number])
+        ):
             return False
     return True
 
@@ -152,7 +154,7 @@ def _list_broken(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, size: In
         factor = np.int64(memory.first[depth])
         while factor != NONE:
             memory.broken_place[factor] = NONE
-            if not holds(graph, ranks, memory, factor):
+            if not is_satisfied(graph, ranks, memory, factor):
                 memory.broken[broken] = factor
                 memory.broken_place[factor] = broken
                 broken += 1
@@ -169,7 +171,7 @@ def _update_broken(
         factor = np.int64(graph.incident[edge])
         if memory.level[factor] > 0:
             place = np.int64(memory.broken_place[factor])
-            if holds(graph, ranks, memory, factor):
+            if is_satisfied(graph, ranks, memory, factor):
                 if place != NONE:
                     broken -= 1
                     last = np.int64(memory.broken[broken])
@@ -188,7 +190,7 @@ def _broken_around(graph: FactorGraph, ranks: Ranks, memory: SliceMemory, variab
     broken = np.int64(0)
     for edge in range(graph.incident_start[variable], graph.incident_start[variable + 1]):
         factor = np.int64(graph.incident[edge])
-        if memory.level[factor] > 0 and not holds(graph, ranks, memory, factor):
+        if memory.level[factor] > 0 and not is_satisfied(graph, ranks, memory, factor):
             broken += 1
     return broken
 

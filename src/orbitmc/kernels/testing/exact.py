@@ -45,7 +45,7 @@ class LaneByLane(Exception):  # noqa: N818
     """A kernel draws for one lane after another, so nobody knows for which lane a draw is."""
 
 
-class Choices:
+class ChoiceOracle:
     """Takes the forced branches first, then always the first possible one.
 
     Of several lanes one is `watched`: only its draws, and those that all lanes share, are forks.
@@ -84,96 +84,96 @@ class Choices:
         return int(np.searchsorted(upto, self.others.random() * upto[-1], side="right"))
 
 
-@implementation(integer, Choices)
-def _integer(rng: Choices, bound: Any) -> int:
+@implementation(integer, ChoiceOracle)
+def _integer(rng: ChoiceOracle, bound: Any) -> int:
     return rng.choose([1.0 / bound] * bound)
 
 
-@implementation(lane_integer, Choices)
-def _lane_integer(rng: Choices, bound: Any) -> int:
+@implementation(lane_integer, ChoiceOracle)
+def _lane_integer(rng: ChoiceOracle, bound: Any) -> int:
     _require_one_lane(rng)
     return _integer(rng, bound)
 
 
-@implementation(two_integers, Choices)
-def _two_integers(rng: Choices, bound: Any, other: Any) -> tuple[int, int]:
+@implementation(two_integers, ChoiceOracle)
+def _two_integers(rng: ChoiceOracle, bound: Any, other: Any) -> tuple[int, int]:
     return _integer(rng, bound), _integer(rng, other)
 
 
-@implementation(bernoulli, Choices)
-def _bernoulli(rng: Choices, chance: Any) -> bool:
+@implementation(bernoulli, ChoiceOracle)
+def _bernoulli(rng: ChoiceOracle, chance: Any) -> bool:
     return bool(rng.choose([1.0 - chance, chance]))
 
 
-@implementation(lane_bernoulli, Choices)
-def _lane_bernoulli(rng: Choices, chance: Any) -> bool:
+@implementation(lane_bernoulli, ChoiceOracle)
+def _lane_bernoulli(rng: ChoiceOracle, chance: Any) -> bool:
     _require_one_lane(rng)
     return _bernoulli(rng, chance)
 
 
-def _require_one_lane(rng: Choices) -> None:
+def _require_one_lane(rng: ChoiceOracle) -> None:
     if rng.lanes > 1:
         raise LaneByLane
 
 
-@implementation(flip_by_table, Choices)
-@implementation(flip_by_eight_limits, Choices)
+@implementation(flip_by_table, ChoiceOracle)
+@implementation(flip_by_eight_limits, ChoiceOracle)
 def _flip_by_table(
-    rng: Choices, limit: Any, start: Any, index: Any, values: Any, variable: Any
+    rng: ChoiceOracle, limit: Any, start: Any, index: Any, values: Any, variable: Any
 ) -> None:
     for lane in range(rng.lanes):
         chance = _probability(limit[start + index[lane]])
         values[variable, lane] = rng.choose_in(lane, [1.0 - chance, chance])
 
 
-@implementation(flip_by_field, Choices)
-def _flip_by_field(rng: Choices, field: Any, values: Any, variable: Any) -> None:
+@implementation(flip_by_field, ChoiceOracle)
+def _flip_by_field(rng: ChoiceOracle, field: Any, values: Any, variable: Any) -> None:
     for lane in range(rng.lanes):
         chance = 1.0 / (1.0 + np.exp(-field[lane]))
         values[variable, lane] = rng.choose_in(lane, [1.0 - chance, chance])
 
 
-@implementation(choose_by_table, Choices)
+@implementation(choose_by_table, ChoiceOracle)
 def _choose_by_table(
-    rng: Choices, limit: Any, place: Any, size: Any, values: Any, variable: Any
+    rng: ChoiceOracle, limit: Any, place: Any, size: Any, values: Any, variable: Any
 ) -> None:
     for lane in range(rng.lanes):
         upto = [_probability(limit[place[lane] + value]) for value in range(size - 1)]
         values[variable, lane] = rng.choose_in(lane, np.diff([0.0, *upto, 1.0]))
 
 
-@implementation(choose_by_log_weights, Choices)
+@implementation(choose_by_log_weights, ChoiceOracle)
 def _choose_by_log_weights(
-    rng: Choices, log_weights: Any, size: Any, values: Any, variable: Any
+    rng: ChoiceOracle, log_weights: Any, size: Any, values: Any, variable: Any
 ) -> None:
     for lane in range(rng.lanes):
         weights = np.exp(log_weights[:size, lane] - log_weights[:size, lane].max())
         values[variable, lane] = rng.choose_in(lane, weights / weights.sum())
 
 
-@implementation(fair_coin, Choices)
-def _toss(rng: Choices, coins: Any) -> None:
+@implementation(fair_coin, ChoiceOracle)
+def _toss(rng: ChoiceOracle, coins: Any) -> None:
     for lane in range(len(coins)):
         coins[lane] = rng.choose_in(lane, [0.5, 0.5])
 
 
-@implementation(pick_by_weights, Choices)
-def _pick_by_weights(rng: Choices, weights: Any, size: Any, picked: Any) -> None:
+@implementation(pick_by_weights, ChoiceOracle)
+def _pick_by_weights(rng: ChoiceOracle, weights: Any, size: Any, picked: Any) -> None:
     for lane in range(rng.lanes):
         weighed = weights[:size, lane].copy()
         weights[:size, lane] = np.cumsum(weighed)
         picked[lane] = rng.choose_in(lane, weighed / weighed.sum()) if weighed.any() else 0
 
 
-@implementation(pick_below, Choices)
-def _pick_below(rng: Choices, bound: Any, picked: Any) -> None:
+@implementation(pick_below, ChoiceOracle)
+def _pick_below(rng: ChoiceOracle, bound: Any, picked: Any) -> None:
     for lane in range(rng.lanes):
         options = max(int(bound[lane]), 1)
         picked[lane] = rng.choose_in(lane, [1.0 / options] * options)
 
 
-@implementation(accept_by_log_ratio, Choices)
-def _accept_by_log_ratio(rng: Choices, log_ratio: Any, accepted: Any) -> None:
+@implementation(accept_by_log_ratio, ChoiceOracle)
+def _accept_by_log_ratio(rng: ChoiceOracle, log_ratio: Any, accepted: Any) -> None:
     for lane in range(rng.lanes):
         chance = np.exp(min(log_ratio[lane], 0.0))
         accepted[lane] = rng.choose_in(lane, [1.0 - chance, chance])
@@ -190,13 +190,13 @@ def outcomes(run: Callable[[Bytes, Any], Any], state: Sequence[int]) -> dict[Any
     What `run` returns, if anything, is part of where it ended.
     """
 
-    def alone(rng: Choices) -> Any:
+    def alone(rng: ChoiceOracle) -> Any:
         values = np.array(state, dtype=np.uint8).reshape(-1, 1)
         more = run(values, rng)
         end = tuple(int(value) for value in values[:, 0])
         return end if more is None else (end, more)
 
-    return every_end(alone, Choices)
+    return every_end(alone, ChoiceOracle)
 
 
 def outcomes_beside(
@@ -207,17 +207,17 @@ def outcomes_beside(
     `states[variable, lane]` is where lanes begin; what the others draw depends on the seed.
     """
 
-    def beside(rng: Choices) -> Any:
+    def beside(rng: ChoiceOracle) -> Any:
         values = states.copy()
         run(values, rng)
         return tuple(int(value) for value in values[:, watched])
 
-    make = partial(Choices, lanes=states.shape[1], watched=watched, seed=seed)
+    make = partial(ChoiceOracle, lanes=states.shape[1], watched=watched, seed=seed)
     return every_end(beside, make)
 
 
 def every_end(
-    run: Callable[[Choices], Any], make: Callable[[list[int]], Choices]
+    run: Callable[[ChoiceOracle], Any], make: Callable[[list[int]], ChoiceOracle]
 ) -> dict[Any, float]:
     """All that a run can give, with probabilities: it is run once for every sequence of forks."""
     found: dict[Any, float] = {}
@@ -266,7 +266,7 @@ def transition_matrix(graph: FactorGraph, run: Run) -> Floats:
 def one_step(prepared: PreparedGraph, kernel: Kernel, lanes: int = 1) -> Run:
     """A run of one step of a kernel, with its memory as in the beginning each time."""
     memory = kernel.memory(prepared, lanes)
-    restore = restoring(memory)
+    restore = restorer(memory)
 
     def run(values: Bytes, rng: Any) -> None:
         restore()
@@ -276,7 +276,7 @@ def one_step(prepared: PreparedGraph, kernel: Kernel, lanes: int = 1) -> Run:
     return run
 
 
-def restoring(memory: Any) -> Callable[[], None]:
+def restorer(memory: Any) -> Callable[[], None]:
     """Give a function that brings memory back to what it holds now: sooner than making it anew."""
     written = [array for array in arrays_in(memory) if array.flags.writeable]
     begun = [array.copy() for array in written]
@@ -412,7 +412,7 @@ def check_kernel(
     chosen = example_models() if models is None else list(models)
     if not chosen:
         raise InputError("a kernel is checked on at least one model")
-    found = [_checked(kernel, model) for model in chosen]
+    found = [_check(kernel, model) for model in chosen]
     remark = next((one.remark for one in found if one.remark), "")
     return KernelReport(
         models=len(chosen),
@@ -424,7 +424,7 @@ def check_kernel(
     )
 
 
-def _checked(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> KernelReport:
+def _check(kernel: Kernel | Callable[[PreparedGraph], Kernel], model: Model) -> KernelReport:
     graph, prepared = model.graph, prepare_unrounded(model.graph)
     made = kernel if isinstance(kernel, tuple) else kernel(prepared)  # type: ignore[operator]
     before = distribution(graph)
