@@ -6,7 +6,7 @@ import pytest
 from orbitmc._numba.jit import compiled
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.estimate.statistics import pooled
+from orbitmc.estimate.statistics import pool_rows
 from orbitmc.estimate.tally import (
     COLUMNS,
     PARTS,
@@ -110,6 +110,6 @@ def test_pools_join_equal_values_of_one_orbit():
     pools = rows_of_orbits(sizes, np.array([0, 0, 2, 2, 4]))
     assert pools.tolist() == [0, 0, 1, 2, 3, 1, 2, 3]
     rows = np.arange(8.0)[:, None] * np.ones((3, 1, 2))
-    means = pooled(rows, pools)
+    means = pool_rows(rows, pools)
     assert means.shape == (3, 4, 2)
     assert means[2, :, 1].tolist() == [0.5, 3.5, 4.5, 5.5]

@@ -13,7 +13,7 @@ from orbitmc._util.settings import setting
 from orbitmc.errors import ContradictionError, InputError, attribute_to_file
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Asked, Marginals
+    from orbitmc.estimate.marginals import Marginals, Provenance
     from orbitmc.graph.evidence import Evidence
     from orbitmc.graph.model import Model
     from orbitmc.inference.program import MarkovLogic
@@ -78,14 +78,14 @@ class Question:
         domains = self.model.domains()
         return sum(len(domains[name]) for name in self.query or domains)
 
-    def about(self, settings: Mapping[str, Any]) -> "Asked":
+    def about(self, settings: Mapping[str, Any]) -> "Provenance":
         """The question as an answer keeps it; `unseen` is the model beside its evidence."""
-        from orbitmc.estimate.marginals import Asked
+        from orbitmc.estimate.marginals import Provenance
 
         model, evidence = self.unseen or (self.model, None)
         command = shlex.join(["orbitmc", *sys.argv[1:]])
         in_atoms = None if self.ground is None else self.in_words
-        return Asked(model, evidence, settings, command, in_atoms)
+        return Provenance(model, evidence, settings, command, in_atoms)
 
 
 def as_one(query: Sequence[str] | None) -> str | None:

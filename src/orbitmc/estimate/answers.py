@@ -19,7 +19,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc._util.loading import HtmlRepr, extra, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError
-from orbitmc.estimate.formatting import MOST_ROWS, plain_table, printable
+from orbitmc.estimate.formatting import MOST_ROWS, escape_unprintable, plain_table
 from orbitmc.estimate.formatting import probability as in_words
 from orbitmc.estimate.marginals import About, Marginals
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
@@ -257,7 +257,7 @@ class Sweep(HtmlRepr, Sequence[Rung]):
         return all(rung.energy.converged for rung in self.rungs)
 
     def __str__(self) -> str:
-        return plain_table(HEADINGS, [row_in_words(rung) for rung in self.rungs])
+        return plain_table(HEADINGS, [format_rung(rung) for rung in self.rungs])
 
     def plot(self) -> Any:
         """Draw energy and heat capacity against beta, with errors; needs the extra `plots`.
@@ -291,7 +291,7 @@ class Sweep(HtmlRepr, Sequence[Rung]):
         return xarray.concat(every, dim=betas).merge(curves)
 
 
-def row_in_words(rung: Rung) -> tuple[str, ...]:
+def format_rung(rung: Rung) -> tuple[str, ...]:
     """A line of a table."""
     energy, heat = rung.energy, rung.heat_capacity
     return (
@@ -479,7 +479,9 @@ class BestStates(HtmlRepr, Sequence[BestState]):
         names = list(self.states[0])
         rows = [("log weight", *(f"{state.log_weight:.6g}" for state in shown))]
         for name in names[:MOST_VARIABLES]:
-            rows.append((printable(name), *(printable(state[name]) for state in shown)))
+            rows.append(
+                (escape_unprintable(name), *(escape_unprintable(state[name]) for state in shown))
+            )
         lines = [plain_table(titles, rows)]
         if len(names) > MOST_VARIABLES:
             lines.append(f"and {len(names) - MOST_VARIABLES:,} more variables")

@@ -47,30 +47,34 @@ class Controls(NamedTuple):
     terms: int
 
 
-def corrected(tallies: Sequence[RaoBlackwellTally], records: int, controls: Controls) -> Floats:
+def apply_controls(
+    tallies: Sequence[RaoBlackwellTally], records: int, controls: Controls
+) -> Floats:
     """Estimates of columns, `[row, column]`; each column of a tally sums up so many records."""
     chances = np.concatenate([tally.sums.sum(axis=0) / records for tally in tallies], axis=1)
     values = np.concatenate([tally.values.sum(axis=0) / records for tally in tallies], axis=1)
-    return subtracted(chances, values, tallies[0].row_start, controls)
+    return subtract_controls(chances, values, tallies[0].row_start, controls)
 
 
-def subtracted(chances: Floats, values: Floats, row_start: Indices, controls: Controls) -> Floats:
+def subtract_controls(
+    chances: Floats, values: Floats, row_start: Indices, controls: Controls
+) -> Floats:
     """Conditional probabilities, corrected by the differences of values from them."""
-    excess = series(controls.matrix, values - chances, controls.terms)
+    excess = neumann_series(controls.matrix, values - chances, controls.terms)
     halves = np.arange(chances.shape[1]) % 2 == 0
     result = chances.copy()
     for half in (halves, ~halves):
-        theta = shares(chances[:, ~half], excess[:, ~half], row_start)
+        theta = row_shares(chances[:, ~half], excess[:, ~half], row_start)
         result[:, half] -= theta[:, None] * excess[:, half]
     return result
 
 
-def shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
+def row_shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
     """How much of the excess to subtract, per row; the rows of a variable have one share.
 
     Each variable's own regression is drawn towards the common one of all.
     """
-    own, other = _centred(chances), _centred(excess)
+    own, other = _centre(chances), _centre(excess)
     total, both, square = (
         _by_variable((one * two).sum(axis=1), row_start)
         for one, two in ((own, own), (own, other), (other, other))
@@ -85,7 +89,7 @@ def shares(chances: Floats, excess: Floats, row_start: Indices) -> Floats:
     return np.repeat(np.clip(share, 0.0, MAX_SHARE), lengths(row_start))
 
 
-def _centred(columns: Floats) -> Floats:
+def _centre(columns: Floats) -> Floats:
     deviations: Floats = columns - columns.mean(axis=1, keepdims=True)
     return deviations
 
@@ -107,7 +111,7 @@ def radii_for(matrix: csr_array) -> list[float]:
     return sorted({min(own * stretch, LARGEST) for stretch in stretches})
 
 
-def scaled(matrix: csr_array, radius: float) -> csr_array:
+def scale_to_radius(matrix: csr_array, radius: float) -> csr_array:
     """The same matrix with another largest eigenvalue."""
     own = spectral_radius(matrix)
     return matrix * (radius / own) if own > 0.0 else matrix
@@ -133,7 +137,7 @@ def terms_for(radius: float) -> int:
     return math.ceil(math.log(LEFT_OUT) / math.log(radius))
 
 
-def series(matrix: csr_array, start: Floats, terms: int) -> Floats:
+def neumann_series(matrix: csr_array, start: Floats, terms: int) -> Floats:
     """Sum of so many powers of a matrix, from the first on, times each column of `start`.
 
     So (I - A) u = A d is solved by u = A d + A A d + …, the same for every d: a fixed number of
@@ -159,7 +163,7 @@ def is_affine(graph: FactorGraph) -> bool:
     return bool(small and (graph.cardinality == 2).all()) and not graph.has_zeros()
 
 
-def secant_entries(graph: FactorGraph) -> float:
+def sensitivity_entries(graph: FactorGraph) -> float:
     """How many pairs of values of neighbours there are, at most."""
     factor_of = graph.factor_of_edge
     sizes = graph.cardinality[graph.scope].astype(np.float64)
@@ -167,16 +171,16 @@ def secant_entries(graph: FactorGraph) -> float:
     return float((total**2 - np.bincount(factor_of, sizes**2, minlength=graph.factors)).sum())
 
 
-def secant_bytes(graph: FactorGraph) -> float:
+def sensitivity_bytes(graph: FactorGraph) -> float:
     """What secants take at most, while they are made."""
-    return OF_ENTRY * secant_entries(graph)
+    return OF_ENTRY * sensitivity_entries(graph)
 
 
-def secant_sweeps(graph: FactorGraph) -> float:
+def sensitivity_sweeps(graph: FactorGraph) -> float:
     """About what secants and their series cost, in sweeps."""
     reads = float((graph.arities.astype(np.float64) ** 2).sum())
     each = AFFINE if is_affine(graph) else SECANT
-    return each * secant_entries(graph) / max(reads, SMALL) + SERIES
+    return each * sensitivity_entries(graph) / max(reads, SMALL) + SERIES
 
 
 # Factors of one shape, and what they say of one or two of their variables in many states.
@@ -287,17 +291,17 @@ class Pairs(NamedTuple):
     adds: csr_array
 
 
-def secants(graph: FactorGraph, states: Bytes) -> csr_array:
+def sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     """The matrix of mean changes, over `states[variable, lane]`; its rows are those of a tally.
 
     A change that leaves a variable no value counts as none.
     """
     if is_affine(graph):
-        return affine_secants(graph, states)
-    return secants_of_factors(graph, states)
+        return affine_sensitivities(graph, states)
+    return factor_sensitivities(graph, states)
 
 
-def secants_of_factors(graph: FactorGraph, states: Bytes) -> csr_array:
+def factor_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     """Do what `secants` does, for any factors."""
     groups = list(factor_groups(graph))
     pairs = list(_pairs(graph.variables, groups))
@@ -305,7 +309,7 @@ def secants_of_factors(graph: FactorGraph, states: Bytes) -> csr_array:
     chances = _chances if graph.has_zeros() else _finite_chances
     value_start = np.concatenate([[0], np.cumsum(graph.cardinality, dtype=np.int64)])
     lanes = states.shape[1]
-    step = int(np.clip(AT_ONCE / max(secant_entries(graph), 1.0), 1, lanes))
+    step = int(np.clip(AT_ONCE / max(sensitivity_entries(graph), 1.0), 1, lanes))
     for first in range(0, lanes, step):
         some = states[:, first : first + step]
         weights = _log_weights(value_start, groups, some)
@@ -424,7 +428,7 @@ def _changes(chances: Floats) -> Floats:
     return changes[:, :, 1:] if binary else changes
 
 
-def affine_secants(graph: FactorGraph, states: Bytes) -> csr_array:
+def affine_sensitivities(graph: FactorGraph, states: Bytes) -> csr_array:
     """Mean changes of chances with the value of each neighbour."""
     bias, coupling = _fields(graph)
     values = states.astype(np.float64)

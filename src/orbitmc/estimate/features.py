@@ -28,7 +28,7 @@ from orbitmc.estimate.statistics import (
     states_seen,
 )
 from orbitmc.estimate.tally import PARTS, capacity
-from orbitmc.estimate.verdicts import BELIEVED, SEVEREST, VERDICTS, Quality, own_verdicts
+from orbitmc.estimate.verdicts import BELIEVED, SEVEREST, VERDICTS, Quality, variable_verdicts
 from orbitmc.graph.factor_graph import FactorGraph
 
 
@@ -68,7 +68,7 @@ class Features:
         quality = Quality(
             self.r_hat, self.ess, self.rare, self.unmixed, self.recorded, self.independent
         )
-        return VERDICTS[own_verdicts(quality, np.zeros(1, dtype=np.int64))[0]]
+        return VERDICTS[variable_verdicts(quality, np.zeros(1, dtype=np.int64))[0]]
 
 
 def part_of_time(recorded: int) -> tuple[int, bool, bool]:
@@ -83,7 +83,7 @@ def empty_sums(rows: int) -> Floats:
     return np.zeros((PARTS, rows, COLUMNS))
 
 
-def by_column(weights: Floats) -> Floats:
+def sums_by_column(weights: Floats) -> Floats:
     """Add up numbers of states `[..., state]`, lanes fastest, in eight columns."""
     total: Floats = weights.reshape(*weights.shape[:-1], -1, COLUMNS).sum(axis=-2)
     return total
@@ -105,7 +105,7 @@ def features(
     states = _states(p, seen.spread, beside, rows)
     seen = of_draws(seen, states) if beside.independent else seen
     unmixed = seen.kept | seen.drifts
-    return _completed(p, seen.spread, states, seen.r_hat, unmixed, beside, columns)
+    return _fill_missing(p, seen.spread, states, seen.r_hat, unmixed, beside, columns)
 
 
 def ratio(
@@ -130,7 +130,7 @@ def ratio(
         seen, rest = of_draws(seen, states), of_draws(rest._replace(probability=p), met)
     unmixed = (seen.kept | seen.drifts).any() | rest.kept | rest.drifts
     columns, r_hat = COLUMNS * len(every), seen.r_hat.max(keepdims=True)
-    return _completed(p, rest.spread, met, r_hat, unmixed, beside, columns)
+    return _fill_missing(p, rest.spread, met, r_hat, unmixed, beside, columns)
 
 
 def expectations(
@@ -206,7 +206,7 @@ def _states(p: Floats, spread: Floats, beside: Statistics, rows: NDArray[np.bool
     return states[: len(p)]
 
 
-def _completed(
+def _fill_missing(
     p: Floats,
     spread: Floats,
     states: Floats,

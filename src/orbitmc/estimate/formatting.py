@@ -38,12 +38,18 @@ def _rows(piece: Columns, short: bool) -> Iterator[tuple[str, ...]]:
     p, error, low, high, ess, r_hat, rare = (getattr(piece, name).tolist() for name in OF_VALUES)
     first = piece.start.tolist()
     for place, name in enumerate(piece.names):
-        shown, word = printable(name), VERDICTS[piece.verdict[place]]
+        shown, word = escape_unprintable(name), VERDICTS[piece.verdict[place]]
         for k, value in enumerate(piece.values[place], first[place]):
             sure = short or not math.isfinite(ess[k])
             numbers = BLANKS if sure else _error(error[k], low[k], high[k], ess[k], r_hat[k])
             said = _bound(p[k], low[k], high[k], rare[k]) if word == RARE else word
-            yield (shown, printable(value), probability(p[k]), *(() if short else numbers), said)
+            yield (
+                shown,
+                escape_unprintable(value),
+                probability(p[k]),
+                *(() if short else numbers),
+                said,
+            )
 
 
 def _bound(p: float, low: float, high: float, rare: bool) -> str:
@@ -105,7 +111,7 @@ def r_hat_in_words(number: float) -> str:
     return f"{number:.3f}" if number <= LARGEST_R_HAT else f"beyond {LARGEST_R_HAT:.0f}"
 
 
-def printable(name: str) -> str:
+def escape_unprintable(name: str) -> str:
     """A name without line breaks or control characters."""
     return name if name.isprintable() else name.encode("unicode_escape").decode("ascii")
 

@@ -30,7 +30,7 @@ from orbitmc.estimate.verdicts import (
     UNMIXED,
     VERDICTS,
     Quality,
-    own_verdicts,
+    variable_verdicts,
 )
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
@@ -233,7 +233,7 @@ LAST_RESORTS = frozenset({"lmh", "mcsat"})
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
+class Provenance:
     """A model, evidence about it, and settings by name: enough to ask again.
 
     `command` is what was typed, if it was. A program says marginals of its model `in_atoms`.
@@ -310,7 +310,7 @@ class Marginals(HtmlRepr, Mapping[str, Marginal]):
 
     columns: Columns
     about: About = field(default_factory=lambda: About("", ""))
-    asked: Asked | None = field(default=None, compare=False)
+    asked: Provenance | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Marginal:
         return self.columns.marginal(name)
@@ -400,7 +400,7 @@ def exact_marginals(
     names, values = [model.names[v] for v in chosen], [model.values[v] for v in chosen]
     found = certain_columns(names, values, flat, EXACT)
     _require_numbers(found)
-    return Marginals(completed(model, found), about)
+    return Marginals(add_observed(model, found), about)
 
 
 def sampled_marginals(
@@ -439,7 +439,7 @@ def sampled_marginals(
         _verdicts(model, statistics, domains, start, quality, part_of, missed),
         np.asarray(part_of, dtype=np.int64),
     )
-    _settle_forced(found, domains)
+    _set_forced(found, domains)
     _require_numbers(found)
     doubted = replace(
         about,
@@ -447,7 +447,7 @@ def sampled_marginals(
         frozen=_culprits(found, FROZEN),
         independent=statistics.independent,
     )
-    return Marginals(completed(model, found), doubted)
+    return Marginals(add_observed(model, found), doubted)
 
 
 def _culprits(found: Columns, verdict: str) -> Culprits:
@@ -467,7 +467,7 @@ def _verdicts(
     """A code for each variable."""
     if not model.names:
         return np.zeros(0, dtype=np.uint8)
-    verdict = own_verdicts(quality, start[:-1])
+    verdict = variable_verdicts(quality, start[:-1])
     believed = np.isin(verdict, [CODE[GOOD], CODE[FAIR], CODE[RARE]])
     verdict[believed & np.isin(part_of, part_of[verdict == CODE[UNMIXED]])] = CODE[TIED]
     if missed is not None:
@@ -482,7 +482,7 @@ def _verdicts(
     return verdict
 
 
-def _settle_forced(found: Columns, domains: Domains | None) -> None:
+def _set_forced(found: Columns, domains: Domains | None) -> None:
     """Variables with one value left are certain of it."""
     forced = np.repeat(found.verdict == CODE[FORCED], np.diff(found.start))
     left = np.ones(len(forced)) if domains is None else domains.allowed.astype(float)
@@ -504,7 +504,7 @@ def _require_numbers(found: Columns) -> None:
         )
 
 
-def completed(model: Model, found: Columns) -> Columns:
+def add_observed(model: Model, found: Columns) -> Columns:
     """What is known of free variables, with observed ones back in their places."""
     if model.order == tuple(found.names):
         return found

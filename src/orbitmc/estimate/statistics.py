@@ -70,16 +70,16 @@ def row_summaries(
     sums = [tally.sums[: len(lengths)] for tally in tallies]
     rows = sums[0].shape[1]
     if pools is not None:
-        sums = [pooled(own, pools) for own in sums]
+        sums = [pool_rows(own, pools) for own in sums]
     means = _means(sums, lengths, lanes * looks)
     terms = float(lengths.max(initial=0.0)) * (lanes * looks // COLUMNS)
     rounding = max(ROUNDING, UNIT * terms)
-    found = [_summarised(piece, lengths, lanes, rows, rounding) for piece in means]
+    found = [_summarise_rows(piece, lengths, lanes, rows, rounding) for piece in means]
     whole: list[Any] = [np.concatenate(column) for column in zip(*found, strict=True)]
     return RowSummaries(*(whole if pools is None else [column[pools] for column in whole]))
 
 
-def pooled(sums: Floats, pools: Pools) -> Floats:
+def pool_rows(sums: Floats, pools: Pools) -> Floats:
     """Mean sums of each pool: `sums[part, row, column]` has pools for rows then."""
     parts, _, columns = sums.shape
     sizes = np.bincount(pools)
@@ -90,7 +90,7 @@ def pooled(sums: Floats, pools: Pools) -> Floats:
     return means
 
 
-def spread_of(columns: Floats) -> Floats:
+def standard_errors(columns: Floats) -> Floats:
     """The standard error that columns show of each row, from their means `[row, column]`."""
     spread: Floats = columns.std(axis=1, ddof=1) / np.sqrt(columns.shape[1])
     return spread
@@ -115,7 +115,7 @@ def _means(sums: Sequence[Floats], lengths: Floats, lanes: int) -> Iterator[Floa
         yield piece
 
 
-def _summarised(
+def _summarise_rows(
     means: Floats, lengths: Floats, lanes: int, rows: int, rounding: float
 ) -> RowSummaries:
     """Summaries of a piece of so many rows in all."""
@@ -123,7 +123,7 @@ def _summarised(
     probability = np.clip(columns.mean(axis=1), 0.0, 1.0)
     r_hat = _r_hat(probability, _half_means(means, lengths), lanes // COLUMNS)
     forgets = persistence(means, lengths, rounding, rows)
-    return RowSummaries(probability, spread_of(columns), r_hat, *forgets)
+    return RowSummaries(probability, standard_errors(columns), r_hat, *forgets)
 
 
 def _mean_of_parts(means: Floats, lengths: Floats) -> Floats:
@@ -286,7 +286,7 @@ def statistics(
         states = states_seen(seen.probability, seen.spread, chains, recorded, together)
     probability, spread = seen.probability, seen.spread
     if sharper is not None:
-        probability, spread = summarised(sharper, tallies[0].row_start, pools)
+        probability, spread = summarise_columns(sharper, tallies[0].row_start, pools)
     standard_error = np.maximum(spread, np.maximum(probability, 1.0 - probability) / states)
     ess = effective_size(probability, standard_error, states)
     low, high = interval(probability, ess, states, degrees=columns - 1)
@@ -317,13 +317,13 @@ def of_draws(seen: RowSummaries, states: Floats) -> RowSummaries:
     return RowSummaries(p, np.sqrt(p * (1.0 - p) / states), np.ones(len(p)), never, never)
 
 
-def summarised(
+def summarise_columns(
     columns: Floats, row_start: Indices, pools: NDArray[np.int64] | None
 ) -> tuple[Floats, Floats]:
     """Mean and spread of the estimates of columns; probabilities of a variable sum to one."""
     if pools is not None:
-        columns = pooled(columns[None], pools)[0]
-    spread, probability = spread_of(columns), columns.mean(axis=1)
+        columns = pool_rows(columns[None], pools)[0]
+    spread, probability = standard_errors(columns), columns.mean(axis=1)
     if pools is not None:
         probability, spread = probability[pools], spread[pools]
     return _between_zero_and_one(probability, row_start), spread

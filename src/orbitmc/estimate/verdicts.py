@@ -48,7 +48,7 @@ class Quality(NamedTuple):
     independent: bool = False
 
 
-def own_verdicts(quality: Quality, first: Numbers) -> Bytes:
+def variable_verdicts(quality: Quality, first: Numbers) -> Bytes:
     """One verdict per variable, from its worst value; R-hat and ESS of rare ones mean nothing."""
     r_hat = np.maximum.reduceat(np.where(quality.rare, 1.0, quality.r_hat), first)
     ess = np.minimum.reduceat(np.where(quality.rare, np.inf, quality.ess), first)

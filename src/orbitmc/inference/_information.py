@@ -151,9 +151,9 @@ class PairsFeature:
         return np.concatenate([pair.sums(states[rows], chances) for pair, rows in pairs])
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import spread_of
+        from orbitmc.estimate.statistics import standard_errors
 
-        return spread_of(means)
+        return standard_errors(means)
 
 
 def _sampled(

@@ -155,9 +155,9 @@ class JointFeature:
         return cells
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import spread_of
+        from orbitmc.estimate.statistics import standard_errors
 
-        return spread_of(means)
+        return standard_errors(means)
 
 
 def _sampled(

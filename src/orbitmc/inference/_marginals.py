@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from orbitmc._util.interrupts import interruptible
-from orbitmc.estimate.marginals import Asked, Marginals
+from orbitmc.estimate.marginals import Marginals, Provenance
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answered, kept
@@ -61,12 +61,12 @@ def marginals(
     chosen = with_options(settings, options)
     names = asked_names(query, model)
     if kernel is None and (quick := _quick_answer(model, evidence, chosen, names)):
-        return replace(quick, asked=Asked(model, evidence, vars(chosen)))
+        return replace(quick, asked=Provenance(model, evidence, vars(chosen)))
     seen = model.given(evidence)
     with kept(chosen) as keep:
         decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
         found = answered(replace(decision, query=names), watchers, keep)
-        return replace(found, asked=Asked(model, evidence, vars(chosen)))
+        return replace(found, asked=Provenance(model, evidence, vars(chosen)))
 
 
 def _quick_answer(

@@ -198,14 +198,14 @@ class EventFeature:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import by_column
+        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for value, weight in enumerate([1.0] if chances is None else chances):
             values = partial(self._values, states, value)
             for row, event in zip(found, self.events, strict=True):
                 row += weight * truth(event, values)
-        return by_column(found)
+        return sums_by_column(found)
 
     def _values(self, states: Bytes, value: int, one: Named) -> Any:
         """The values of a name in all states; the one that is averaged over has this one."""
@@ -214,13 +214,13 @@ class EventFeature:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import spread_of
+        from orbitmc.estimate.statistics import standard_errors
 
         if self.rows == 1:
-            return spread_of(means)
+            return standard_errors(means)
         both, given = means.mean(axis=1)
         left = means[:1] - both / max(given, np.finfo(float).tiny) * means[1:]
-        found: Floats = spread_of(left) / max(given, np.finfo(float).tiny)
+        found: Floats = standard_errors(left) / max(given, np.finfo(float).tiny)
         return found
 
 
@@ -343,21 +343,21 @@ class _EachEvent:
         self.place = {variable: row for row, variable in enumerate(self.variables.tolist())}
 
     def sums(self, states: Bytes, chances: Floats | None) -> Floats:
-        from orbitmc.estimate.features import by_column
+        from orbitmc.estimate.features import sums_by_column
 
         values = partial(self._values, states)
         found = np.zeros((self.rows, states.shape[1]))
         for row, event in zip(found, self.events, strict=True):
             row += truth(event, values)
-        return by_column(found)
+        return sums_by_column(found)
 
     def _values(self, states: Bytes, one: Named) -> Any:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import spread_of
+        from orbitmc.estimate.statistics import standard_errors
 
-        return spread_of(means)
+        return standard_errors(means)
 
 
 def _sample_conjunctions(

@@ -17,7 +17,7 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc._util.settings import Setting, settings_of
 from orbitmc._util.text import MEMORY, quote
 from orbitmc.errors import InputError, attribute_to_file
-from orbitmc.estimate.marginals import Asked, Marginals, with_warnings
+from orbitmc.estimate.marginals import Marginals, Provenance, with_warnings
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, naming, watched
@@ -156,11 +156,11 @@ def resume(
             )  # fmt: skip
     settings = vars(kept_settings(kept.question, str(path), kernel, base)[0])
     if not isinstance(model, Model):
-        asked = Asked(model.model, None, settings, in_atoms=model.in_atoms)
+        asked = Provenance(model.model, None, settings, in_atoms=model.in_atoms)
         return replace(model.in_atoms(found), asked=asked)
     names = asked_names(query, model)
     answer = found.only(names or kept_query(kept, model))
-    return replace(answer, asked=Asked(model, None, settings))
+    return replace(answer, asked=Provenance(model, None, settings))
 
 
 def go_on(

@@ -16,9 +16,9 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
-from orbitmc.estimate.features import by_column, column_means, expectations, worst_verdict
+from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.statistics import spread_of
+from orbitmc.estimate.statistics import standard_errors
 from orbitmc.estimate.verdicts import EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
@@ -204,10 +204,10 @@ class EnergyFeature:
         with self.alone:
             self.low = min(self.low, float(own.min()))
             self.high = max(self.high, float(own.max()))
-        return by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
+        return sums_by_column(np.stack([own**power for power in range(1, POWERS + 1)]))
 
     def errors(self, means: Floats) -> Floats:
-        return spread_of(means[:1])
+        return standard_errors(means[:1])
 
     def moments(self, every: list[Floats], recorded: int, lanes: int) -> list[Floats]:
         """Sums of the energy, its square, its squared deviation, and the square of that."""

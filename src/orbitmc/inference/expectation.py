@@ -131,7 +131,7 @@ class FunctionFeature:
             return self._sums(states)
 
     def _sums(self, states: Bytes) -> Floats:
-        from orbitmc.estimate.features import by_column
+        from orbitmc.estimate.features import sums_by_column
 
         found = np.zeros((self.rows, states.shape[1]))
         for place, function in enumerate(self.functions):
@@ -141,7 +141,7 @@ class FunctionFeature:
             self.low[place] = min(self.low[place], own.min())
             self.high[place] = max(self.high[place], own.max())
             found[2 * place], found[2 * place + 1] = own, own**2
-        return by_column(found)
+        return sums_by_column(found)
 
     def ends(self, place: int) -> tuple[float, float] | None:
         """The least and the largest number that a function may be; None if nobody knows.
@@ -176,9 +176,9 @@ class FunctionFeature:
             used.update(values.used)
 
     def errors(self, means: Floats) -> Floats:
-        from orbitmc.estimate.statistics import spread_of
+        from orbitmc.estimate.statistics import standard_errors
 
-        return spread_of(means[0::2])
+        return standard_errors(means[0::2])
 
     def depends(self) -> list[int]:
         """The variables that any function has looked at."""

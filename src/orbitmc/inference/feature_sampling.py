@@ -22,7 +22,7 @@ from orbitmc._util.arrays import Bytes, Floats, Numbers, lengths
 from orbitmc._util.text import format_bytes
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.features import Conditional, column_means, empty_sums, part_of_time
-from orbitmc.estimate.marginals import About, Marginals, completed
+from orbitmc.estimate.marginals import About, Marginals, add_observed
 from orbitmc.estimate.tally import PARTS, merge_parts
 from orbitmc.estimate.verdicts import VERDICTS
 from orbitmc.graph.model import Model
@@ -295,7 +295,7 @@ def apart(found: Marginals, models: Sequence[Model]) -> list[Marginals]:
     parts, first = [], 0
     for model in models:
         own = found.columns.taken(np.arange(first, first + len(model.names)))
-        columns = completed(model, replace(own, names=model.names))
+        columns = add_observed(model, replace(own, names=model.names))
         parts.append(replace(found, columns=columns))
         first += len(model.names)
     return parts

@@ -13,9 +13,9 @@ from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import (
-    Asked,
     Columns,
     Marginals,
+    Provenance,
     certain_columns,
     concatenate_columns,
 )
@@ -111,7 +111,7 @@ class MarkovLogic(HtmlRepr):
                     if decision.plan is not None:
                         decision = replace(decision, query=asked.variables)
                     found = answered(decision, watchers, keep, self.ground)
-            again = Asked(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
+            again = Provenance(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
             return replace(asked.in_atoms(found), asked=again)
         except ContradictionError as error:
             raise self.explained(error) from None

@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-from orbitmc.estimate.formatting import printable
+from orbitmc.estimate.formatting import escape_unprintable
 from orbitmc.estimate.verdicts import BELIEVED, EXACT, FAIR, FORCED, GOOD, OBSERVED, RARE
 
 # Words and numbers as safe HTML.
@@ -41,7 +41,7 @@ def safe(words: object, longest: int = LONGEST) -> str:
     >>> safe("<b>&"), safe("abcdefgh", longest=5)
     ('&lt;b&gt;&amp;', 'ab…gh')
     """
-    plain = printable(str(words))
+    plain = escape_unprintable(str(words))
     if len(plain) > longest:
         half = longest // 2
         plain = f"{plain[:half]}…{plain[-half:]}"
@@ -73,7 +73,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterabl
 
 def code(text: str) -> str:
     """Lines as they are, for people to copy."""
-    lines = "\n".join(printable(line) for line in text[:LONGEST_CODE].split("\n"))
+    lines = "\n".join(escape_unprintable(line) for line in text[:LONGEST_CODE].split("\n"))
     return f"<pre>{html.escape(lines)}</pre>"
 
 

@@ -17,7 +17,7 @@ from orbitmc.estimate.answers import (
     Estimates,
     Joint,
     Sweep,
-    row_in_words,
+    format_rung,
 )
 from orbitmc.estimate.formatting import (
     CERTAIN,
@@ -217,7 +217,7 @@ def _draws(drawn: Draws) -> str:
 
 
 def _sweep(found: Sweep) -> str:
-    rows = [[safe(word) for word in row_in_words(rung)] for rung in found[:MOST_ROWS]]
+    rows = [[safe(word) for word in format_rung(rung)] for rung in found[:MOST_ROWS]]
     return table(HEADINGS, rows, numbers=range(5))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orbitmc._util.text import first_few
-from orbitmc.estimate.formatting import printable, r_hat_in_words
+from orbitmc.estimate.formatting import escape_unprintable, r_hat_in_words
 from orbitmc.estimate.marginals import LAST_RESORTS, About, Marginals
 from orbitmc.estimate.verdicts import (
     EXACT,
@@ -144,7 +144,7 @@ def _causes(answer: Marginals, tied: str, state: str) -> str:
     if not names:  # nobody has kept them
         return f"variables that are {state}"
     which = "one that is" if len(names) == 1 else f"{len(names):,} that are"
-    return f"{which} {state} ({first_few([printable(name) for name in names])})"
+    return f"{which} {state} ({first_few([escape_unprintable(name) for name in names])})"
 
 
 def _longer_or(answer: Marginals, *methods: str) -> str:

@@ -20,9 +20,9 @@ from orbitmc.estimate.formatting import (
     CERTAIN,
     LEFT_ALIGNED,
     count,
+    escape_unprintable,
     headings,
     plain_table,
-    printable,
     probability,
     r_hat_in_words,
     rows,
@@ -164,7 +164,7 @@ def _widest(numbers: Floats) -> int:
 
 
 def _longest(words: Iterable[str]) -> int:
-    return max((len(printable(word)) for word in words), default=0)
+    return max((len(escape_unprintable(word)) for word in words), default=0)
 
 
 # Answers to questions beside marginals, as JSON, CSV and tables.
@@ -225,13 +225,13 @@ def joint_table(found: Joint) -> str:
     sure = not np.any(found.standard_error)
     titles = (*found.names, "P") if sure else (*found.names, "P", "±", "95 % interval")
     lines = [_line(found, row, sure) for row in found.rows()]
-    return plain_table(list(map(printable, titles)), lines, found.names) + "\n"
+    return plain_table(list(map(escape_unprintable, titles)), lines, found.names) + "\n"
 
 
 def _line(found: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
     words, numbers = row[: len(found.names)], row[len(found.names) :]
     p, error, low, high = map(probability, numbers)
-    return [*map(printable, words), p, *(() if sure else (error, f"{low}…{high}"))]
+    return [*map(escape_unprintable, words), p, *(() if sure else (error, f"{low}…{high}"))]
 
 
 def estimates_json(found: Estimates) -> str:
@@ -251,7 +251,7 @@ def estimates_table(found: Estimates) -> str:
     titles = ("variable", "value", "verdict") if sure else ("variable", "value", "±", "verdict")
     lines = [
         (
-            printable(name),
+            escape_unprintable(name),
             f"{one.value:.6g}",
             *(() if sure else (f"{one.standard_error:.2g}",)),
             one.verdict,

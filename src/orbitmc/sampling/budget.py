@@ -171,11 +171,11 @@ def run_bytes(graph: FactorGraph, shape: Shape) -> int:
 
 def control_bytes(graph: FactorGraph, packs: int) -> int:
     """What control variates take on top: sums of values, secants, and columns at the end."""
-    from orbitmc.estimate.control_variates import secant_bytes
+    from orbitmc.estimate.control_variates import sensitivity_bytes
 
     rows = int(rows_of(graph.cardinality).sum())
     columns = IN_COLUMNS * 8 * rows * COLUMNS * packs
-    secants = secant_bytes(graph) + WHILE_SECANTS
+    secants = sensitivity_bytes(graph) + WHILE_SECANTS
     return int(8 * PARTS * rows * COLUMNS * packs + columns + secants)
 
 

@@ -23,13 +23,13 @@ from orbitmc.estimate.control_variates import (
     MAX_SHARE,
     STATES,
     Controls,
+    neumann_series,
     radii_for,
-    scaled,
-    secant_bytes,
-    secant_entries,
-    secant_sweeps,
-    secants,
-    series,
+    scale_to_radius,
+    sensitivities,
+    sensitivity_bytes,
+    sensitivity_entries,
+    sensitivity_sweeps,
     terms_for,
 )
 from orbitmc.estimate.tally import RaoBlackwellTally, tally, with_values
@@ -104,12 +104,12 @@ def _why_not(run: Run, sweeps: float) -> str:
     """Why a run has no control variates, in words; nothing if they are worth a try."""
     if not isinstance(run.packs[0].tally, RaoBlackwellTally):
         return "blocks of variables are drawn and recorded as a whole"
-    if not secant_entries(run.graph):
+    if not sensitivity_entries(run.graph):
         return "no variable depends on another one"
     more = control_bytes(run.graph, run.most_packs)
-    if secant_bytes(run.graph) > MOST_BYTES or (run.room is not None and more > run.room):
+    if sensitivity_bytes(run.graph) > MOST_BYTES or (run.room is not None and more > run.room):
         return "they would take too much memory"
-    if _trial_samples(run, sweeps) < FEWEST or secant_sweeps(run.graph) > SHARE * sweeps:
+    if _trial_samples(run, sweeps) < FEWEST or sensitivity_sweeps(run.graph) > SHARE * sweeps:
         return "the run is too short to find out whether they pay"
     return ""
 
@@ -122,7 +122,7 @@ def _trial_samples(run: Run, sweeps: float) -> int:
 
 def _tried(run: Run, sweeps: float) -> ControlChoice:
 
-    cheap = secant_sweeps(run.graph) <= CHEAP * sweeps
+    cheap = sensitivity_sweeps(run.graph) <= CHEAP * sweeps
     return tried(run, _trial_samples(run, sweeps), cheap=cheap)
 
 
@@ -200,7 +200,7 @@ def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
 
 def _sharper(means: Means, controls: Controls, weight: Floats) -> Floats:
     """Columns with control variates, as much of them for all rows."""
-    excess = series(controls.matrix, means.values - means.chances, controls.terms)
+    excess = neumann_series(controls.matrix, means.values - means.chances, controls.terms)
     own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
     square = float((weight[:, None] * other**2).sum())
     both = float((weight[:, None] * own * other).sum())
@@ -236,7 +236,7 @@ def tried(run: Run, samples: int, *, cheap: bool) -> ControlChoice:
         return plainly(SLOW)
     states = np.ascontiguousarray(run.packs[0].values[:, :STATES])
     with Stopwatch() as watch:
-        matrix = secants(run.graph, states)
+        matrix = sensitivities(run.graph, states)
         ways = {radius: _scaled_controls(matrix, radius) for radius in radii_for(matrix)}
         sweeps = run.spacing / run.graph.variables
         found = {radius: best_way(trial, way, sweeps) for radius, way in ways.items()}
@@ -251,11 +251,11 @@ def tried(run: Run, samples: int, *, cheap: bool) -> ControlChoice:
 
 def controls_of(graph: FactorGraph, choice: ControlChoice) -> Controls:
     """What corrects the estimates of a run."""
-    return _scaled_controls(secants(graph, choice.states), choice.radius)
+    return _scaled_controls(sensitivities(graph, choice.states), choice.radius)
 
 
 def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
-    return Controls(scaled(matrix, radius), terms_for(radius))
+    return Controls(scale_to_radius(matrix, radius), terms_for(radius))
 
 
 def _words(best: Best) -> str:

@@ -175,14 +175,14 @@ class Run:
         """Estimates of columns with control variates, if the run uses them."""
         if self.choice is None or not self.choice.terms or not self.recorded:
             return None
-        from orbitmc.estimate.control_variates import corrected
+        from orbitmc.estimate.control_variates import apply_controls
 
         if self.controls is None:
             from orbitmc.sampling.estimator_trial import controls_of
 
             self.controls = controls_of(self.graph, self.choice)
         records = self.recorded * self.looks * self.lanes // COLUMNS
-        return corrected([pack.tally for pack in self.packs], records, self.controls)
+        return apply_controls([pack.tally for pack in self.packs], records, self.controls)
 
     def missed(self, statistics: Statistics) -> NDArray[np.bool_] | None:
         """Say of each variable whether a mode was provably missed; None if nobody looked.

@@ -11,12 +11,12 @@ from orbitmc.estimate import control_variates as corrected
 from orbitmc.estimate.control_variates import (
     LARGEST,
     Controls,
+    neumann_series,
     radii_for,
-    scaled,
-    series,
-    shares,
+    row_shares,
+    scale_to_radius,
     spectral_radius,
-    subtracted,
+    subtract_controls,
     terms_for,
 )
 from orbitmc.estimate.tally import rows_of
@@ -75,7 +75,7 @@ def test_corrected_estimates_have_the_marginals_as_expectation(seed, sizes):
     used = []
 
     def estimate(chances, values):
-        found = subtracted(chances, values, start, controls)
+        found = subtract_controls(chances, values, start, controls)
         used.append(np.abs(found - chances).max())
         return found
 
@@ -91,10 +91,10 @@ def test_shares_from_the_columns_that_they_correct_are_biased(seed):
     controls = random_controls(seed, graph)
 
     def estimate(chances, values):
-        excess = series(controls.matrix, values - chances, controls.terms)
+        excess = neumann_series(controls.matrix, values - chances, controls.terms)
         found = chances.copy()
         for half in (slice(0, 2), slice(2, 4)):
-            theta = shares(chances[:, half], excess[:, half], start)
+            theta = row_shares(chances[:, half], excess[:, half], start)
             found[:, half] -= theta[:, None] * excess[:, half]
         return found
 
@@ -107,10 +107,10 @@ def test_what_corrects_a_column_does_not_depend_on_it():
     chances, values = rng.random((2, 5, 8))
     start = starts(np.array([1, 1, 3]))
     controls = Controls(csr_array(rng.uniform(-0.3, 0.3, (5, 5))), 4)
-    before = subtracted(chances, values, start, controls)
+    before = subtract_controls(chances, values, start, controls)
     chances[:, 0] += 1.0
     values[:, 0] += 1.0
-    after = subtracted(chances, values, start, controls)
+    after = subtract_controls(chances, values, start, controls)
     np.testing.assert_allclose(after[:, 0], before[:, 0] + 1.0, atol=1e-12)
     assert np.abs(after[:, 2::2] - before[:, 2::2]).max() < 1e-15
     assert np.abs(after[:, 1::2] - before[:, 1::2]).max() > 1e-3
@@ -121,7 +121,7 @@ def test_the_values_of_a_variable_keep_their_sum():
     chances, values = rng.dirichlet(np.ones(4), (2, 8)).transpose(0, 2, 1)
     matrix = rng.uniform(-0.3, 0.3, (4, 4))
     controls = Controls(csr_array(matrix - matrix.mean(axis=0)), 4)
-    found = subtracted(chances, values, starts(np.array([4])), controls)
+    found = subtract_controls(chances, values, starts(np.array([4])), controls)
     assert np.abs(found - chances).max() > 0.01
     np.testing.assert_allclose(found.sum(axis=0), 1.0, atol=1e-12)
 
@@ -130,11 +130,13 @@ def test_shares_are_those_of_a_regression():
     rng = np.random.default_rng(3)
     excess = rng.normal(size=(3, 2000))
     chances = np.array([[1.0], [1.0], [0.4]]) * excess + 0.1 * rng.normal(size=(3, 2000))
-    found = shares(chances, excess, starts(np.array([1, 1, 1])))
+    found = row_shares(chances, excess, starts(np.array([1, 1, 1])))
     np.testing.assert_allclose(found, [1.0, 1.0, 0.4], atol=0.02)
-    assert shares(-chances, excess, starts(np.array([3]))).max() == 0.0
-    assert shares(9 * chances, excess, starts(np.array([3]))).tolist() == [corrected.MAX_SHARE] * 3
-    assert shares(0 * chances, excess, starts(np.array([3]))).max() == 0.0
+    assert row_shares(-chances, excess, starts(np.array([3]))).max() == 0.0
+    assert (
+        row_shares(9 * chances, excess, starts(np.array([3]))).tolist() == [corrected.MAX_SHARE] * 3
+    )
+    assert row_shares(0 * chances, excess, starts(np.array([3]))).max() == 0.0
 
 
 def test_the_series_is_the_solution():
@@ -144,12 +146,12 @@ def test_the_series_is_the_solution():
     radius = np.abs(np.linalg.eigvalsh(matrix.toarray())).max()
     assert spectral_radius(matrix) == pytest.approx(radius, rel=0.05)
     assert radii_for(matrix) == [LARGEST]
-    small = scaled(matrix, LARGEST)
+    small = scale_to_radius(matrix, LARGEST)
     assert np.abs(np.linalg.eigvalsh(small.toarray())).max() < 1.03
     quarter = matrix * (0.25 / radius)
     d = rng.normal(size=(30, 3))
     solution = np.linalg.solve(np.eye(30) - quarter.toarray(), quarter @ d)
-    np.testing.assert_allclose(series(quarter, d, 30), solution, atol=1e-12)
+    np.testing.assert_allclose(neumann_series(quarter, d, 30), solution, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +161,13 @@ def test_larger_matrices_are_tried_where_the_series_shrinks_slowly(size, expecte
     matrix = csr_array(np.diag([size, -0.1]))
     assert radii_for(matrix) == pytest.approx(expected)
     for radius in expected:
-        assert scaled(matrix, radius).toarray()[0, 0] == pytest.approx(radius)
+        assert scale_to_radius(matrix, radius).toarray()[0, 0] == pytest.approx(radius)
 
 
 def test_a_matrix_without_entries_stays_as_it_is():
     nothing = csr_array((3, 3))
     assert radii_for(nothing) == [0.0]
-    assert scaled(nothing, 0.0).nnz == 0
+    assert scale_to_radius(nothing, 0.0).nnz == 0
 
 
 def test_more_terms_are_added_up_where_they_shrink_slowly():

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from orbitmc.estimate.control_variates import is_affine, secant_entries, secants, secants_of_factors
+from orbitmc.estimate.control_variates import (
+    factor_sensitivities,
+    is_affine,
+    sensitivities,
+    sensitivity_entries,
+)
 from orbitmc.estimate.tally import rows_of
 from orbitmc.graph.builder import Builder
 from tests.oracle import brute_force
@@ -80,7 +85,7 @@ def graphs():
 @pytest.mark.parametrize("graph", list(graphs()), ids=range(14))
 def test_secants_are_those_of_brute_force(graph):
     states = possible_states(graph, 1)
-    found = secants_of_factors(graph, np.array(states, dtype=np.uint8).T.copy())
+    found = factor_sensitivities(graph, np.array(states, dtype=np.uint8).T.copy())
     np.testing.assert_allclose(found.toarray(), by_brute_force(graph, states), atol=1e-6)
 
 
@@ -89,7 +94,7 @@ def test_sums_over_neighbours_have_the_same_secants_sooner(equal):
     graph = random_ising(2, variables=8, degree=2, equal=equal)
     assert is_affine(graph)
     states = possible_states(graph, 1)
-    found = secants(graph, np.array(states, dtype=np.uint8).T.copy())
+    found = sensitivities(graph, np.array(states, dtype=np.uint8).T.copy())
     np.testing.assert_allclose(found.toarray(), by_brute_force(graph, states), atol=1e-12)
 
 
@@ -107,7 +112,7 @@ def test_a_clause_of_two_is_a_coupling_too():
     builder.add_factor([1, 2], [0.1, 0.5, -0.3, 0.2])
     graph, states = builder.build(), [(0, 1, 0), (1, 1, 1)]
     assert is_affine(graph)
-    found = secants(graph, np.array(states, dtype=np.uint8).T.copy())
+    found = sensitivities(graph, np.array(states, dtype=np.uint8).T.copy())
     np.testing.assert_allclose(found.toarray(), by_brute_force(graph, states), atol=1e-12)
 
 
@@ -121,21 +126,21 @@ def test_states_matter_where_conditionals_are_not_linear():
 def test_cutting_the_states_into_pieces_changes_nothing(monkeypatch):
     graph = random_graph(4, variables=(4, 5))
     states = np.array(possible_states(graph, 2, count=32), dtype=np.uint8).T.copy()
-    whole = secants_of_factors(graph, states)
+    whole = factor_sensitivities(graph, states)
     monkeypatch.setattr("orbitmc.estimate.control_variates.AT_ONCE", 1)
     np.testing.assert_allclose(
-        secants_of_factors(graph, states).toarray(), whole.toarray(), atol=1e-14
+        factor_sensitivities(graph, states).toarray(), whole.toarray(), atol=1e-14
     )
 
 
 def test_a_long_clause_is_known_to_be_costly_before_it_is_looked_at():
     builder = Builder(np.full(3000, 2))
     builder.add_clause(range(3000), [1] * 3000, 1.0)
-    assert secant_entries(builder.build()) == 3000 * 2999 * 4
+    assert sensitivity_entries(builder.build()) == 3000 * 2999 * 4
 
 
 def test_variables_without_neighbours_have_no_entries():
     builder = Builder([2, 3])
     builder.add_factor([0], [0.0, 1.0])
-    found = secants(builder.build(), np.zeros((2, 32), dtype=np.uint8))
+    found = sensitivities(builder.build(), np.zeros((2, 32), dtype=np.uint8))
     assert (found.shape, found.nnz) == ((4, 4), 0)
