@@ -8,7 +8,7 @@ import pytest
 from orbitmc.errors import ContradictionError
 from orbitmc.exact import map as neighbourhoods
 from orbitmc.exact import order
-from orbitmc.exact.map import MaxElimination, best_states, proven_best, upper_bound
+from orbitmc.exact.map import MaxElimination, best_states, solve_map, upper_bound
 from orbitmc.exact.plan import plan_holding, predict
 from orbitmc.exact.problem import prepare
 from orbitmc.graph import log_weights as sums
@@ -25,7 +25,7 @@ def by_listing(graph):
 
 
 def found_by(graph, plan, count):
-    states_found = proven_best(plan, count)
+    states_found = solve_map(plan, count)
     assert len({tuple(state) for state in states_found}) == len(states_found)
     return [log_weight(graph, state) for state in states_found]
 
@@ -38,7 +38,7 @@ def test_the_best_states_are_those_of_an_exhaustive_search(block):
         expected = by_listing(graph)
         if not expected:
             with pytest.raises(ContradictionError):
-                proven_best(predict(graph), 1)
+                solve_map(predict(graph), 1)
             continue
         count = (1, 7, 10_000)[seed % 3]
         found = found_by(graph, predict(graph), count)
@@ -60,7 +60,7 @@ def test_holding_variables_makes_no_difference(seed):
 
 def test_ties_are_all_found_and_always_in_the_same_order():
     graph = ising_grid(3, 3, 0.5).graph  # flipping all spins changes nothing
-    first, again = ([tuple(s) for s in proven_best(predict(graph), 40)] for _ in range(2))
+    first, again = ([tuple(s) for s in solve_map(predict(graph), 40)] for _ in range(2))
     assert first == again
     assert len(set(first)) == 40
     weights = [log_weight(graph, state) for state in first]
@@ -72,7 +72,7 @@ def test_all_states_come_once_when_all_weigh_the_same():
     builder = Builder([2, 3, 2])
     builder.add_factor([0, 1], np.zeros((2, 3)))
     builder.add_factor([1, 2], np.zeros((3, 2)))
-    found = proven_best(predict(builder.build()), 100)
+    found = solve_map(predict(builder.build()), 100)
     assert sorted(map(tuple, found)) == sorted(itertools.product(range(2), range(3), range(2)))
 
 
@@ -86,7 +86,7 @@ def test_a_long_chain_has_the_weight_of_its_best_state():
     problem = prepare(graph)
     elimination = MaxElimination(problem, predict(graph).tree)
     weight, _ = next(best_states(elimination))
-    state = proven_best(predict(graph), 1)[0]
+    state = solve_map(predict(graph), 1)[0]
     forward = np.zeros(2)
     for place in range(399):
         forward = (forward[:, None] + graph.table_values(place)).max(axis=0)

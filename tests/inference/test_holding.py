@@ -81,7 +81,7 @@ def test_an_order_is_looked_for_again_only_where_there_is_more_time(monkeypatch)
         asked.append(seconds)
         return order.Order([0, 1], 2.0 * order.EASY)
 
-    monkeypatch.setattr(order, "_found_order", found)
+    monkeypatch.setattr(order, "_search_order", found)
     for seconds in (1.0, 1.0, 0.5, 4.0, 2.0):
         order.find_order([(0, 1)], [7, 5], seconds=seconds, seed=12345)
     assert asked == [1.0, 4.0]

@@ -23,7 +23,7 @@ from orbitmc.errors import ContradictionError
 from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
 from orbitmc.exact.plan import Plan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
-from orbitmc.exact.tree import Part, Region, Tree, mixed
+from orbitmc.exact.tree import Part, Region, Tree, combine_cutset
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import exact_sum, sum_of_tables
@@ -147,7 +147,7 @@ def collect(beliefs: Floats, total: Floats, step: int, high: int, low: Numbers) 
             total[start + low[place]] += beliefs[value, place]
 
 
-def summed_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> Floats:
+def sum_onto(table: Floats, scope: Scope, onto: Scope, sizes: Sequence[int]) -> Floats:
     """Sum a flat table over the variables that are not in `onto`; gives a new one, in its order."""
     shaped = table.reshape([sizes[member] for member in scope])
     left = [axis for axis, member in enumerate(scope) if member not in onto]
@@ -207,7 +207,7 @@ def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
         passes = Passes(problem, plan.tree, plan.regions)
         return Part(held, passes.up(), passes.down(wanted))
 
-    log_z, found = mixed(plan.by_conditioning(both_ways), plan.problem.sizes)
+    log_z, found = combine_cutset(plan.by_conditioning(both_ways), plan.problem.sizes)
     return exact_sum([plan.problem.constant, log_z]), found
 
 
@@ -325,7 +325,7 @@ class Passes:
             self.beliefs[children[0]] = beliefs
             return
         for child in children:
-            self.beliefs[child] = summed_onto(beliefs, term.scope, shared[child], sizes)
+            self.beliefs[child] = sum_onto(beliefs, term.scope, shared[child], sizes)
 
     def _ratio(self, variable: int) -> Floats:
         """Log of how probable the shared values are, over what this bucket had said of them."""
@@ -355,14 +355,14 @@ MOST_VARIABLES = 20_000
 Table = tuple[Scope, Floats]
 
 
-def shrunk(graph: FactorGraph, most: int = MOST_ENTRIES) -> FactorGraph:
+def eliminate_cheap_variables(graph: FactorGraph, most: int = MOST_ENTRIES) -> FactorGraph:
     """Sum out variables while the tables that it takes have at most so many entries.
 
     A graph with clauses that are too long for a table stays as it is.
 
     >>> import orbitmc as om
     >>> graph = om.ising_grid(12, 12, 0.3).graph
-    >>> shrunk(graph).variables < graph.variables / 2
+    >>> eliminate_cheap_variables(graph).variables < graph.variables / 2
     True
     """
     if graph.variables > MOST_VARIABLES:
@@ -391,7 +391,9 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
         if variable not in left or cost != entries[variable]:
             continue
         check_interrupt()
-        scope, message = summed([tables[one] for one in sorted(readers[variable])], variable, sizes)
+        scope, message = sum_out(
+            [tables[one] for one in sorted(readers[variable])], variable, sizes
+        )
         for one in tuple(readers[variable]):
             for member in tables.pop(one)[0]:
                 readers[member].discard(one)
@@ -408,7 +410,7 @@ def _rest(problem: Problem, most: int) -> FactorGraph:
         for member in eliminate(neighbours, variable):
             entries[member] = _entries(sizes, neighbours, member)
             heapq.heappush(heap, (entries[member], member))
-    return _built([*left], list(tables.values()), sizes, exact_sum(known))
+    return _build_graph([*left], list(tables.values()), sizes, exact_sum(known))
 
 
 def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> float:
@@ -419,7 +421,7 @@ def _entries(sizes: Sequence[int], neighbours: Neighbours, variable: int) -> flo
     return sizes[variable] * math.prod(sizes[member] for member in near)
 
 
-def _built(
+def _build_graph(
     variables: Sequence[int], tables: Sequence[Table], sizes: Sequence[int], constant: float
 ) -> FactorGraph:
     place = {variable: number for number, variable in enumerate(variables)}
@@ -430,7 +432,7 @@ def _built(
     return builder.build()
 
 
-def added_up(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
+def add_tables(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
     """Add tables up; scopes are ascending."""
     read = sorted({member for scope, _ in tables for member in scope})
     shaped = [
@@ -440,8 +442,8 @@ def added_up(tables: Sequence[Table], sizes: Sequence[int]) -> Table:
     return tuple(read), functools.reduce(np.add, shaped)
 
 
-def summed(tables: Sequence[Table], variable: int, sizes: Sequence[int]) -> Table:
+def sum_out(tables: Sequence[Table], variable: int, sizes: Sequence[int]) -> Table:
     """Multiply factors, given as logarithms, and sum a variable out."""
-    read, total = added_up(tables, sizes) if tables else ((variable,), np.zeros(sizes[variable]))
+    read, total = add_tables(tables, sizes) if tables else ((variable,), np.zeros(sizes[variable]))
     message: Floats = np.asarray(np.logaddexp.reduce(total, axis=read.index(variable)))
     return tuple(member for member in read if member != variable), message

@@ -15,7 +15,7 @@ from orbitmc._util.interrupts import check_interrupt
 from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.exact.tree import hold
+from orbitmc.exact.tree import condition
 
 AT_ONCE = 2**14  # states that are drawn together: what a processor keeps close by
 BYTE = 256  # values that fit into one
@@ -33,7 +33,7 @@ def independent_states(plan: Plan, count: int, *, seed: int) -> States:
     drawn = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
     first = 0
     for held, share in _shares(plan, count, rng):
-        _Drawing(hold(problem, held), plan, drawn[:, first : first + share], rng).fill(held)
+        _Drawing(condition(problem, held), plan, drawn[:, first : first + share], rng).fill(held)
         first += share
     if plan.cutset:
         drawn = drawn[:, rng.permutation(count)]  # states with the same held values lie together

@@ -20,12 +20,12 @@ from orbitmc.graph.transforms import extend
 MOST_ENTRIES = 2**20  # of a joint table
 
 
-def tied(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
+def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     """Give the same distribution, with each of some sets of variables in one factor.
 
     >>> import orbitmc as om
     >>> graph = om.ising_grid(2, 2, 0.3).graph
-    >>> tied(graph, [(0, 3)]).factors - graph.factors
+    >>> tie_scopes(graph, [(0, 3)]).factors - graph.factors
     1
     """
     factors = []
@@ -47,7 +47,7 @@ def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
     An axis for each variable, in the order of the set.
 
     >>> import orbitmc as om
-    >>> graph = tied(om.ising_grid(2, 2, 0.3).graph, [(0, 3)])
+    >>> graph = tie_scopes(om.ising_grid(2, 2, 0.3).graph, [(0, 3)])
     >>> joints(om.exact.predict(graph), [(0, 3)])[0].round(4).tolist()
     [[0.2921, 0.2079], [0.2079, 0.2921]]
     """

@@ -19,11 +19,11 @@ import numpy as np
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
-from orbitmc.exact.contraction import Bucket, Table, added_up, strides_of, terms_in
+from orbitmc.exact.contraction import Bucket, Table, add_tables, strides_of, terms_in
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
 from orbitmc.exact.plan import Plan
 from orbitmc.exact.problem import Problem, Scope
-from orbitmc.exact.tree import ENTRY, Tree, build_tree, hold
+from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
 from orbitmc.graph.log_weights import exact_sum
 
 # Eliminate by taking maxima instead of sums: the weight of the best state, and that state.
@@ -218,8 +218,8 @@ def upper_bound(
         if is_over():
             left = (one for bucket in buckets for _, one in bucket)
             return exact_sum([*known, *(float(one.max(initial=-np.inf)) for one in left)])
-        for together in _shared_out(buckets[place], problem.sizes, most):
-            scope, message = _maximised(together, variable, problem.sizes)
+        for together in _partition_bucket(buckets[place], problem.sizes, most):
+            scope, message = _maximise(together, variable, problem.sizes)
             if scope:
                 buckets[min(position[other] for other in scope)].append((scope, message))
             else:
@@ -246,7 +246,7 @@ def _order(problem: Problem) -> list[int]:
     return order
 
 
-def _shared_out(tables: list[Table], sizes: Sequence[int], most: int) -> list[list[Table]]:
+def _partition_bucket(tables: list[Table], sizes: Sequence[int], most: int) -> list[list[Table]]:
     """Put tables together while what they read is small enough, large ones first."""
     groups: list[tuple[set[int], list[Table]]] = []
     for scope, table in sorted(tables, key=lambda one: -one[1].size):
@@ -260,9 +260,9 @@ def _shared_out(tables: list[Table], sizes: Sequence[int], most: int) -> list[li
     return [group for _, group in groups]
 
 
-def _maximised(tables: list[Table], variable: int, sizes: Sequence[int]) -> Table:
+def _maximise(tables: list[Table], variable: int, sizes: Sequence[int]) -> Table:
     """Add tables up and take the best value of a variable; scopes are ascending."""
-    read, total = added_up(tables, sizes)
+    read, total = add_tables(tables, sizes)
     message: Floats = np.asarray(total.max(axis=read.index(variable)))
     return tuple(member for member in read if member != variable), message
 
@@ -296,12 +296,12 @@ class Neighbourhoods:
         pairs = enumerate(self.problem.place)
         known = {p: self.numbers[v][int(state[v])] for v, p in pairs if p >= 0}
         held = {place: known[place] for place in known if self.rng.random() < self.share}
-        start = _start(hold(self.problem, held)) if self.share else self.start
+        start = _start(condition(self.problem, held)) if self.share else self.start
         if start is None:
             self.share = min(MOST_SHARE, self.share + MORE)
             return state
         more = {place: known[place] for place in self._in_large_tables(start.tree, known)}
-        some, held = hold(start.problem, more), held | more
+        some, held = condition(start.problem, more), held | more
         try:
             elimination = MaxElimination(some, build_tree(some, start.order))
         except ContradictionError:  # the state was impossible
@@ -349,13 +349,13 @@ def needed_bytes(plan: Plan) -> int:
     return plan.bytes + message_bytes(plan.tree)
 
 
-def proven_best(plan: Plan, count: int) -> list[Numbers]:
+def solve_map(plan: Plan, count: int) -> list[Numbers]:
     """The best states in order, as value numbers; fewer if fewer are possible.
 
     >>> import orbitmc as om
     >>> from orbitmc.exact.plan import predict
     >>> plan = predict(om.ising_grid(2, 2, 0.5, 0.1).graph)
-    >>> [state.tolist() for state in proven_best(plan, 2)]
+    >>> [state.tolist() for state in solve_map(plan, 2)]
     [[1, 1, 1, 1], [0, 0, 0, 0]]
     """
 

@@ -114,11 +114,11 @@ def find_order(
     """
     question = (tuple(scopes), tuple(sizes), seconds > 0, seed, most, times)
     if len(sizes) > MOST_KEPT:
-        return _found_order(*question[:2], seconds, seed, most, times, hint, until)
+        return _search_order(*question[:2], seconds, seed, most, times, hint, until)
     with _lock:
         searched, known = KEPT.get(question, (0.0, None))
     if known is None or (seconds > searched and times * known.cost > EASY):
-        known = _found_order(*question[:2], seconds, seed, most, times, hint, until)
+        known = _search_order(*question[:2], seconds, seed, most, times, hint, until)
         if known.variables or working_time() < until:
             _keep(KEPT, question, (seconds, known))
     return Order(list(known.variables), known.cost)
@@ -131,7 +131,7 @@ def _keep(kept: OrderedDict[Key, Value], key: Key, value: Value) -> None:
             kept.popitem(last=False)
 
 
-def keep_order(graph: FactorGraph, problem: Problem, order: Sequence[int], cost: float) -> None:
+def remember_order(graph: FactorGraph, problem: Problem, order: Sequence[int], cost: float) -> None:
     """Keep an order in terms of the graph's variables; those of helpers are not kept."""
     number = {place: variable for variable, place in enumerate(problem.place) if place >= 0}
     if graph.variables <= MOST_KEPT and len(number) == len(problem.sizes):
@@ -139,7 +139,7 @@ def keep_order(graph: FactorGraph, problem: Problem, order: Sequence[int], cost:
         _keep(KEPT_OF_GRAPHS, _same_scopes(graph), known)
 
 
-def earlier_order(graph: FactorGraph, problem: Problem) -> Order | None:
+def remembered_order(graph: FactorGraph, problem: Problem) -> Order | None:
     """The order of an earlier graph with the same scopes, in numbers of a problem.
 
     So it is when other values of the same variables are observed: what is impossible then differs,
@@ -163,7 +163,7 @@ def _same_scopes(graph: FactorGraph) -> bytes:
     return hashlib.blake2b(b"|".join(part.tobytes() for part in parts)).digest()
 
 
-def _found_order(
+def _search_order(
     scopes: Sequence[tuple[int, ...]],
     sizes: Sequence[int],
     seconds: float,

@@ -99,7 +99,7 @@ def order_stretch(
         left[place] = left[remaining - 1]
         count = _members(rows[chosen], members)
         stretch[step] = chosen
-        entries[step] = 2.0 ** _log_table(log_sizes, chosen, members[:count])
+        entries[step] = 2.0 ** _log_table_size(log_sizes, chosen, members[:count])
         total += entries[step]
         largest = max(largest, entries[step])
         if total + LARGEST_COUNTS * largest > bound:
@@ -222,7 +222,7 @@ def _missing(rows: Bits, log_sizes: Floats, member: int, other: int, rule: int) 
 @shared
 def _price(rows: Bits, log_sizes: Floats, variable: int, members: Numbers, rule: int) -> float:
     if rule == WEIGHT:
-        return _log_table(log_sizes, variable, members)
+        return _log_table_size(log_sizes, variable, members)
     total = 0.0
     for member in members:
         total += _missing(rows, log_sizes, variable, member, rule)
@@ -230,7 +230,7 @@ def _price(rows: Bits, log_sizes: Floats, variable: int, members: Numbers, rule:
 
 
 @shared
-def _log_table(log_sizes: Floats, variable: int, members: Numbers) -> float:
+def _log_table_size(log_sizes: Floats, variable: int, members: Numbers) -> float:
     total = float(log_sizes[variable])
     for member in members:
         total += log_sizes[member]

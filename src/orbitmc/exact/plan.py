@@ -14,10 +14,18 @@ from scipy.sparse.csgraph import breadth_first_order
 from orbitmc._numba.compile_log import working_time
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, LimitError
-from orbitmc.exact.order import Order, earlier_order, find_order, keep_order
+from orbitmc.exact.order import Order, find_order, remember_order, remembered_order
 from orbitmc.exact.order_search import LARGEST_COUNTS
 from orbitmc.exact.problem import LONGEST_EXPANDED, Problem, prepare
-from orbitmc.exact.tree import ENTRY, Region, Tree, build_tree, hold, most_relieving, regions_within
+from orbitmc.exact.tree import (
+    ENTRY,
+    Region,
+    Tree,
+    best_cutset_variable,
+    build_tree,
+    condition,
+    regions_within,
+)
 from orbitmc.graph.factor_graph import FactorGraph
 
 COMFORT = 2**29
@@ -74,7 +82,7 @@ class Plan:
         problem, found = replace(self.problem, constant=0.0), []
         for values in itertools.product(*(range(problem.sizes[v]) for v in self.cutset)):
             held = dict(zip(self.cutset, values, strict=True))
-            some = hold(problem, held)
+            some = condition(problem, held)
             with suppress(ContradictionError):
                 if some.constant > -np.inf:
                     found.append(answer(held, some))
@@ -115,11 +123,11 @@ def predict(
     require_time(graph, within)
     require_hope(graph, min(HOPE_SECONDS, seconds / 2))
     problem = prepare(graph)
-    hint = earlier_order(graph, problem)
+    hint = remembered_order(graph, problem)
     plan = plan_holding(problem, (), memory=memory, seconds=seconds, hint=hint, until=until)
-    keep_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
+    remember_order(graph, problem, plan.order, plan.entries + LARGEST_COUNTS * plan.largest)
     while plan.bytes > memory and plan.bytes / memory < 2.0 ** (MOST_HELD - len(plan.cutset)):
-        cutset = (*plan.cutset, most_relieving(plan.tree))
+        cutset = (*plan.cutset, best_cutset_variable(plan.tree))
         plan = plan_holding(problem, cutset, memory=memory, seconds=seconds / 4, until=until)
     return plan
 
@@ -143,7 +151,7 @@ def plan_holding(
     until: float = math.inf,
 ) -> Plan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
-    held = hold(problem, dict.fromkeys(cutset, 0))
+    held = condition(problem, dict.fromkeys(cutset, 0))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
     found = find_order(
         held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint, until=until

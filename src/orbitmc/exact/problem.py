@@ -62,7 +62,7 @@ def prepare(graph: FactorGraph) -> Problem:
         _drop_impossible(scopes, tables, possible)
     open_variables = [v for v, values in enumerate(possible) if len(values) > 1]
     place = {variable: number for number, variable in enumerate(open_variables)}
-    constant, merged = _merged(scopes, tables, place, graph.constant)
+    constant, merged = _merge_tables(scopes, tables, place, graph.constant)
     return Problem(
         sizes=tuple(len(possible[variable]) for variable in open_variables),
         scopes=tuple(merged),
@@ -148,7 +148,7 @@ def _drop_impossible(
             finite = tables[factor] > -np.inf
 
 
-def _merged(
+def _merge_tables(
     scopes: list[Scope], tables: list[Floats], place: dict[int, int], constant: float
 ) -> tuple[float, dict[Scope, Floats]]:
     """Renumber scopes, leave out decided variables, and add up tables over equal scopes.

@@ -336,7 +336,7 @@ class Elimination:
             total = total + messages[child.variable].reshape(*child.shape, -1)
         for piece in step.pieces:
             total = total + piece.of_rows(rows)
-        conditionals[step.variable], messages[step.variable] = _summed(np.asarray(total), step)
+        conditionals[step.variable], messages[step.variable] = _sum_bucket(np.asarray(total), step)
 
     def marginals(self, upward: Upward, wanted: Iterable[int]) -> dict[int, Floats]:
         """Probabilities [value, row] of some variables of the tree; zeros in impossible rows."""
@@ -396,7 +396,7 @@ def _is_live(step: Step, done: dict[int, Floats]) -> bool:
     return own or any(child.variable not in done for child in step.children)
 
 
-def _summed(total: Floats, step: Step) -> tuple[Floats, Floats]:
+def _sum_bucket(total: Floats, step: Step) -> tuple[Floats, Floats]:
     """Sum a bucket's variable out: its conditional probabilities, and the message."""
     top = total.max(axis=0)
     possible = bool(np.isfinite(top).all())

@@ -151,7 +151,7 @@ MOST_CUTS = 2**12  # regions so small that more of them save nothing
 BEYOND = 2**40  # bytes of a message
 
 
-def most_relieving(tree: Tree) -> int:
+def best_cutset_variable(tree: Tree) -> int:
     """The variable without which all tables together would be smallest."""
     relief = np.zeros(len(tree.sizes))
     for variable, shared in enumerate(tree.shared):
@@ -161,7 +161,7 @@ def most_relieving(tree: Tree) -> int:
     return int(relief.argmax())
 
 
-def hold(problem: Problem, values: Mapping[int, int]) -> Problem:
+def condition(problem: Problem, values: Mapping[int, int]) -> Problem:
     """Fix variables at values; they stay, with one value each, but no factor reads them."""
     if not values:
         return problem
@@ -188,7 +188,7 @@ class Part:
     marginals: list[Floats]
 
 
-def mixed(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[float, list[Floats]]:
+def combine_cutset(parts: Sequence[Part], sizes: Sequence[int]) -> tuple[float, list[Floats]]:
     """Put the answers for all held values together, each by its share of the weight."""
     log_z = float(np.logaddexp.reduce([part.log_z for part in parts]))
     total = [np.zeros(size) for size in sizes]
@@ -221,12 +221,12 @@ def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
     """
     total = ENTRY * sum(tree.messages)
     if ENTRY * max(tree.messages, default=0) > BEYOND:
-        whole = cut(tree, total)
+        whole = cut_regions(tree, total)
         return whole, peak_bytes(tree, whole)
     budget = float(total)
     best: tuple[tuple[Region, ...], int] | None = None
     while True:
-        regions = cut(tree, budget)
+        regions = cut_regions(tree, budget)
         peak = peak_bytes(tree, regions)
         if best is None or peak < best[1]:
             best = regions, peak
@@ -235,7 +235,7 @@ def regions_within(tree: Tree, memory: int) -> tuple[tuple[Region, ...], int]:
         budget /= 2
 
 
-def cut(tree: Tree, budget: float) -> tuple[Region, ...]:
+def cut_regions(tree: Tree, budget: float) -> tuple[Region, ...]:
     """Cut a region off whenever its messages take more than `budget` bytes; roots come first."""
     carried = [ENTRY * entries for entries in tree.messages]
     if sum(carried) <= budget:

@@ -177,9 +177,9 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
 
 
 def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
-    from orbitmc.exact.map import proven_best
+    from orbitmc.exact.map import solve_map
 
-    states = proven_best(plan, k)
+    states = solve_map(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
     weights = [-negative for negative, _ in ranked]
     about = About(method="exact", reason=reason)

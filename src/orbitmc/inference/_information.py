@@ -14,7 +14,7 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
-from orbitmc.exact.joints import joints, tied
+from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference._joint import JointFeature, in_names
@@ -100,7 +100,7 @@ def _found(
         reason = "no other variable is left that could be observed"
         return Estimates({}, About("exact", reason, warnings=decision.remarks))
     scopes = [variables_of([target, other]) for other in others]
-    decision = decide(asked.model, settings, lambda graph: tied(graph, scopes))
+    decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, scopes))
     if decision.plan is None:
         return _sampled(asked, target, others, decision, watchers)
     tables = joints(decision.plan, scopes)

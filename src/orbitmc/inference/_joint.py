@@ -17,7 +17,7 @@ from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Joint
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import EXACT
-from orbitmc.exact.joints import MOST_ENTRIES, joints, tied
+from orbitmc.exact.joints import MOST_ENTRIES, joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.feature_sampling import (
@@ -92,7 +92,7 @@ def _found(
     asked: Subject, named: Sequence[Named], settings: Settings, watchers: Iterable[Watcher]
 ) -> Joint:
     begun, scope = time.perf_counter(), variables_of(named)
-    decision = decide(asked.model, settings, lambda graph: tied(graph, [scope]))
+    decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, [scope]))
     if decision.plan is None:
         return _sampled(asked, named, decision, watchers)
     table = joints(decision.plan, [scope])[0]

@@ -97,14 +97,14 @@ def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
 
 
 def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
-    from orbitmc.exact.contraction import shrunk
+    from orbitmc.exact.contraction import eliminate_cheap_variables
     from orbitmc.inference.plan import require_memory, sampling_bytes
     from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
     from orbitmc.sampling.budget import available_cores
     from orbitmc.sampling.pack import check_lanes, start_values
 
     most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
-    if graph.variables <= most and not (graph := shrunk(graph)).variables:
+    if graph.variables <= most and not (graph := eliminate_cheap_variables(graph)).variables:
         return certain(graph.constant, replace(about, reason=f"{about.reason}; {NOTHING_LEFT}"))
     lanes = POPULATIONS * SIZE
     check_lanes(graph, lanes)

@@ -18,7 +18,7 @@ from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Estimates, certain
 from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import FEW
-from orbitmc.exact.joints import joints, tied
+from orbitmc.exact.joints import joints, tie_scopes
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.feature_sampling import (
@@ -256,7 +256,7 @@ def _found(
     used = _tried(asked, functions, decision)
     while True:
         scopes = [variables_of(own.values()) for own in used]
-        decision = decide(asked.model, settings, lambda graph, s=scopes: tied(graph, s))  # type: ignore[misc]
+        decision = decide(asked.model, settings, lambda graph, s=scopes: tie_scopes(graph, s))  # type: ignore[misc]
         if decision.plan is None:
             return _sampled(asked, functions, decision, watchers)
         means = _means(asked, functions, used, scopes, joints(decision.plan, scopes))
