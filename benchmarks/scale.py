@@ -140,14 +140,14 @@ def nanoseconds(run: Any) -> float:
 
 def moved_bytes(run: Any) -> float:
     """What one sample reads and writes at least, for each variable and chain."""
-    from orbitmc.sampling.budget import held_bytes
+    from orbitmc.sampling.budget import array_bytes
 
     known, variables = run.prepared.conditionals, run.graph.variables
     groups = known.groups
     read = (known.path, known.neighbour_start, known.neighbour, known.role, known.start)
     read += (known.limit, groups.literal, groups.unwanted, groups.long_start)
     rows = 2 * variables + len(groups.literal) / 2  # of the states that clauses read, half are near
-    sweep = held_bytes(read) + rows * run.lanes
+    sweep = array_bytes(read) + rows * run.lanes
     recording = sweep + 2 * run.packs[0].tally.sums[0].nbytes
     return (SWEEPS * sweep + recording) / (variables * run.lanes)
 

@@ -14,7 +14,7 @@ from orbitmc.kernels._mixture import lifted
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.mcsat.kernel import mc_sat
 from orbitmc.sampling.checkpoint import arrays_of, load, save
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.cli.commands import orbitmc
 from tests.groups.builders import from_row
@@ -106,7 +106,7 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(row, tmp_path):
     partial = run(stop)
     assert partial.recorded < 60
     save(partial, tmp_path / "half.run", {})
-    resumed = proceed(load(tmp_path / "half.run").restore(prepared, kernel))
+    resumed = continue_sampling(load(tmp_path / "half.run").restore(prepared, kernel))
     assert everything(resumed) == everything(run())
 
 

@@ -20,7 +20,7 @@ from orbitmc.graph.support import possible_values
 from orbitmc.inference._marginals import marginals
 from orbitmc.inference.symmetries import symmetry_overview
 from orbitmc.models._ising import ising, ising_grid, potts_grid
-from orbitmc.sampling.initialization import ascend, changed_weights
+from orbitmc.sampling.initialization import ascend, weight_gains
 from orbitmc.symmetry._automorphisms import automorphisms
 from orbitmc.symmetry.encoding import variable_graph
 from orbitmc.symmetry.refinement import ball_cells, equitable_cells
@@ -75,7 +75,7 @@ def ask_everything(graph):
     states = possible_states(graph, 2, np.random.SeedSequence(1))
     ascend(graph, states.copy())
     start = starts(graph.cardinality)
-    changed_weights(graph, states[:, :1].copy(), start, np.zeros(int(start[-1])))
+    weight_gains(graph, states[:, :1].copy(), start, np.zeros(int(start[-1])))
     contradicts(graph, np.arange(graph.factors))
     pairs = np.array(np.triu_indices(graph.variables, 1)).T[::2].astype(np.int64)
     search_order(pairs, np.log2(graph.cardinality.astype(float)), seconds=0.0, seed=1)

@@ -14,7 +14,7 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.initialization import (
     annealed_states,
     best_values,
-    heaviest,
+    heaviest_states,
     hidden_factors,
     search_modes,
 )
@@ -88,7 +88,7 @@ def test_annealed_states_are_heavy_and_belong_to_the_seed():
     rng = np.random.default_rng(1)
     anywhere = (rng.random(states.shape) * graph.cardinality[:, None]).astype(np.uint8)
     assert log_weight(graph, states).mean() > log_weight(graph, anywhere).max()
-    best = heaviest(graph, states, components(graph))
+    best = heaviest_states(graph, states, components(graph))
     assert log_weight(graph, best[:, None])[0] >= log_weight(graph, states).max() - 1e-9
 
 

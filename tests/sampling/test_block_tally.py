@@ -13,8 +13,8 @@ from orbitmc.kernels._mixture import mixture
 from orbitmc.kernels._relabelling import relabelling
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.sampling.checkpoint import load, save
-from orbitmc.sampling.pack import blocks_in, empty_pack, start_values
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.pack import block_plans, empty_pack, start_values
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
@@ -104,10 +104,10 @@ def test_the_blocks_of_a_base_chain_are_recorded():
     blocks, other = low_width(graph), RandomScan()
     prepared = prepare(graph)
     for kernel in (blocks, mixture(blocks, other, weight=0.5)):
-        plans, memory = blocks_in(kernel, kernel.memory(prepared, LANES))
+        plans, memory = block_plans(kernel, kernel.memory(prepared, LANES))
         assert plans is blocks.plans
         assert memory.tables.shape[1] == LANES
-    assert blocks_in(other, other.memory(prepared, LANES)) is None
+    assert block_plans(other, other.memory(prepared, LANES)) is None
 
 
 def test_compiled_recording_is_exact_where_a_block_is_everything():
@@ -132,7 +132,7 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(tmp_path):
     partial = run(stop)
     assert partial.recorded < 30
     save(partial, tmp_path / "half.run", {})
-    resumed = proceed(load(tmp_path / "half.run").restore(prepared, kernel))
+    resumed = continue_sampling(load(tmp_path / "half.run").restore(prepared, kernel))
     whole = run()
     assert np.array_equal(resumed.packs[0].values, whole.packs[0].values)
     assert np.array_equal(resumed.packs[0].tally.sums, whole.packs[0].tally.sums)
@@ -143,4 +143,4 @@ def test_jumps_that_name_their_labels_first_and_second_have_no_blocks():
     prepared = prepare(graph)
     jump = relabelling(graph, [[0, 1]], [(0, 1)])
     for kernel in (jump, mixture(jump, RandomScan(), weight=0.5)):
-        assert blocks_in(kernel, kernel.memory(prepared, LANES)) is None
+        assert block_plans(kernel, kernel.memory(prepared, LANES)) is None

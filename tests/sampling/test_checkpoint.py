@@ -11,7 +11,7 @@ from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.block_gibbs.kernel import low_width
 from orbitmc.models._ising import ising_grid
 from orbitmc.sampling.checkpoint import MAGIC, arrays_of, digest, load, save
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle.random_models import random_graph
 
@@ -42,7 +42,7 @@ def test_a_stopped_run_continues_as_if_it_never_stopped(tmp_path, scan, after):
     found = load(tmp_path / "half.orbit")
     assert found.question == QUESTION
     prepared = prepare(graph)
-    resumed = proceed(found.restore(prepared, scan()), threads=1)
+    resumed = continue_sampling(found.restore(prepared, scan()), threads=1)
     whole = stopped_run(graph, schedule, 10**9, kernel=scan(), seed=9, kind=ValueTally)
     assert everything(resumed) == everything(whole)
     assert [s.samples for s in resumed.snapshots] == [s.samples for s in whole.snapshots]
@@ -59,7 +59,7 @@ def test_a_tempered_run_keeps_its_hot_copies(tmp_path):
     found = load(tmp_path / "r.orbit").restore(prepared, kernel)
     assert 0 < found.recorded < 500
     whole = stopped_run(graph, schedule, 10**9, kernel=kernel, packs=1)
-    assert everything(proceed(found)) == everything(whole)
+    assert everything(continue_sampling(found)) == everything(whole)
 
 
 def test_a_run_that_stopped_while_it_was_annealed_goes_on_from_that_temperature(tmp_path):
@@ -71,7 +71,7 @@ def test_a_run_that_stopped_while_it_was_annealed_goes_on_from_that_temperature(
     save(stopped, tmp_path / "r.orbit", QUESTION)
     found = load(tmp_path / "r.orbit").restore(prepare(graph), kernel)
     whole = stopped_run(graph, schedule, 10**9, kernel=kernel, packs=1)
-    assert everything(proceed(found)) == everything(whole)
+    assert everything(continue_sampling(found)) == everything(whole)
 
 
 def test_another_model_is_refused(tmp_path):

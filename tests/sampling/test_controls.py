@@ -12,8 +12,8 @@ from orbitmc.kernels.protocol import link_kernel
 from orbitmc.models._ising import ising_grid
 from orbitmc.sampling import pack
 from orbitmc.sampling.checkpoint import load, save
-from orbitmc.sampling.estimator_trial import looks_of, trial_of
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.estimator_trial import looks_of, run_estimator_trial
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 
 
@@ -37,7 +37,9 @@ def test_a_stopped_run_goes_on_with_the_same_controls(tmp_path, after):
     partial = run_of(graph, schedule, after=after, packs=2)
     assert partial.recorded < 2000
     save(partial, tmp_path / "half.run", {})
-    resumed = proceed(load(tmp_path / "half.run").restore(prepare(graph), SystematicScan()))
+    resumed = continue_sampling(
+        load(tmp_path / "half.run").restore(prepare(graph), SystematicScan())
+    )
     whole = run_of(graph, schedule, packs=2)
     assert whole.choice.terms > 0
     assert resumed.choice.looks == whole.choice.looks == 4
@@ -123,5 +125,5 @@ def links(monkeypatch):
 def test_a_trial_links_its_packs_once(links):
     run = run_of(warm_grid(), Schedule(samples=10), packs=1)
     links.clear()
-    trial_of(run, 50)
+    run_estimator_trial(run, 50)
     assert len(links) == len(looks_of(run))

@@ -17,10 +17,10 @@ from orbitmc.kernels._tempering import tempering
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.models._ising import ising_grid, potts_grid
 from orbitmc.sampling.budget import (
-    Shape,
+    RunShape,
     answer_bytes,
+    array_bytes,
     conditionals_bytes,
-    held_bytes,
     pack_bytes,
     run_bytes,
 )
@@ -29,7 +29,7 @@ from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle.random_models import random_graph
 
-SHAPE = Shape(packs=1, lanes=64)
+SHAPE = RunShape(packs=1, lanes=64)
 
 
 def grid(side=40, **settings):
@@ -49,7 +49,7 @@ def graphs():
 @pytest.mark.parametrize(("name", "graph"), list(graphs()), ids=lambda given: str(given)[:9])
 def test_packs_and_conditionals_fit_into_what_was_predicted(name, graph):
     prepared = prepare(graph)
-    assert held_bytes(prepared.conditionals) <= conditionals_bytes(graph) + 4096, name
+    assert array_bytes(prepared.conditionals) <= conditionals_bytes(graph) + 4096, name
     pack = start_pack(prepared, SystematicScan(), seed=0, number=0, lanes=64)
     held = pack.values.nbytes + pack.tally.sums.nbytes + pack.tally.open.nbytes
     held += pack.scratch.counts.nbytes + pack.memory.scratch.counts.nbytes
@@ -58,21 +58,21 @@ def test_packs_and_conditionals_fit_into_what_was_predicted(name, graph):
 
 def test_large_conditionals_are_not_predicted_far_too_large():
     for graph in (grid(200).graph, potts_grid(100, 100, 4, 0.5).graph):
-        assert conditionals_bytes(graph) <= 3 * held_bytes(conditionals(graph))
+        assert conditionals_bytes(graph) <= 3 * array_bytes(conditionals(graph))
 
 
 def test_the_answer_fits_into_what_was_predicted():
     model = grid(60)
     found = om.marginals(model, method="gibbs", samples=4, packs=1)
-    columns = held_bytes(tuple(vars(found.columns).values()))
+    columns = array_bytes(tuple(vars(found.columns).values()))
     run = sample(prepare(model.graph), SystematicScan(), Schedule(samples=4))
-    statistics = held_bytes(tuple(vars(run.statistics()).values()))
+    statistics = array_bytes(tuple(vars(run.statistics()).values()))
     assert columns + statistics <= answer_bytes(model.graph, SHAPE)
 
 
 def test_arrays_that_are_shared_count_once():
     one, other = np.zeros(10), np.zeros(5, dtype=np.uint8)
-    assert held_bytes((one, (one, other), "word", 3)) == 85
+    assert array_bytes((one, (one, other), "word", 3)) == 85
 
 
 def test_more_of_everything_takes_more():
@@ -90,7 +90,7 @@ def test_hot_copies_of_a_tempered_run_are_counted():
     plain = sampling_bytes_of(prepared, SystematicScan(), settings)
     hot = tempering(prepared, [1.0, 0.5, 0.25])
     more = sampling_bytes_of(prepared, hot, settings) - plain
-    assert more >= 4 * 2 * graph.variables * 64 + held_bytes(hot.hotter)
+    assert more >= 4 * 2 * graph.variables * 64 + array_bytes(hot.hotter)
 
 
 def test_what_a_kernel_holds_of_its_graph_counts_once():

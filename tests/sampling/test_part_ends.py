@@ -11,9 +11,9 @@ from orbitmc.graph.relevance import components
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.pack import (
     GROUPS,
-    PartEnds,
+    EnergyTrace,
     advance,
-    part_ends,
+    energy_trace,
     start_pack,
     unmixed_variables,
 )
@@ -43,7 +43,7 @@ def test_what_is_kept_are_the_log_weights_when_each_part_was_full(samples):
 def noted(series):
     """Ends of parts of one group: `series[pack, part, lane]`."""
     one = np.zeros(3, dtype=np.int64)
-    return [PartEnds(one, np.ascontiguousarray(pack[:, None])) for pack in series]
+    return [EnergyTrace(one, np.ascontiguousarray(pack[:, None])) for pack in series]
 
 
 def test_chains_that_keep_their_log_weight_have_not_mixed():
@@ -62,7 +62,7 @@ def test_components_have_groups_of_their_own_and_small_ones_share_one():
         builder.add_factor([first, first + 1], np.zeros((2, 2)))
     builder.add_factor([0, 2], np.eye(2))
     graph = builder.build()
-    ends = part_ends(graph, 64, components(graph))
+    ends = energy_trace(graph, 64, components(graph))
     groups = [set(np.flatnonzero(ends.group_of == number).tolist()) for number in range(GROUPS)]
     assert groups[0] == {0, 1, 2, 3}
     assert groups[1] == {4, 5}

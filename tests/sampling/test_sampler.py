@@ -10,8 +10,8 @@ from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally
 from orbitmc.graph.builder import Builder
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.sampling.observers import next_snapshot
-from orbitmc.sampling.run import glimpse
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.run import partial_answer
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from tests.oracle import brute_force
 from tests.oracle.random_models import random_graph
@@ -146,7 +146,7 @@ def test_a_glimpse_looks_at_chains_that_have_recorded_nothing():
     found = run(graph, Schedule(samples=1000, warm_up=1_000_000), watchers=[stop], packs=2)
     assert found.recorded == 0
     before = [pack.values.tobytes() for pack in found.packs]
-    seen = glimpse(found)
+    seen = partial_answer(found)
     assert seen.recorded > 0
     assert seen.interrupted
     assert np.isfinite(seen.statistics().probability).all()
@@ -161,7 +161,7 @@ def test_a_glimpse_compiles_nothing_anew():
         found.interrupted = True
 
     found = run(graph, Schedule(samples=1000, warm_up=1_000_000), watchers=[stop], packs=1)
-    for own, seen in zip(found.packs, glimpse(found).packs, strict=True):
+    for own, seen in zip(found.packs, partial_answer(found).packs, strict=True):
         for name in vars(own):
             assert numba.typeof(getattr(own, name)) == numba.typeof(getattr(seen, name)), name
 
@@ -179,7 +179,7 @@ def test_a_run_can_go_on():
     partial = run(graph, schedule, watchers=[stop], seed=4)
     assert partial.recorded < 5000
     partial.interrupted = False
-    whole = proceed(partial)
+    whole = continue_sampling(partial)
     assert numbers(whole).tobytes() == numbers(run(graph, schedule, seed=4)).tobytes()
 
 

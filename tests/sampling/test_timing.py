@@ -16,7 +16,7 @@ from orbitmc.sampling import warmup as starting
 from orbitmc.sampling.budget import ENOUGH_SAMPLES, Costs, Pace, affordable_packs
 from orbitmc.sampling.checkpoint import arrays_of, load, save
 from orbitmc.sampling.pack import advance, start_pack
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import warm_up
 from tests.oracle.random_models import random_graph
@@ -167,7 +167,7 @@ def test_a_timed_run_that_was_stopped_goes_on_to_the_same_numbers(monkeypatch, t
     prepared = prepare(GRAPH)
     kept = load(tmp_path / "half.orbit").restore(prepared, SystematicScan())
     place.now += 1000.0  # what passes between two sessions does not count
-    done = proceed(kept, threads=2)
+    done = continue_sampling(kept, threads=2)
     assert len(done.packs) == len(whole.packs)
     assert done.recorded == whole.recorded
     assert everything(done) == everything(whole)
@@ -184,7 +184,7 @@ def test_a_run_that_was_stopped_before_all_packs_were_there_adds_them(monkeypatc
     save(half, tmp_path / "half.orbit", {})
     prepared = prepare(GRAPH)
     kept = load(tmp_path / "half.orbit").restore(prepared, SystematicScan())
-    done = proceed(kept, threads=2)
+    done = continue_sampling(kept, threads=2)
     assert len(done.packs) == 4
     counts = [pack.outcomes[0] for pack in done.packs]
     assert counts == [done.warm_up_steps + done.recorded * SPACING] * 4
@@ -197,7 +197,7 @@ def test_a_timed_run_that_was_finished_records_no_more(monkeypatch, tmp_path):
     save(found, tmp_path / "all.orbit", {})
     prepared = prepare(GRAPH)
     kept = load(tmp_path / "all.orbit").restore(prepared, SystematicScan())
-    assert everything(proceed(kept)) == everything(found)
+    assert everything(continue_sampling(kept)) == everything(found)
     assert kept.recorded == found.recorded
 
 

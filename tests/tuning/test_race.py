@@ -13,7 +13,7 @@ from orbitmc.inference.answer import carry_out
 from orbitmc.inference.plan import decide, kernel_for
 from orbitmc.inference.settings import Settings
 from orbitmc.sampling.checkpoint import digest, load, save
-from orbitmc.sampling.sampler import proceed, sample
+from orbitmc.sampling.sampler import continue_sampling, sample
 from orbitmc.sampling.schedule import Schedule
 from orbitmc.tuning.race import race
 from tests.tuning.models import ordered_grid, two_far_modes, weak_grid
@@ -127,7 +127,7 @@ def check_resumed(model, settings, tmp_path):
     kept = load(tmp_path / "x.run")
     prepared = prepare(model.graph)
     kernel = kernel_for(model, prepared, Settings(**kept.question["kernel"])).kernel
-    resumed = proceed(kept.restore(prepared, kernel))
+    resumed = continue_sampling(kept.restore(prepared, kernel))
     whole = run()
     for one, other in zip(resumed.packs, whole.packs, strict=True):
         assert (one.values == other.values).all()

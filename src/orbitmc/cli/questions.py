@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orbitmc.graph.model import Model
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 Text = Callable[[], str | Iterable[str]]
@@ -42,7 +42,7 @@ class Asking:
 
     source: "Model | MarkovLogic"
     settings: "Settings"
-    watchers: Sequence["Watcher"]
+    watchers: Sequence["RunObserver"]
     quiet: bool
     show: Callable[[float, str], None]
 

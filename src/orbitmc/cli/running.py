@@ -12,7 +12,7 @@ from orbitmc.cli.session import handled_by, say
 from orbitmc.errors import InputError
 from orbitmc.inference.progress import Watching
 from orbitmc.sampling.checkpoint import Checkpoints, save
-from orbitmc.sampling.run import Run, Watcher
+from orbitmc.sampling.run import Run, RunObserver
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -113,7 +113,7 @@ class Session:
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
         self.progress, self.stopping = Watching(None if quiet else Display()), Stopping()
-        self.watchers: list[Watcher] = [self.stopping, self.progress]
+        self.watchers: list[RunObserver] = [self.stopping, self.progress]
         self.around = ExitStack()
         if checkpoint is not None:
             self.keep = Checkpoints(checkpoint, self.question, every=every)

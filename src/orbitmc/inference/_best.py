@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.problem import Problem
     from orbitmc.inference.program import MarkovLogic
-    from orbitmc.sampling.initialization import Champions
+    from orbitmc.sampling.initialization import TopStates
 
 
 METHODS = ("auto", "exact", "gibbs")
@@ -201,7 +201,7 @@ def _searched(
     """
     from orbitmc.exact.map import Neighbourhoods
     from orbitmc.exact.problem import prepare
-    from orbitmc.sampling.initialization import Champions, cooled_states
+    from orbitmc.sampling.initialization import TopStates, cooled_states
 
     graph = model.graph
     most = int(graph.cardinality.max(initial=1))
@@ -209,7 +209,7 @@ def _searched(
         raise LimitError(f"a variable has {most} values, a search handles up to {MOST_VALUES}")
     problem = prepare(graph) if clock.has_time_for(EXACT_STEPS * graph.variables) else None
     bound = _sum_of_maxima(graph) if problem is None else _bound(problem, clock)
-    champions = Champions(graph, k)
+    champions = TopStates(graph, k)
     steps = None if problem is None else Neighbourhoods(problem, settings.seed)
     rounds, packs = 0, settings.packs or 1
     cooling = cooled_states(
@@ -257,7 +257,7 @@ def _is_sure(weight: float, bound: float) -> bool:
     return weight >= bound - SURE * max(1.0, abs(bound))
 
 
-def _in_words(champions: Champions, bound: float) -> str:
+def _in_words(champions: TopStates, bound: float) -> str:
     """How good the best state is, for those who wait."""
     weight = champions.ranked()[0][0]
     return f"log weight {weight:.6g}, none is above {bound:.6g}"

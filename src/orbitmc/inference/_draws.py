@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.graph.factor_graph import FactorGraph
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 SAMPLES, CHAINS, LANES = 1000, 64, 32
@@ -46,7 +46,7 @@ def draws(
     *,
     chains: int = CHAINS,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Draws:
     """Draw states: `samples` in each of `chains` (1000 in 64, unless set).
@@ -101,7 +101,7 @@ def _drawn(
     names: Sequence[Named],
     settings: Settings,
     chains: int,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> Draws:
     room = chains * (settings.samples or 0) * (len(names) * _dtype(names).itemsize + 8)
     if room >= settings.memory:
@@ -156,7 +156,7 @@ def _by_chains(
     names: Sequence[Named],
     decision: Decision,
     chains: int,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> Draws:
     from orbitmc.inference.answer import answer, sampled
 

@@ -33,7 +33,7 @@ from orbitmc.inference.settings import Options, Settings, asks, with_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 @asks
@@ -45,7 +45,7 @@ def information(
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Estimates:
     """Say how much each candidate would tell about a target, the most informative one first.
@@ -91,7 +91,7 @@ def _found(
     target: Named,
     others: Sequence[Named],
     settings: Settings,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> Estimates:
     begun = time.perf_counter()
     if not others:
@@ -161,7 +161,7 @@ def _sampled(
     target: Named,
     others: Sequence[Named],
     decision: Decision,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> Estimates:
     from orbitmc.inference.feature_sampling import best_averaged
 

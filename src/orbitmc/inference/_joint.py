@@ -33,7 +33,7 @@ from orbitmc.inference.settings import Options, Settings, asks, with_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 @asks
@@ -44,7 +44,7 @@ def joint(
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Joint:
     """Say how probable each joint value of some variables is, with its error.
@@ -89,7 +89,7 @@ def _require_few(named: Sequence[Named]) -> None:
 
 
 def _found(
-    asked: Subject, named: Sequence[Named], settings: Settings, watchers: Iterable[Watcher]
+    asked: Subject, named: Sequence[Named], settings: Settings, watchers: Iterable[RunObserver]
 ) -> Joint:
     begun, scope = time.perf_counter(), variables_of(named)
     decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, [scope]))
@@ -161,7 +161,7 @@ class JointFeature:
 
 
 def _sampled(
-    asked: Subject, named: Sequence[Named], decision: Decision, watchers: Iterable[Watcher]
+    asked: Subject, named: Sequence[Named], decision: Decision, watchers: Iterable[RunObserver]
 ) -> Joint:
     from orbitmc.estimate.features import worst_verdict
     from orbitmc.inference.feature_sampling import best_averaged

@@ -17,7 +17,7 @@ from orbitmc.inference.settings import Options, Settings, asks, with_options
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 @asks
@@ -29,7 +29,7 @@ def marginals(
     query: Query | None = None,
     kernel: Kernel | None = None,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Marginals:
     """Say how probable each value of each variable is, with its error.

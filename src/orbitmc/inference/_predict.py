@@ -24,7 +24,7 @@ from orbitmc.inference.settings import Options, Settings, asks, with_options
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 Progress = Callable[[int, int], None]
@@ -207,7 +207,7 @@ def predictions(
     ids: Query = (),
     settings: Settings,
     progress: Progress | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
 ) -> Predictions:
     """The same, as plain arrays."""
     from orbitmc.inference.rows import Answering, read_rows

@@ -57,7 +57,7 @@ from orbitmc.mln.grounding.queries import Pattern
 if TYPE_CHECKING:
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 CERTAIN = Settled(True)
@@ -74,7 +74,7 @@ def probability(
     *,
     given: str | None = None,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Estimate:
     """Say how probable an event is, with its error; `given` another event, if there is one.
@@ -138,7 +138,7 @@ def _read(text: str, asked: Subject, source: str) -> Event:
 
 
 def _found(
-    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
 ) -> Estimate:
     """Turn what is given into evidence where it is that; then event and condition remain."""
     if given == Settled(False):
@@ -154,7 +154,7 @@ def _found(
 
 
 def _answered(
-    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[Watcher]
+    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
 ) -> Estimate:
     begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
     signal = None if isinstance(event, Settled) else wires.signal(event)
@@ -225,7 +225,7 @@ class EventFeature:
 
 
 def _sample_event(
-    asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[Watcher]
+    asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[RunObserver]
 ) -> Estimate:
     from orbitmc.estimate.features import worst_verdict
     from orbitmc.inference.feature_sampling import best_averaged
@@ -260,7 +260,7 @@ TRUE = ("true",)
 
 
 def conjunctions(
-    program: MarkovLogic, settings: Settings, watchers: Iterable[Watcher]
+    program: MarkovLogic, settings: Settings, watchers: Iterable[RunObserver]
 ) -> Marginals:
     """How probable all atoms and conjunctions of a program's query are."""
     require_no_checkpoint(settings)
@@ -361,7 +361,7 @@ class _EachEvent:
 
 
 def _sample_conjunctions(
-    asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[Watcher]
+    asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[RunObserver]
 ) -> tuple[Columns, Any]:
     from orbitmc.estimate.features import worst_verdict
 

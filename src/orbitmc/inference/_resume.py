@@ -25,12 +25,12 @@ from orbitmc.inference.plan import Decision, PlannedKernel, kernel_for, prepared
 from orbitmc.inference.query import Program, Query, asked_names
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.sampling.checkpoint import Checkpoint, load
-from orbitmc.sampling.sampler import proceed
+from orbitmc.sampling.sampler import continue_sampling
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
-    from orbitmc.sampling.run import Run, Watcher
+    from orbitmc.sampling.run import Run, RunObserver
 
 
 # Keep the run of a question in a file, so that it can be resumed.
@@ -127,7 +127,7 @@ def resume(
     executor: Executor | None = None,
     memory: int = MEMORY,
     checkpoint_every: float | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
 ) -> Marginals:
     """Go on with a run that `marginals(..., checkpoint=run)` has kept; its numbers are the same.
 
@@ -173,7 +173,7 @@ def go_on(
     threads: int | None = None,
     executor: Executor | None = None,
     memory: int = MEMORY,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
 ) -> Marginals:
     """Go on with a run, and say what it has learned of every variable."""
     source = str(kept.path)
@@ -188,7 +188,7 @@ def go_on(
     )
     going = kept.restore(prepared, chosen.kernel, memory=memory)
     with watched(watchers) as watching, naming(asked):
-        done = proceed(going, threads=threads, executor=executor, watchers=watching)
+        done = continue_sampling(going, threads=threads, executor=executor, watchers=watching)
     reason = f"a run resumed from {kept.path.name}"
     decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
     return with_warnings(answer(done, decision, chosen), firm.remarks if firm else model.doubts)

@@ -56,7 +56,7 @@ from orbitmc.sampling.annealed_importance import mean_log_weight
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
     from orbitmc.kernels.protocol import Kernel
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 STEPS = (1e-2, 1e-3, 1e-4)  # of beta, between exact energies that heat capacities are made of
@@ -72,7 +72,7 @@ def sweep(
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Sweep:
     """Look at a model at several inverse temperatures: all log-weights times `beta`.
@@ -95,7 +95,7 @@ def sweep(
 
 
 def _found(
-    asked: Subject, betas: Sequence[float], settings: Settings, watchers: Iterable[Watcher]
+    asked: Subject, betas: Sequence[float], settings: Settings, watchers: Iterable[RunObserver]
 ) -> Sweep:
     coldest = asked.model.at(max(betas))  # refuses what is no beta
     settings.require_use()
@@ -263,7 +263,7 @@ def tempered_sweep(
     betas: Sequence[float],
     settings: Settings,
     reason: str,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> Sweep:
     """Sample all temperatures in one run, or one after the other where memory is short."""
     graph = asked.model.graph
@@ -284,7 +284,7 @@ def _rungs(
     betas: Sequence[float],
     settings: Settings,
     reason: str,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
     decision = _decided(together(cooled, _labels(betas)), betas, settings)

@@ -39,15 +39,15 @@ from orbitmc.inference.plan import (
     sampling_bytes_of,
 )
 from orbitmc.inference.settings import Settings
-from orbitmc.sampling.observers import Course
-from orbitmc.sampling.run import Run, Watcher
+from orbitmc.sampling.observers import CourseObserver
+from orbitmc.sampling.run import Run, RunObserver
 from orbitmc.sampling.sampler import sample
 
 if TYPE_CHECKING:
     from orbitmc.inference._resume import Keeping
     from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.mln.grounding.grounding import Ground
-    from orbitmc.sampling.observers import Notes
+    from orbitmc.sampling.observers import Observer
 
 
 TALLIES: Mapping[str, type] = {
@@ -61,7 +61,7 @@ MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
 
 def answer_by_sampling(
-    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float = 0.0
+    decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float = 0.0
 ) -> Marginals:
     """Answer by running chains."""
     run, chosen = sampled(decision, watchers, ground, after=after)
@@ -70,10 +70,10 @@ def answer_by_sampling(
 
 def sampled(
     decision: Decision,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
     ground: Ground | None,
     *,
-    notes: Notes | None = None,
+    notes: Observer | None = None,
     after: float = 0.0,
 ) -> tuple[Run, PlannedKernel]:
     """Run chains as decided; `notes` are taken of every sample."""
@@ -109,16 +109,16 @@ def sampled(
 
 
 @contextmanager
-def watched(watchers: Iterable[Watcher]) -> Iterator[list[Watcher]]:
+def watched(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     """The watchers of a run, and those that it has anyway: its course, and a bar in notebooks."""
     if not in_notebook():
-        yield [*watchers, Course()]
+        yield [*watchers, CourseObserver()]
         return
     from orbitmc.inference.progress import NotebookBar, Watching
 
     bar = Watching(NotebookBar())
     try:
-        yield [*watchers, Course(), bar]
+        yield [*watchers, CourseObserver(), bar]
     finally:
         bar.close()
 
@@ -151,9 +151,9 @@ def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
-        from orbitmc.sampling.run import glimpse
+        from orbitmc.sampling.run import partial_answer
 
-        run = glimpse(run)
+        run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     kernel = _mcsat_kernel(run, decision)
     slices, approximate = _slices(run, kernel)
@@ -334,7 +334,7 @@ def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
 
 def answered(
     decision: Decision,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
     keep: Keeping | None,
     ground: Ground | None = None,
 ) -> Marginals:
@@ -349,7 +349,7 @@ def answered(
 
 def carry_out(
     decision: Decision,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     ground: Ground | None = None,
     *,
     after: float = 0.0,
@@ -368,7 +368,7 @@ def carry_out(
 
 
 def _answered(
-    decision: Decision, watchers: Iterable[Watcher], ground: Ground | None, after: float
+    decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float
 ) -> Marginals:
     if decision.plan is not None:
         return answer_exactly(decision, decision.plan)

@@ -34,7 +34,7 @@ from orbitmc.inference.settings import Options, Settings, asks, with_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 # Functions of states, and tables over a few variables, as features that are averaged.
@@ -197,7 +197,7 @@ def expect(
     evidence: Evidence | None = None,
     *,
     settings: Settings | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
     **options: Unpack[Options],
 ) -> Estimates:
     """Say what functions of a state are on average, each with its error.
@@ -247,7 +247,7 @@ def _quickly_found(
 
 
 def _found(
-    asked: Subject, functions: Sequence[Asked], settings: Settings, watchers: Iterable[Watcher]
+    asked: Subject, functions: Sequence[Asked], settings: Settings, watchers: Iterable[RunObserver]
 ) -> Estimates:
     begun = time.perf_counter()
     decision = decide(asked.model, settings)
@@ -325,7 +325,7 @@ def _mean(
 
 
 def _sampled(
-    asked: Subject, functions: Sequence[Asked], decision: Decision, watchers: Iterable[Watcher]
+    asked: Subject, functions: Sequence[Asked], decision: Decision, watchers: Iterable[RunObserver]
 ) -> Estimates:
     from orbitmc.estimate.features import expectations, worst_verdict
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.statistics import Statistics
     from orbitmc.graph.factor_graph import FactorGraph
     from orbitmc.inference.query import Named, Subject
-    from orbitmc.sampling.run import Watcher
+    from orbitmc.sampling.run import RunObserver
 
 
 # Answer a question about a feature by sampling, with all that marginals know of the run.
@@ -129,20 +129,20 @@ def sample_feature(
     asked: Subject,
     decision: Decision,
     feature: Feature,
-    watchers: Iterable[Watcher],
+    watchers: Iterable[RunObserver],
     depends: Callable[[], Sequence[int]] | None = None,
 ) -> Noted:
     """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
     from orbitmc.estimate.tally import rows_of
     from orbitmc.inference.answer import answer, sampled
-    from orbitmc.sampling.run import glimpse
+    from orbitmc.sampling.run import partial_answer
 
     model = decision.model
     notes = FeatureNotes(model.graph, feature, decision.settings.lane_count)
     _require_memory(notes.bytes * decision.settings.pack_count, decision.settings)
     run, chosen = sampled(decision, watchers, asked.ground, notes=notes)
     hasty = run.interrupted and not run.recorded
-    run = glimpse(run) if hasty else run
+    run = partial_answer(run) if hasty else run
     places = np.array(feature.variables if depends is None else depends(), dtype=np.int64)
     names = tuple(model.names[place] for place in places)
     found = answer(run, replace(decision, query=names), chosen)

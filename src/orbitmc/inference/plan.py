@@ -28,7 +28,7 @@ from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.budget import Shape, held_bytes, run_bytes
+from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
 from orbitmc.sampling.pack import advance, empty_pack, start_values
 from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
 
@@ -413,14 +413,14 @@ def sampling_bytes(graph: FactorGraph, settings: Settings) -> int:
 def sampling_bytes_of(prepared: PreparedGraph, kernel: Kernel, settings: Settings) -> int:
     """How much memory a run of a kernel takes; what it holds of the graph counts once."""
     known: set[int] = set()
-    held_bytes(prepared, known)
-    beside = held_bytes(kernel, known)
-    memory = held_bytes(kernel.memory(prepared, settings.lane_count))
+    array_bytes(prepared, known)
+    beside = array_bytes(kernel, known)
+    memory = array_bytes(kernel.memory(prepared, settings.lane_count))
     return run_bytes(prepared.graph, _shape(settings)._replace(shared=beside, extra=memory))
 
 
-def _shape(settings: Settings) -> Shape:
-    return Shape(settings.pack_count, settings.lane_count)
+def _shape(settings: Settings) -> RunShape:
+    return RunShape(settings.pack_count, settings.lane_count)
 
 
 # How many chains and tables a large model gets: those for which memory and time are enough.

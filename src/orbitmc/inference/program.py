@@ -57,7 +57,7 @@ from orbitmc.mln.language.projects import ProjectQuestion, is_project, project_q
 from orbitmc.mln.language.scanner import Dialect
 from orbitmc.mln.language.syntax import Program
 from orbitmc.mln.learning.proportional_fitting import fitted
-from orbitmc.sampling.run import Watcher
+from orbitmc.sampling.run import RunObserver
 
 Meaning = Literal["formula", "alchemy"]
 TRUTH = ("true",)
@@ -96,7 +96,7 @@ class MarkovLogic(HtmlRepr):
         settings: Settings | None = None,
         *,
         query: Query | None = None,
-        watchers: Iterable[Watcher] = (),
+        watchers: Iterable[RunObserver] = (),
         **options: Unpack[Options],
     ) -> Marginals:
         """How probable each atom is; a query may ask about others than the program was read for."""
@@ -132,7 +132,7 @@ class MarkovLogic(HtmlRepr):
             self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
         )
 
-    def joint_answer(self, settings: Settings, watchers: Iterable[Watcher]) -> Marginals:
+    def joint_answer(self, settings: Settings, watchers: Iterable[RunObserver]) -> Marginals:
         """How probable conjunctions are, and their atoms."""
         from orbitmc.inference._probability import conjunctions
 

@@ -26,8 +26,8 @@ from orbitmc.inference.cache import prepared_elimination
 from orbitmc.inference.feature_sampling import apart, together
 from orbitmc.inference.plan import MOST_IN_BLOCKS, decide, exact_plan, sampling_bytes
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, unheeded
-from orbitmc.sampling.executor import Sender, pack_shared, sealed_graph, workers_of
-from orbitmc.sampling.run import Watcher
+from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
+from orbitmc.sampling.run import RunObserver
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -250,7 +250,7 @@ class WideRows:
         if batch:
             yield batch
 
-    def sampled(self, batch: Sequence[Kind], watchers: Iterable[Watcher]) -> Iterator[Answer]:
+    def sampled(self, batch: Sequence[Kind], watchers: Iterable[RunObserver]) -> Iterator[Answer]:
         """Sample rows in one run; a row that is impossible is found by halving."""
         labels = [f"row {kind.rows[0]}" for kind in batch]
         models = [kind.model for kind in batch]
@@ -295,7 +295,7 @@ class Answering:
         rows: Rows,
         settings: Settings,
         names: tuple[str, ...],
-        watchers: Iterable[Watcher] = (),
+        watchers: Iterable[RunObserver] = (),
     ) -> None:
         domains = model.domains()
         self.model, self.rows, self.settings, self.names = model, rows, settings, names
@@ -555,7 +555,7 @@ class SharedRows:
 
     def opened(self) -> Answering:
         """Rows that a worker answers by itself."""
-        model = replace(self.model, graph=sealed_graph(self.model.graph))
+        model = replace(self.model, graph=readonly_graph(self.model.graph))
         return Answering(model, self.rows, self.settings, self.names)
 
 

@@ -34,7 +34,7 @@ from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.sampling.executor import Sender, SharedGraph, pack_shared
-from orbitmc.sampling.initialization import annealed_states, heaviest
+from orbitmc.sampling.initialization import annealed_states, heaviest_states
 from orbitmc.sampling.pack import empty_pack, start_pack, walk
 from orbitmc.sampling.schedule import LANES, Schedule
 
@@ -43,7 +43,7 @@ from orbitmc.sampling.schedule import LANES, Schedule
 MARGIN = 7.0  # a forbidden entry is so much lighter than all others: by a factor of 1,000
 
 
-def softened(graph: FactorGraph) -> FactorGraph:
+def soften(graph: FactorGraph) -> FactorGraph:
     """Let forbidden entries be light instead; a graph without zeros stays as it is.
 
     They are so light that few of the states that this graph prefers are forbidden.
@@ -67,7 +67,7 @@ MOST_RUNGS = 100_000  # a model whose first ladder is longer is not cooled down
 
 def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
     """Betas from 0 to 1 that log-weights pass in equal steps, measured while lanes cool down."""
-    soft, kernel = softened(graph), SystematicScan()
+    soft, kernel = soften(graph), SystematicScan()
     values, rng = (
         _random_states(soft, seed, -1, SIZE),
         generator(seed, Stream.ANNEALED_IMPORTANCE - 1, SIZE),
@@ -87,14 +87,14 @@ def first_ladder(graph: FactorGraph, *, seed: int) -> list[float]:
     return betas
 
 
-def refined(betas: Sequence[float], rungs: int) -> list[float]:
+def refine_ladder(betas: Sequence[float], rungs: int) -> list[float]:
     """A ladder with as many rungs, as dense in each place as another one."""
     places = np.linspace(0.0, len(betas) - 1.0, rungs + 1)
     found: list[float] = np.interp(places, np.arange(len(betas)), betas).tolist()
     return found
 
 
-class Cooled(NamedTuple):
+class AnnealedPack(NamedTuple):
     """The logarithm of an unbiased estimate of Z from each population, and the last states."""
 
     log_z: Floats
@@ -110,12 +110,12 @@ def cool_down(
     packs: int,
     stopped: Callable[[], bool],
     threads: int,
-) -> Cooled | None:
+) -> AnnealedPack | None:
     """Cool packs down a ladder from 0 to 1; None if it was `stopped` on the way.
 
     `number` keeps passes with one seed apart.
     """
-    soft = softened(graph)
+    soft = soften(graph)
     cooling = [_Cooling(soft, seed, number * packs + pack) for pack in range(packs)]
     with ThreadPoolExecutor(min(packs, threads)) as pool:
         for beta, hotter in timed(zip(betas[1:], betas[:-1], strict=True)):
@@ -123,10 +123,10 @@ def cool_down(
             list(pool.map(partial(_Cooling.cool, gain=beta - hotter, to=cooled), cooling))
             if stopped():
                 return None
-    return _joined(graph, [(one.log_z(graph), one.values) for one in cooling])
+    return _combine_packs(graph, [(one.log_z(graph), one.values) for one in cooling])
 
 
-def cool_down_elsewhere(
+def cool_down_on_workers(
     graph: FactorGraph,
     betas: Sequence[float],
     *,
@@ -135,12 +135,12 @@ def cool_down_elsewhere(
     packs: int,
     stopped: Callable[[], bool],
     sender: Sender,
-) -> Cooled | None:
+) -> AnnealedPack | None:
     """The same on workers, a pack in each piece of work; the numbers are the same."""
     numbers = [number * packs + pack for pack in range(packs)]
     work = [(tuple(betas), seed, own) for own in numbers]
     found = sender.all(_cooled_pack, pack_shared(SharedGraph(graph)), work, stopped)
-    return None if found is None else _joined(graph, found)
+    return None if found is None else _combine_packs(graph, found)
 
 
 def _cooled_pack(
@@ -148,18 +148,18 @@ def _cooled_pack(
 ) -> tuple[Floats, Bytes]:
     """What one pack comes to at the foot of a ladder."""
     betas, seed, number = work
-    soft = softened(graph)
+    soft = soften(graph)
     cooling = _Cooling(soft, seed, number)
     for beta, hotter in zip(betas[1:], betas[:-1], strict=True):
         cooling.cool(gain=beta - hotter, to=prepare_briefly(at_beta(soft, beta)))
     return cooling.log_z(graph), cooling.values
 
 
-def _joined(graph: FactorGraph, packs: Sequence[tuple[Floats, Bytes]]) -> Cooled:
+def _combine_packs(graph: FactorGraph, packs: Sequence[tuple[Floats, Bytes]]) -> AnnealedPack:
     """What all packs say of Z, and their states."""
     uniform = float(np.log(graph.cardinality.astype(np.float64)).sum())
     log_z = np.concatenate([own for own, _ in packs]) + uniform + graph.constant
-    return Cooled(log_z, np.concatenate([states for _, states in packs], axis=1))
+    return AnnealedPack(log_z, np.concatenate([states for _, states in packs], axis=1))
 
 
 class _Cooling:
@@ -197,7 +197,7 @@ class _Cooling:
 
     def log_z(self, graph: FactorGraph) -> Floats:
         """What all gains come to once forbidden states weigh nothing."""
-        lost = _hardening(graph, self.soft, self.values).reshape(POPULATIONS, SIZE)
+        lost = _hardening_loss(graph, self.soft, self.values).reshape(POPULATIONS, SIZE)
         return self.gained + log_mean(self.log_weight + lost)
 
 
@@ -220,7 +220,7 @@ def _random_states(graph: FactorGraph, seed: int, number: int, lanes: int) -> By
     return rng.integers(0, graph.cardinality[:, None], size=shape, dtype=np.uint8)
 
 
-def _hardening(graph: FactorGraph, soft: FactorGraph, values: Bytes) -> Floats:
+def _hardening_loss(graph: FactorGraph, soft: FactorGraph, values: Bytes) -> Floats:
     """What states lose when what is light becomes forbidden."""
     if soft is graph:
         return np.zeros(values.shape[1])
@@ -290,7 +290,7 @@ class _Passes:
         self.packs, self.threads = packs, threads
         self.sender = None if executor is None else Sender(executor)
         self.ladder = first_ladder(graph, seed=seed)
-        self.done: list[Cooled] = []
+        self.done: list[AnnealedPack] = []
         self.rungs: list[int] = []
         self.last_seconds = 0.0
         self.interrupted = self.late = False
@@ -329,7 +329,7 @@ class _Passes:
         """Make a pass; one that is interrupted, or not over in time, does not count."""
         begun = working_time()
         try:
-            cooled = self._cooled(refined(self.ladder, rungs))
+            cooled = self._cooled(refine_ladder(self.ladder, rungs))
         except LimitError:
             if not self.done:
                 raise
@@ -342,7 +342,7 @@ class _Passes:
         self.rungs.append(rungs)
         self.last_seconds = working_time() - begun
 
-    def _cooled(self, betas: Sequence[float]) -> Cooled | None:
+    def _cooled(self, betas: Sequence[float]) -> AnnealedPack | None:
         how: dict[str, Any] = {
             "seed": self.seed,
             "number": len(self.done),
@@ -351,7 +351,7 @@ class _Passes:
         }
         if self.sender is None:
             return cool_down(self.graph, betas, **how, threads=self.threads)
-        return cool_down_elsewhere(self.graph, betas, **how, sender=self.sender)
+        return cool_down_on_workers(self.graph, betas, **how, sender=self.sender)
 
     def estimate(self, place: int = -1) -> tuple[float, float]:
         """The logarithm of the mean of unbiased estimates, and its error."""
@@ -380,7 +380,7 @@ class _Passes:
         part_of = components(self.graph)
         searched = annealed_states(self.graph, seed=self.seed, group=0, lanes=SIZE)
         earlier = [cooled.states for cooled in self.done]
-        state = heaviest(self.graph, np.concatenate([searched, *earlier], axis=1), part_of)
+        state = heaviest_states(self.graph, np.concatenate([searched, *earlier], axis=1), part_of)
         states = self.done[-1].states
         weight = float(log_weights(self.graph, state[:, None])[0]) + self.graph.constant
         expected = math.exp(min(weight - value, 0.0)) * states.shape[1]

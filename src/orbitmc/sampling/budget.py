@@ -147,7 +147,7 @@ WHILE_SECANTS = 2**28  # bytes of log-weights at a time
 OVERHEAD = 2**24  # bytes of small objects, and of what is written at a time
 
 
-class Shape(NamedTuple):
+class RunShape(NamedTuple):
     """What decides the size of a run.
 
     The kernel takes `shared` bytes for all packs and `extra` bytes for each of them.
@@ -159,7 +159,7 @@ class Shape(NamedTuple):
     extra: int = 0
 
 
-def run_bytes(graph: FactorGraph, shape: Shape) -> int:
+def run_bytes(graph: FactorGraph, shape: RunShape) -> int:
     """The peak: while modes are searched for, or when the answer of all packs is made."""
     prepared = conditionals_bytes(graph)
     started = shape.packs * graph.variables * shape.lanes
@@ -180,10 +180,10 @@ def control_bytes(graph: FactorGraph, packs: int) -> int:
 
 
 def model_bytes(graph: FactorGraph) -> int:
-    return held_bytes(graph) + NAME * graph.variables
+    return array_bytes(graph) + NAME * graph.variables
 
 
-def pack_bytes(graph: FactorGraph, shape: Shape) -> int:
+def pack_bytes(graph: FactorGraph, shape: RunShape) -> int:
     """What one pack takes: its states, what is tallied, and what its kernel overwrites."""
     rows = int(rows_of(graph.cardinality).sum())
     states = 1 + int(graph.has_zeros())
@@ -215,7 +215,7 @@ def search_bytes(graph: FactorGraph, lanes: int) -> int:
     return 3 * graph.variables * lanes + graph.table.nbytes
 
 
-def answer_bytes(graph: FactorGraph, shape: Shape) -> int:
+def answer_bytes(graph: FactorGraph, shape: RunShape) -> int:
     """What statistics and the answer take, and the states in which log-weights are looked at."""
     rows = int(rows_of(graph.cardinality).sum())
     values = int(graph.cardinality.sum(dtype=np.int64))
@@ -223,14 +223,14 @@ def answer_bytes(graph: FactorGraph, shape: Shape) -> int:
     return STATISTICS * rows + COLUMN * values + looked_at
 
 
-def held_bytes(holder: Any, seen: set[int] | None = None) -> int:
+def array_bytes(holder: Any, seen: set[int] | None = None) -> int:
     """What the arrays in a tuple, and in the tuples within it, take; each counts once."""
     seen = set() if seen is None else seen
     if isinstance(holder, np.ndarray):
         fresh = id(holder) not in seen
         seen.add(id(holder))
         return holder.nbytes if fresh else 0
-    return sum(held_bytes(part, seen) for part in holder) if isinstance(holder, tuple) else 0
+    return sum(array_bytes(part, seen) for part in holder) if isinstance(holder, tuple) else 0
 
 
 def _factor_of(graph: FactorGraph) -> Any:

@@ -45,7 +45,7 @@ from orbitmc.estimate.tally import RaoBlackwellTally, ValueTally, all_sums
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.relevance import components
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.estimator_trial import LOOKS, ControlChoice, with_controls
+from orbitmc.sampling.estimator_trial import LOOKS, EstimatorChoice, with_controls
 from orbitmc.sampling.observers import Snapshot
 from orbitmc.sampling.pack import Pack, empty_pack
 from orbitmc.sampling.run import Run
@@ -76,14 +76,14 @@ CHOICE: Mapping[str, Check] = {
 }
 
 
-def choice_record(choice: ControlChoice | None) -> dict[str, Any] | None:
+def choice_record(choice: EstimatorChoice | None) -> dict[str, Any] | None:
     """What the header says of a choice."""
     return None if choice is None else {name: getattr(choice, name) for name in CHOICE}
 
 
-def choice_from(record: object) -> ControlChoice | None:
+def choice_from(record: object) -> EstimatorChoice | None:
     """The choice that a header tells of, its states still missing; what is wrong is said."""
-    return None if record is None else ControlChoice(**check_fields(record, CHOICE, "choice"))
+    return None if record is None else EstimatorChoice(**check_fields(record, CHOICE, "choice"))
 
 
 # What a kept run is made of: all arrays of its packs, and fingerprints of what it belongs to.
@@ -203,7 +203,7 @@ class Header:
 
     fields: Mapping[str, Any]
     schedule: Schedule
-    choice: ControlChoice | None
+    choice: EstimatorChoice | None
     entries: tuple[Entry, ...]
 
     def __getitem__(self, name: str) -> Any:
@@ -319,7 +319,7 @@ class Checkpoint:
         run.snapshots.extend(self._snapshots(run))
         return run
 
-    def _choice(self, graph: FactorGraph) -> ControlChoice | None:
+    def _choice(self, graph: FactorGraph) -> EstimatorChoice | None:
         """How the run estimates, if it has chosen."""
         choice = self.header.choice
         if choice is None or not choice.terms:
@@ -343,7 +343,7 @@ class Checkpoint:
         prepared: PreparedGraph,
         kernel: Kernel,
         part_of: NDArray[np.int64],
-        choice: ControlChoice | None,
+        choice: EstimatorChoice | None,
     ) -> Iterator[Pack]:
         """Make the packs one by one, so that a file which lacks one takes no memory for it."""
         lanes, tally = self.header["lanes"], self.header["tally"]
@@ -451,13 +451,13 @@ def load(path: Path, *, memory: int = MEMORY) -> Checkpoint:
             header = _header(path, line, memory)
             start, wanted = len(MAGIC) + len(line), sum(entry.bytes for entry in header.entries)
             if start + wanted + CHECKSUM != size:
-                raise _damaged(path, "its size is not that of its arrays")
+                raise _damaged_error(path, "its size is not that of its arrays")
             body = bytes_of(file, size)
     except OSError as error:
         raise unreadable(path, error) from None
     found = hashlib.blake2b(memoryview(body)[:-CHECKSUM], digest_size=CHECKSUM)
     if found.digest() != body[-CHECKSUM:]:
-        raise _damaged(path, "its checksum is another one")
+        raise _damaged_error(path, "its checksum is another one")
     return Checkpoint(path, header, _arrays(header, body, start))
 
 
@@ -466,7 +466,7 @@ def _header(path: Path, line: bytes, memory: int) -> Header:
     try:
         return header_from(line)
     except InputError as error:
-        raise _damaged(path, error.message) from None
+        raise _damaged_error(path, error.message) from None
 
 
 def _arrays(header: Header, body: mmap.mmap | bytes, place: int) -> dict[str, NDArray[Any]]:
@@ -479,5 +479,5 @@ def _arrays(header: Header, body: mmap.mmap | bytes, place: int) -> dict[str, ND
     return found
 
 
-def _damaged(path: Path, why: str) -> InputError:
+def _damaged_error(path: Path, why: str) -> InputError:
     return InputError(f"this run is damaged or was written only in part: {why}", source=str(path))

@@ -35,7 +35,7 @@ from orbitmc.estimate.control_variates import (
 from orbitmc.estimate.tally import RaoBlackwellTally, tally, with_values
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.sampling.budget import control_bytes
-from orbitmc.sampling.pack import Pack, copied, recorder
+from orbitmc.sampling.pack import Pack, copy_pack, recorder
 
 if TYPE_CHECKING:
     from orbitmc.sampling.run import Run
@@ -52,7 +52,7 @@ def _none() -> Bytes:
 
 
 @dataclass(frozen=True)
-class ControlChoice:
+class EstimatorChoice:
     """So many `looks` are taken for a sample, so many `terms` of the series are added up.
 
     Without terms there are no control variates. `about` says why, in words. `states` are those
@@ -67,12 +67,12 @@ class ControlChoice:
     states: Bytes = field(default_factory=_none)
 
 
-def plainly(about: str) -> ControlChoice:
+def without_controls(about: str) -> EstimatorChoice:
     """No control variates, for a reason."""
-    return ControlChoice(1, 0, f"no control variates: {about}")
+    return EstimatorChoice(1, 0, f"no control variates: {about}")
 
 
-def with_controls(pack: Pack, choice: ControlChoice) -> Pack:
+def with_controls(pack: Pack, choice: EstimatorChoice) -> Pack:
     """Let a pack record what an estimate needs."""
     if not choice.terms:
         return pack
@@ -88,10 +88,10 @@ CHEAP = 0.02  # of the run: secants that cost no more are tried even where chain
 MOST_BYTES = 2**29  # of secants
 
 
-def settle_estimator(run: Run, sweeps: float) -> None:
+def choose_estimator(run: Run, sweeps: float) -> None:
     """Choose how a run estimates that has so many sweeps of one pack ahead of it."""
     why_not = _why_not(run, sweeps)
-    run.choice = plainly(why_not) if why_not else _tried(run, sweeps)
+    run.choice = without_controls(why_not) if why_not else _try_controls(run, sweeps)
     run.packs = tuple(with_controls(pack, run.choice) for pack in run.packs)
 
 
@@ -120,10 +120,10 @@ def _trial_samples(run: Run, sweeps: float) -> int:
     return int(min(TRIAL * sweeps / each, MOST))
 
 
-def _tried(run: Run, sweeps: float) -> ControlChoice:
+def _try_controls(run: Run, sweeps: float) -> EstimatorChoice:
 
     cheap = sensitivity_sweeps(run.graph) <= CHEAP * sweeps
-    return tried(run, _trial_samples(run, sweeps), cheap=cheap)
+    return choose_by_trial(run, _trial_samples(run, sweeps), cheap=cheap)
 
 
 LEAST_GAIN = 1.1  # below it, control variates are not worth their while
@@ -140,7 +140,7 @@ class Means(NamedTuple):
     values: Floats
 
 
-class Best(NamedTuple):
+class TrialOutcome(NamedTuple):
     """The best number of looks, and how many times less the variance is then, at equal cost."""
 
     looks: int
@@ -151,7 +151,7 @@ Trial = Mapping[int, Means]
 """What was shown, by the number of looks for each sample."""
 
 
-def trial_of(run: Run, samples: int) -> Trial:
+def run_estimator_trial(run: Run, samples: int) -> Trial:
     """Take so many samples of a copy of the first pack, with random numbers of its own.
 
     Between two samples there are other looks, unless the run has a spacing of its own.
@@ -159,7 +159,7 @@ def trial_of(run: Run, samples: int) -> Trial:
     often = looks_of(run)
     tallies = [with_values(tally(run.graph, run.lanes)) for _ in often]  # type: ignore[arg-type]
     rng = generator(run.seed, Stream.ESTIMATOR_TRIAL, run.lanes)
-    pack = replace(copied(run.packs[0]), rng=rng, ends=None)
+    pack = replace(copy_pack(run.packs[0]), rng=rng, ends=None)
     packs = [replace(pack, tally=one) for one in tallies]
     record = [recorder(run.prepared, run.kernel, one) for one in packs]
     spacing = run.spacing // often[-1]
@@ -179,17 +179,22 @@ def is_slow(trial: Trial) -> bool:
     return len(variances) > 1 and variances[0] < FAST * variances[-1]
 
 
-def best_way(trial: Trial, controls: Controls, sweeps: float) -> Best:
+def choose_weight(trial: Trial, controls: Controls, sweeps: float) -> TrialOutcome:
     """Compare the ways to estimate with the plain one, at equal cost; a sample takes `sweeps`."""
     weight = _weights(trial)
     plain = (sweeps + PLAIN) * _variance(trial[1].chances, weight)
     prices = {
-        looks: (sweeps + looks * CONTROLLED) * _variance(_sharper(means, controls, weight), weight)
+        looks: (sweeps + looks * CONTROLLED)
+        * _variance(_controlled(means, controls, weight), weight)
         for looks, means in trial.items()
     }
     gains = {looks: plain / price if price > 0.0 else 1.0 for looks, price in prices.items()}
     looks = max(gains, key=gains.__getitem__)
-    return Best(looks, gains[looks]) if gains[looks] >= CLEAR_GAIN else Best(1, gains[1])
+    return (
+        TrialOutcome(looks, gains[looks])
+        if gains[looks] >= CLEAR_GAIN
+        else TrialOutcome(1, gains[1])
+    )
 
 
 def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
@@ -198,7 +203,7 @@ def _means(tallies: list[RaoBlackwellTally], records: int) -> Means:
     return Means(chances, values)
 
 
-def _sharper(means: Means, controls: Controls, weight: Floats) -> Floats:
+def _controlled(means: Means, controls: Controls, weight: Floats) -> Floats:
     """Columns with control variates, as much of them for all rows."""
     excess = neumann_series(controls.matrix, means.values - means.chances, controls.terms)
     own, other = (columns - columns.mean(axis=1, keepdims=True) for columns in (means[0], excess))
@@ -224,32 +229,32 @@ def _variance(columns: Floats, weight: Floats) -> float:
 SLOW = "chains remember their states for too long"
 
 
-def tried(run: Run, samples: int, *, cheap: bool) -> ControlChoice:
+def choose_by_trial(run: Run, samples: int, *, cheap: bool) -> EstimatorChoice:
     """Choose how a run estimates by a trial of so many samples.
 
     Where chains are slow, a few columns may seem to gain by chance: then control variates are
     looked at only if they are `cheap`, and used only if they gain clearly.
     """
-    trial = trial_of(run, samples)
+    trial = run_estimator_trial(run, samples)
     slow = is_slow(trial)
     if slow and not cheap:
-        return plainly(SLOW)
+        return without_controls(SLOW)
     states = np.ascontiguousarray(run.packs[0].values[:, :STATES])
     with Stopwatch() as watch:
         matrix = sensitivities(run.graph, states)
         ways = {radius: _scaled_controls(matrix, radius) for radius in radii_for(matrix)}
         sweeps = run.spacing / run.graph.variables
-        found = {radius: best_way(trial, way, sweeps) for radius, way in ways.items()}
+        found = {radius: choose_weight(trial, way, sweeps) for radius, way in ways.items()}
     radius = max(found, key=lambda one: found[one].gain)
     best, controls = found[radius], ways[radius]
     if best.gain < (GAIN_OF_SLOW if slow else LEAST_GAIN):
-        return plainly(SLOW if slow else "they would not pay")
+        return without_controls(SLOW if slow else "they would not pay")
     run.controls = controls
     run.after += watch.seconds if run.schedule.seconds is not None else 0.0
-    return ControlChoice(best.looks, controls.terms, _words(best), radius, states)
+    return EstimatorChoice(best.looks, controls.terms, _words(best), radius, states)
 
 
-def controls_of(graph: FactorGraph, choice: ControlChoice) -> Controls:
+def controls_of(graph: FactorGraph, choice: EstimatorChoice) -> Controls:
     """What corrects the estimates of a run."""
     return _scaled_controls(sensitivities(graph, choice.states), choice.radius)
 
@@ -258,7 +263,7 @@ def _scaled_controls(matrix: csr_array, radius: float) -> Controls:
     return Controls(scale_to_radius(matrix, radius), terms_for(radius))
 
 
-def _words(best: Best) -> str:
+def _words(best: TrialOutcome) -> str:
     looks = f"{best.looks} looks for each sample, " if best.looks > 1 else ""
     gain = format_number(best.gain)
     return f"control variates, {looks}about {gain} times less variance in the same time"

@@ -78,14 +78,14 @@ class Shared(NamedTuple):
     content: bytes
 
 
-class Opening(Protocol):
+class Unpackable(Protocol):
     """What can be shared: a worker opens it once."""
 
     def opened(self) -> Any:
         """What pieces of work are done with."""
 
 
-def pack_shared(value: Opening) -> Shared:
+def pack_shared(value: Unpackable) -> Shared:
     """Pack what all pieces need."""
     try:
         content = pickle.dumps(value, protocol=5)
@@ -220,12 +220,12 @@ class _Batch:
 # it was: else a worker would compile everything anew.
 
 
-def seals_of(holder: Any) -> tuple[bool, ...]:
+def readonly_flags(holder: Any) -> tuple[bool, ...]:
     """Which arrays in a tuple, and in the tuples within it, are sealed."""
     return tuple(not array.flags.writeable for array in _arrays(holder))
 
 
-def seal_again(holder: Any, seals: tuple[bool, ...]) -> None:
+def restore_readonly(holder: Any, seals: tuple[bool, ...]) -> None:
     """Seal the arrays that were sealed."""
     for array, sealed in zip(_arrays(holder), seals, strict=True):
         array.flags.writeable = not sealed
@@ -239,12 +239,12 @@ class SharedGraph:
 
     def opened(self) -> FactorGraph:
         """The graph as it was."""
-        return sealed_graph(self.graph)
+        return readonly_graph(self.graph)
 
 
-def sealed_graph(graph: FactorGraph) -> FactorGraph:
+def readonly_graph(graph: FactorGraph) -> FactorGraph:
     """A graph that was sent, with all its arrays sealed."""
-    seal_again(graph, (True,) * len(seals_of(graph)))
+    restore_readonly(graph, (True,) * len(readonly_flags(graph)))
     return graph
 
 

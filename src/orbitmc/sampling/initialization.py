@@ -23,7 +23,7 @@ from orbitmc.graph.log_weights import exact_log_weight, log_potential, log_weigh
 from orbitmc.graph.relevance import components
 from orbitmc.graph.transforms import at_beta
 from orbitmc.kernels._gibbs import SystematicScan
-from orbitmc.sampling.executor import Sender, pack_shared, sealed_graph
+from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph
 from orbitmc.sampling.pack import Pack, empty_pack, start_values, walk
 
 # Factors whose best entry is hard to come by when one variable changes at a time.
@@ -121,14 +121,14 @@ def search_modes(
         for place in range(COLUMNS):
             if pack := packs.get(group * COLUMNS + place):
                 pack.values[:, ::COLUMNS] = states[:, place * share : (place + 1) * share]
-        found.append(heaviest(graph, states, part_of))
-    return heaviest(graph, np.stack(found, axis=1), part_of)
+        found.append(heaviest_states(graph, states, part_of))
+    return heaviest_states(graph, np.stack(found, axis=1), part_of)
 
 
 def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) -> Bytes:
     """Cool states down: random ones, uniform ones, and those in which some factors are best."""
     source = np.random.SeedSequence(seed, spawn_key=(Stream.ANNEALED_STARTS + group,))
-    wanted = _wanted(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
+    wanted = _target_values(graph, lanes, np.random.default_rng(source.spawn(1)[0]))
     cold, kernel = prepare_briefly(at_beta(graph, COLD)), SystematicScan()
     pack = empty_pack(cold, kernel, lanes=lanes)
     pack.values[...] = start_values(graph, lanes, source, wanted)
@@ -137,7 +137,7 @@ def annealed_states(graph: FactorGraph, *, seed: int, group: int, lanes: int) ->
     return pack.values
 
 
-def heaviest(graph: FactorGraph, states: Bytes, part_of: NDArray[np.int64]) -> Bytes:
+def heaviest_states(graph: FactorGraph, states: Bytes, part_of: NDArray[np.int64]) -> Bytes:
     """The heaviest state that can be put together, each component from the lane that has it."""
     if states.shape[1] == 1:
         return states[:, 0]
@@ -146,7 +146,7 @@ def heaviest(graph: FactorGraph, states: Bytes, part_of: NDArray[np.int64]) -> B
     return best
 
 
-def _wanted(graph: FactorGraph, lanes: int, rng: np.random.Generator) -> NDArray[np.int16]:
+def _target_values(graph: FactorGraph, lanes: int, rng: np.random.Generator) -> NDArray[np.int16]:
     """The values that each lane should have before it is cooled; -1 where any will do."""
     wanted = np.full((graph.variables, lanes), -1, dtype=np.int16)
     largest = graph.cardinality.astype(np.int64) - 1
@@ -190,7 +190,7 @@ def ascend(graph: FactorGraph, values: Bytes) -> None:
 
 
 @tier(_work)
-def changed_weights(graph: FactorGraph, values: Bytes, start: Any, gains: Floats) -> None:
+def weight_gains(graph: FactorGraph, values: Bytes, start: Any, gains: Floats) -> None:
     """What the log-weight of the first lane's state gains by each value of each variable alone."""
     for variable in range(values.shape[0]):
         before = values[variable, 0]
@@ -287,7 +287,7 @@ class SharedCooling:
 
     def opened(self) -> Cooling:
         """Chains that a worker cools by itself."""
-        return Cooling(sealed_graph(self.graph))
+        return Cooling(readonly_graph(self.graph))
 
 
 def cooled_states(
@@ -334,7 +334,7 @@ def _elsewhere(graph: FactorGraph, executor: Executor, stopped: Callable[[], boo
     return cool
 
 
-class Champions:
+class TopStates:
     """The best states so far, all different."""
 
     def __init__(self, graph: FactorGraph, count: int) -> None:
@@ -344,7 +344,7 @@ class Champions:
 
     def consider(self, states: Bytes) -> None:
         """Look at all lanes, at the best of each connected part, and at what is next to that."""
-        best = heaviest(self.graph, states, self.part_of)
+        best = heaviest_states(self.graph, states, self.part_of)
         columns = [best, *np.unique(states, axis=1).T] if self.count > 1 else [best]
         for column in columns:
             self._add(column)
@@ -363,7 +363,7 @@ class Champions:
         """Change the best state in one variable, the most harmless changes first."""
         start = starts(self.graph.cardinality)
         gains = np.zeros(int(start[-1]))
-        changed_weights(self.graph, state[:, None].copy(), start, gains)
+        weight_gains(self.graph, state[:, None].copy(), start, gains)
         own = start[:-1].astype(np.int64) + state
         gains[own] = -np.inf
         for place in np.argsort(-gains, kind="stable")[: self.count]:

@@ -10,7 +10,7 @@ from orbitmc._util.arrays import Floats
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.kernels._tempering import Tempering, tempering
-from orbitmc.sampling.pack import start_pack, walker
+from orbitmc.sampling.pack import start_pack, stepper
 from orbitmc.sampling.schedule import LANES
 
 HOTTEST = 0.1
@@ -62,7 +62,7 @@ def choose_ladder(
             seconds=seconds / rounds,
             clock=clock,
         )
-        betas = _respaced(betas, 1.0 - rates, acceptance)
+        betas = _respace(betas, 1.0 - rates, acceptance)
     return tuple(betas)
 
 
@@ -81,7 +81,7 @@ def exchange_rates(
     Both take half of so many seconds, if the sweeps do not end before.
     """
     pack = start_pack(prepared, kernel, seed=seed, number=number, lanes=LANES)
-    take = walker(prepared, kernel, pack)
+    take = stepper(prepared, kernel, pack)
     piece = -(-sweeps // PIECES)
     for _ in range(2):
         pack.outcomes[:] = 0
@@ -95,7 +95,7 @@ def exchange_rates(
     return rates
 
 
-def _respaced(betas: Sequence[float], rejected: Floats, acceptance: float) -> list[float]:
+def _respace(betas: Sequence[float], rejected: Floats, acceptance: float) -> list[float]:
     """Put rungs at equal steps of the rejections summed up along the ladder."""
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, 1e-3))])
     steps = int(np.clip(np.ceil(barrier[-1] / (1.0 - acceptance)), 1, MOST_RUNGS - 1))

@@ -28,7 +28,7 @@ Needed = Numbers | slice
 """The variables that notes look at, as places in the graph."""
 
 
-class Notes(Protocol):
+class Observer(Protocol):
     """Takes a note of every sample of every pack; packs advance in threads of their own."""
 
     @property
@@ -49,7 +49,7 @@ class Notes(Protocol):
         """The error that columns show in each number that was asked for."""
 
 
-def noted_states(
+def observed_states(
     prepared: PreparedGraph,
     kernel: Kernel,
     pack: Pack,
@@ -64,12 +64,12 @@ def noted_states(
         yield pack.values[needed].copy()
 
 
-def advance_noting(
+def advance_observed(
     prepared: PreparedGraph,
     kernel: Kernel,
     pack: Pack,
     *,
-    notes: Notes,
+    notes: Observer,
     number: int,
     recorded: int,
     samples: int,
@@ -77,7 +77,7 @@ def advance_noting(
 ) -> None:
     """Record samples as `advance` does, and take a note of each."""
     todo = (prepared, kernel, pack, notes.needed, recorded, samples, spacing)
-    for place, states in enumerate(noted_states(*todo), recorded):
+    for place, states in enumerate(observed_states(*todo), recorded):
         notes.note(number, states, place)
 
 
@@ -116,7 +116,7 @@ def next_snapshot(recorded: int) -> int:
     return count
 
 
-class Course:
+class CourseObserver:
     """A watcher that notes standard errors when samples have grown enough, if that is cheap."""
 
     def __init__(self) -> None:

@@ -48,14 +48,14 @@ LOOKED_AT = 2**23  # factors times lanes; of larger models one lane of each colu
 ROUNDING = 1e-6  # of log-weights: less comes from adding many of them
 
 
-class PartEnds(NamedTuple):
+class EnergyTrace(NamedTuple):
     """`log_weights[part, group, lane]` when a part of time was full; `group_of` each variable."""
 
     group_of: NDArray[np.int64]
     log_weights: Floats
 
 
-def part_ends(graph: FactorGraph, lanes: int, part_of: NDArray[np.int64]) -> PartEnds:
+def energy_trace(graph: FactorGraph, lanes: int, part_of: NDArray[np.int64]) -> EnergyTrace:
     """Give room for the log-weights of a pack; `part_of` has the component of each variable."""
     sizes = np.bincount(part_of)
     group = np.full(len(sizes), min(len(sizes), GROUPS) - 1, dtype=np.int64)
@@ -63,21 +63,21 @@ def part_ends(graph: FactorGraph, lanes: int, part_of: NDArray[np.int64]) -> Par
     group[largest] = np.arange(len(largest))
     looked_at = lanes if graph.factors * lanes <= LOOKED_AT else COLUMNS
     groups = int(group.max(initial=-1)) + 1
-    return PartEnds(readonly(group[part_of]), np.zeros((PARTS, groups, looked_at)))
+    return EnergyTrace(readonly(group[part_of]), np.zeros((PARTS, groups, looked_at)))
 
 
-def note_end(ends: PartEnds, graph: FactorGraph, values: Bytes, part: int) -> None:
+def record_energy(ends: EnergyTrace, graph: FactorGraph, values: Bytes, part: int) -> None:
     """Remember the log-weights of the present states."""
     lanes = ends.log_weights.shape[2]
     ends.log_weights[part] = log_weights_of_parts(graph, values[:, :lanes], ends.group_of)
 
 
-def merge_ends(ends: PartEnds) -> None:
+def merge_energy_parts(ends: EnergyTrace) -> None:
     """Follow `merge_parts`: of two parts that become one, the later end stays."""
     ends.log_weights[0], ends.log_weights[1] = ends.log_weights[1], ends.log_weights[3].copy()
 
 
-def unmixed_variables(every: Sequence[PartEnds], recorded: int) -> NDArray[np.bool_]:
+def unmixed_variables(every: Sequence[EnergyTrace], recorded: int) -> NDArray[np.bool_]:
     """Say of each variable whether the log-weight of its group is kept by columns, or drifts."""
     full = recorded // capacity(recorded) if recorded else 0
     means = np.concatenate([_column_means(ends.log_weights[:full]) for ends in every], axis=2)
@@ -135,7 +135,7 @@ class Pack:
     tally: Any
     scratch: Scratch
     outcomes: NDArray[np.int64]
-    ends: PartEnds | None = None
+    ends: EnergyTrace | None = None
 
     def __repr__(self) -> str:
         return narrow_dtype(self)
@@ -186,10 +186,10 @@ def empty_pack(
         values=zeros((graph.variables, lanes), np.uint8),
         memory=memory,
         rng=generator(0, 0, lanes),
-        tally=_tally(graph, lanes, kind, blocks_in(kernel, memory)),
+        tally=_tally(graph, lanes, kind, block_plans(kernel, memory)),
         scratch=scratch(prepared, lanes),
         outcomes=np.zeros(len(kernel.outcomes), dtype=np.int64),
-        ends=None if part_of is None else part_ends(graph, lanes, part_of),
+        ends=None if part_of is None else energy_trace(graph, lanes, part_of),
     )
 
 
@@ -207,7 +207,7 @@ def _tally(
     return tally(graph, lanes, kind=kind)
 
 
-def blocks_in(kernel: Any, memory: Any) -> tuple[Blocks, BlockMemory] | None:
+def block_plans(kernel: Any, memory: Any) -> tuple[Blocks, BlockMemory] | None:
     """The plans of a kernel or of its base chain that draws blocks, with the tables it uses."""
     while not hasattr(kernel, "plans"):
         inner = next((name for name in ("base", "first") if hasattr(memory, name)), "")
@@ -225,7 +225,7 @@ def check_lanes(graph: FactorGraph, lanes: int) -> None:
         raise LimitError(f"a variable has {most} values, sampling handles up to {MOST_VALUES}")
 
 
-def copied(pack: Pack) -> Pack:
+def copy_pack(pack: Pack) -> Pack:
     """Give a pack that goes its own way from here.
 
     What is sealed is shared: a copy would lose the seal, and be compiled for once more.
@@ -248,26 +248,26 @@ def advance(
 
     With more `looks` a sample is so many states, equally far apart.
     """
-    stepping, recording = _stepping(prepared, kernel, pack), _recording(prepared, pack)
+    stepping, recording = _step_unit(prepared, kernel, pack), _record_unit(prepared, pack)
     while samples > 0:
         size = capacity(recorded + 1)
         if recorded == PARTS * size // 2 and recorded > PARTS // 2:
             for sums in all_sums(pack.tally):
                 merge_parts(sums)
             if pack.ends is not None:
-                merge_ends(pack.ends)
+                merge_energy_parts(pack.ends)
         part = recorded // size
         now = min(samples, (part + 1) * size - recorded)
         _advance(*stepping.unit, *recording.unit, part, now * looks, spacing // looks)
         recorded += now
         samples -= now
         if pack.ends is not None and recorded % size == 0:
-            note_end(pack.ends, prepared.graph, pack.values, part)
+            record_energy(pack.ends, prepared.graph, pack.values, part)
 
 
 def compile_recording(prepared: PreparedGraph, pack: Pack) -> None:
     """Compile what records, before there is anything to record."""
-    _recording(prepared, pack)
+    _record_unit(prepared, pack)
 
 
 NOWHERE = -1
@@ -284,12 +284,12 @@ def walk(prepared: PreparedGraph, kernel: Kernel, pack: Pack, steps_taken: int) 
     >>> pack.outcomes.tolist()
     [90]
     """
-    walker(prepared, kernel, pack)(steps_taken)
+    stepper(prepared, kernel, pack)(steps_taken)
 
 
-def walker(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
+def stepper(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
     """Give what takes so many steps: to link a pack takes as long as sweeps of a small model."""
-    stepping = _stepping(prepared, kernel, pack)
+    stepping = _step_unit(prepared, kernel, pack)
 
     def take(steps_taken: int) -> None:
         _advance(*stepping.unit, *NOTHING, NOWHERE, 1, steps_taken)
@@ -299,7 +299,7 @@ def walker(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int
 
 def recorder(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[int], None]:
     """Give what takes so many steps and records the state in the first part of a tally."""
-    stepping, recording = _stepping(prepared, kernel, pack), _recording(prepared, pack)
+    stepping, recording = _step_unit(prepared, kernel, pack), _record_unit(prepared, pack)
 
     def take(steps_taken: int) -> None:
         _advance(*stepping.unit, *recording.unit, 0, 1, steps_taken)
@@ -307,12 +307,12 @@ def recorder(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Callable[[i
     return take
 
 
-def _stepping(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
+def _step_unit(prepared: PreparedGraph, kernel: Kernel, pack: Pack) -> Link:
     """Steps of a pack, as a unit of machine code."""
     return link_kernel(Part(kernel, prepared, pack.memory, pack.values, pack.outcomes, pack.rng))
 
 
-def _recording(prepared: PreparedGraph, pack: Pack) -> Link:
+def _record_unit(prepared: PreparedGraph, pack: Pack) -> Link:
     """Recording of a pack, as a unit of its own: kernels do not multiply with tallies."""
     return link(_record, (pack.tally, prepared, pack.scratch, pack.values))
 

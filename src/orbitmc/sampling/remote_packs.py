@@ -23,9 +23,9 @@ from orbitmc.errors import OrbitError
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.checkpoint import arrays_of, digest
-from orbitmc.sampling.estimator_trial import ControlChoice, plainly, with_controls
-from orbitmc.sampling.executor import Sender, Shared, pack_shared, seal_again, seals_of
-from orbitmc.sampling.observers import Needed, noted_states
+from orbitmc.sampling.estimator_trial import EstimatorChoice, with_controls, without_controls
+from orbitmc.sampling.executor import Sender, Shared, pack_shared, readonly_flags, restore_readonly
+from orbitmc.sampling.observers import Needed, observed_states
 from orbitmc.sampling.pack import Pack, advance, empty_pack
 from orbitmc.sampling.warmup import warm_up
 from orbitmc.version import __version__
@@ -48,7 +48,7 @@ class RunContext:
     lanes: int
     kind: type
     part_of: NDArray[np.int64]
-    choice: ControlChoice | None
+    choice: EstimatorChoice | None
     needed: Needed | None
     digests: tuple[str, str]
     version: str
@@ -61,7 +61,7 @@ class RunContext:
                 f"a worker has another orbitmc than version {self.version} of the process that "
                 f"asks (it has {__version__}): install the same one everywhere"
             )
-        seal_again((self.graph, self.kernel), self.seals)
+        restore_readonly((self.graph, self.kernel), self.seals)
         if (digest(self.graph), digest(self.kernel)) != self.digests:
             raise OrbitError("a worker got another model or other jumps than were sent")
         prepared = (prepare_unrounded if self.unrounded else prepare)(self.graph)
@@ -83,7 +83,7 @@ class OpenedRun:
             part_of=own.part_of,
         )  # fmt: skip
         pack = pack if own.choice is None else with_controls(pack, own.choice)
-        put_arrays(pack, arrays)
+        restore_arrays(pack, arrays)
         return pack
 
 
@@ -112,11 +112,11 @@ class PackDone(NamedTuple):
 
 def context_of(run: Run) -> RunContext:
     """What the packs of a run need, as far as the run has got."""
-    choice = run.choice and replace(run.choice, states=plainly("").states)
+    choice = run.choice and replace(run.choice, states=without_controls("").states)
     return RunContext(
         graph=run.graph,
         kernel=run.kernel,
-        seals=seals_of((run.graph, run.kernel)),
+        seals=readonly_flags((run.graph, run.kernel)),
         unrounded=is_unrounded(run.prepared),
         lanes=run.lanes,
         kind=run.kind,
@@ -140,7 +140,7 @@ def arrays_in(pack: Pack) -> list[NDArray[Any]]:
     return list(found.values())
 
 
-def put_arrays(pack: Pack, arrays: list[NDArray[Any]]) -> None:
+def restore_arrays(pack: Pack, arrays: list[NDArray[Any]]) -> None:
     """Let a pack have these arrays."""
     for own, sent in zip(arrays_in(pack), arrays, strict=True):
         own[...] = sent
@@ -160,7 +160,7 @@ def advance_pack(run: OpenedRun, work: PackWork) -> PackDone:
                 looks=looks,
             )  # fmt: skip
         else:
-            states = np.stack(list(noted_states(*todo, context.needed, *work[4:])))
+            states = np.stack(list(observed_states(*todo, context.needed, *work[4:])))
     return PackDone(arrays_in(pack), states, watch.seconds)
 
 
@@ -245,7 +245,7 @@ class Remote:
         return self._shared[1]
 
     def _take(self, run: Run, number: int, done: PackDone) -> None:
-        put_arrays(run.packs[number], done.arrays)
+        restore_arrays(run.packs[number], done.arrays)
         if run.notes is not None and done.states is not None:
             for place, states in enumerate(done.states, run.recorded):
                 run.notes.note(number, states, place)

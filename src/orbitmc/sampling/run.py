@@ -18,13 +18,13 @@ from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.observers import Snapshot
-from orbitmc.sampling.pack import Pack, advance, copied, unmixed_variables
+from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
 if TYPE_CHECKING:
     from orbitmc.estimate.control_variates import Controls
-    from orbitmc.sampling.estimator_trial import ControlChoice
-    from orbitmc.sampling.observers import Notes
+    from orbitmc.sampling.estimator_trial import EstimatorChoice
+    from orbitmc.sampling.observers import Observer
 
 
 LEAST_DRAWS = 8  # of all variables in each chain, on average
@@ -61,7 +61,7 @@ class Run:
     kind: type = RaoBlackwellTally
     controlled: bool = False
     room: int | None = None
-    choice: ControlChoice | None = None
+    choice: EstimatorChoice | None = None
     annealing: int = 0
     warm_up_steps: int = 0
     recorded: int = 0
@@ -75,7 +75,7 @@ class Run:
     skips_modes: bool = False
     interrupted: bool = False
     heaviest: Bytes | None = None
-    notes: Notes | None = None
+    notes: Observer | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
     course: list[CoursePoint] = field(default_factory=list)
     controls: Controls | None = None
@@ -154,9 +154,9 @@ class Run:
         """How a pack records samples: the `plain` way, or with notes if there are any."""
         if self.notes is None:
             return partial(plain, looks=self.looks)
-        from orbitmc.sampling.observers import advance_noting
+        from orbitmc.sampling.observers import advance_observed
 
-        return partial(advance_noting, notes=self.notes, number=number)
+        return partial(advance_observed, notes=self.notes, number=number)
 
     def statistics(self, pools: NDArray[np.int64] | None = None) -> Statistics:
         """Estimates and errors so far; rows in one pool are known to be equal."""
@@ -211,19 +211,19 @@ class Run:
         return unmixed_variables(ends, self.recorded)
 
 
-Watcher = Callable[[Run], None]
+RunObserver = Callable[[Run], None]
 """Called after every round: progress, checkpoints."""
 
 
 # The pilot of a run that is to reach an error, and a glimpse at one that ends too early.
 
 
-def glimpse(run: Run, *, samples: int = 4) -> Run:
+def partial_answer(run: Run, *, samples: int = 4) -> Run:
     """Let copies of the chains record a few samples; the run itself stays as it is.
 
     For runs that were interrupted in their warm-up: a rough answer instead of none.
     """
-    seen = replace(run, packs=tuple(copied(pack) for pack in run.packs))
+    seen = replace(run, packs=tuple(copy_pack(pack) for pack in run.packs))
     for number, pack in enumerate(seen.packs):
         more = partial(run.recording(number, advance), run.prepared, run.kernel, pack)
         more(recorded=run.recorded, samples=samples, spacing=run.spacing)

@@ -34,12 +34,18 @@ from orbitmc.sampling.budget import (
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import next_snapshot, snapshot
 from orbitmc.sampling.pack import advance
-from orbitmc.sampling.run import Run, Watcher
+from orbitmc.sampling.run import Run, RunObserver
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
-from orbitmc.sampling.warmup import add_packs, annealing_steps, shorten_annealing, spaced, warm_up
+from orbitmc.sampling.warmup import (
+    add_packs,
+    annealing_steps,
+    shorten_annealing,
+    thin_for_blocks,
+    warm_up,
+)
 
 if TYPE_CHECKING:
-    from orbitmc.sampling.observers import Notes
+    from orbitmc.sampling.observers import Observer
     from orbitmc.sampling.remote_packs import Remote
 
 
@@ -61,8 +67,8 @@ def sample(
     kind: type = RaoBlackwellTally,
     controlled: bool = False,
     room: int | None = None,
-    watchers: Iterable[Watcher] = (),
-    notes: Notes | None = None,
+    watchers: Iterable[RunObserver] = (),
+    notes: Observer | None = None,
     spent: float = 0.0,
     after: float = 0.0,
 ) -> Run:
@@ -89,7 +95,7 @@ def sample(
         run = Run(
             prepared=prepared,
             kernel=kernel,
-            schedule=spaced(schedule, kernel, graph.variables),
+            schedule=thin_for_blocks(schedule, kernel, graph.variables),
             seed=seed,
             lanes=lanes,
             packs=(),
@@ -109,15 +115,15 @@ def sample(
         if seconds is not None:
             run.answering, run.after = answering_seconds(run), after
     run.preparing = run.seconds = spent + preparing.seconds
-    return proceed(run, threads=threads, executor=executor, watchers=watchers)
+    return continue_sampling(run, threads=threads, executor=executor, watchers=watchers)
 
 
-def proceed(
+def continue_sampling(
     run: Run,
     *,
     threads: int | None = None,
     executor: Executor | None = None,
-    watchers: Iterable[Watcher] = (),
+    watchers: Iterable[RunObserver] = (),
 ) -> Run:
     """Go on with a run until its schedule is fulfilled or Ctrl-C is pressed."""
     at_once = _at_once(run, threads, executor)
@@ -126,9 +132,9 @@ def proceed(
         workers.begin(run)
         clock = Clock(run, at_once)
         _plan(run)
-        while not run.interrupted and not _finished(run, clock):
+        while not run.interrupted and not _is_finished(run, clock):
             _round(run, workers, clock)
-            _settle_packs(run, clock)
+            _choose_pack_count(run, clock)
             run.seconds = clock()
             if run.schedule.standard_error is not None:
                 from orbitmc.sampling.run import end_pilot
@@ -159,7 +165,7 @@ def _plan(run: Run) -> None:
         run.wanted = PILOT_SAMPLES
 
 
-def _finished(run: Run, clock: Clock) -> bool:
+def _is_finished(run: Run, clock: Clock) -> bool:
     """Whether the schedule is fulfilled: a timed run ends where a sample more would be too far.
 
     Then it knows how many samples it wanted, and records no more when it is resumed.
@@ -176,7 +182,7 @@ def _round(run: Run, workers: Threads | Remote, clock: Clock) -> None:
     if not steps:
         if not run.recorded:
             require_values(run)
-        _settle_estimator(run, clock)
+        _choose_estimator_when_warm(run, clock)
         clock.begun += workers.begin(run)
     samples = 0 if steps else min(_samples_now(run, clock), workers.most_samples(run))
     begun = clock()
@@ -219,11 +225,11 @@ class Threads(ThreadPoolExecutor):
             partial(warm_up if steps else run.recording(number, advance), *own, pack)
             for number, pack in enumerate(run.packs)
         )
-        _wait(run, [_submitted(self, partial(one, **work)) for one in todo])
+        _wait(run, [_submit(self, partial(one, **work)) for one in todo])
         return True
 
 
-def _submitted(pool: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None]:
+def _submit(pool: ThreadPoolExecutor, work: Callable[[], None]) -> Future[None]:
     """Let another thread work; when the program is ending, threads take no more, so do it here."""
     try:
         return pool.submit(work)
@@ -262,7 +268,7 @@ def _warm_up_steps(run: Run, clock: Clock) -> int:
     return clock.sweeps.fitting(seconds / turns) * run.sweep
 
 
-def _settle_estimator(run: Run, clock: Clock) -> None:
+def _choose_estimator_when_warm(run: Run, clock: Clock) -> None:
     """Let a run that wants control variates find out whether they pay, as its warm-up is over."""
     settled = run.choice is not None or run.recorded or run.piloted
     if settled or not run.controlled or not run.graph.variables:
@@ -270,9 +276,9 @@ def _settle_estimator(run: Run, clock: Clock) -> None:
     sweeps = _sweeps_ahead(run, clock)
     if sweeps < FEWEST_SWEEPS:
         return
-    from orbitmc.sampling.estimator_trial import settle_estimator
+    from orbitmc.sampling.estimator_trial import choose_estimator
 
-    settle_estimator(run, sweeps)
+    choose_estimator(run, sweeps)
 
 
 def _sweeps_ahead(run: Run, clock: Clock) -> float:
@@ -295,7 +301,7 @@ def _samples_now(run: Run, clock: Clock) -> int:
     return samples
 
 
-def _settle_packs(run: Run, clock: Clock) -> None:
+def _choose_pack_count(run: Run, clock: Clock) -> None:
     """Decide how many packs a timed run can afford, as soon as it is known what they cost."""
     if len(run.packs) >= run.most_packs or run.interrupted:
         return

@@ -12,8 +12,8 @@ from orbitmc._simd.random import COLUMNS
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.kernels._gibbs import GibbsMemory, RandomScan, SystematicScan
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.initialization import heaviest, search_modes
-from orbitmc.sampling.pack import Pack, advance, compile_recording, start_pack, walker
+from orbitmc.sampling.initialization import heaviest_states, search_modes
+from orbitmc.sampling.pack import Pack, advance, compile_recording, start_pack, stepper
 from orbitmc.sampling.run import Run
 from orbitmc.sampling.schedule import PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 
@@ -70,14 +70,14 @@ def warm_up(
         annealed = min(steps, annealing - taken)
         _anneal(prepared, kernel, pack, steps=annealed, taken=taken, annealing=annealing)
         steps, taken = steps - annealed, taken + annealed
-    walk = walker(prepared, kernel, pack)
+    walk = stepper(prepared, kernel, pack)
     if not picks_at_random(kernel):
         walk(steps)
         return
     variables = max(1, prepared.graph.variables)
     stretch = variables * -(-STRETCH // variables)
-    scanning = _scanning(pack)
-    scan = walker(prepared, SCAN, scanning)
+    scanning = _scan_pack(pack)
+    scan = stepper(prepared, SCAN, scanning)
     while True:
         now = min(steps, stretch - taken % stretch)
         scanned = now if taken // stretch % 2 == 0 else 0
@@ -90,7 +90,7 @@ def warm_up(
     pack.outcomes[kernel.outcomes.index("updates")] += scanning.outcomes[0]
 
 
-def spaced(schedule: Schedule, kernel: Kernel, variables: int) -> Schedule:
+def thin_for_blocks(schedule: Schedule, kernel: Kernel, variables: int) -> Schedule:
     """Let every block be drawn between two samples, unless the spacing was asked for.
 
     To record a sample costs about as much: blocks are eliminated once more for what it tells.
@@ -141,7 +141,7 @@ def _anneal(
         stage = taken * STAGES // annealing
         end = -(-(stage + 1) * annealing // STAGES)
         now = min(steps, end - taken)
-        walker(prepared, kernel.at((stage + 1) / STAGES), pack)(now)
+        stepper(prepared, kernel.at((stage + 1) / STAGES), pack)(now)
         steps, taken = steps - now, taken + now
     pack.values[:, ::COLUMNS] = in_modes
 
@@ -154,7 +154,7 @@ def picks_at_random(kernel: Kernel) -> bool:
     return isinstance(base, RandomScan) and "updates" in kernel.outcomes
 
 
-def _scanning(pack: Pack) -> Pack:
+def _scan_pack(pack: Pack) -> Pack:
     """The chains of a pack, to be scanned in the memory that its tally uses."""
     memory = GibbsMemory(pack.scratch, np.zeros(1, dtype=np.int64))
     counted = np.zeros(1, dtype=np.int64)
@@ -170,7 +170,7 @@ def add_packs(run: Run, count: int) -> None:
     if not numbers:
         return
     with Stopwatch() as watch:
-        started = {number: _started(run, number) for number in numbers}
+        started = {number: _start_packs(run, number) for number in numbers}
         _occupy_modes(run, started)
     run.starting = watch.seconds / len(numbers)
     for number, pack in started.items():
@@ -178,7 +178,7 @@ def add_packs(run: Run, count: int) -> None:
     run.packs += tuple(started.values())
 
 
-def _started(run: Run, number: int) -> Pack:
+def _start_packs(run: Run, number: int) -> Pack:
     pack = start_pack(
         run.prepared,
         run.kernel,
@@ -200,7 +200,7 @@ def _occupy_modes(run: Run, started: dict[int, Pack]) -> None:
         return
     found = search_modes(run.graph, started, run.lanes, run.part_of, seed=run.seed)
     if run.heaviest is not None:
-        found = heaviest(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
+        found = heaviest_states(run.graph, np.stack([run.heaviest, found], axis=1), run.part_of)
     run.heaviest = found
 
 

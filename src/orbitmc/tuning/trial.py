@@ -15,7 +15,7 @@ from orbitmc.graph.log_weights import log_weight
 from orbitmc.graph.model import Model
 from orbitmc.kernels._alternation import Alternation, alternation
 from orbitmc.kernels.protocol import Kernel
-from orbitmc.sampling.pack import Pack, empty_pack, start_values, walker
+from orbitmc.sampling.pack import Pack, empty_pack, start_values, stepper
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.families import FAMILIES, Propose
 from orbitmc.tuning.panel import (
@@ -86,7 +86,7 @@ class Track:
     def run(self, kernel: Kernel) -> None:
         """Go on with a kernel that works on the same memory."""
         self.kernel, self._fastest = kernel, np.inf
-        self._walk = walker(self.prepared, kernel, self.pack)
+        self._walk = stepper(self.prepared, kernel, self.pack)
         self._take(0)  # compiles
 
     def seconds_per_step(self, seconds: float, least: int = 1) -> float:

@@ -16,7 +16,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.sampling import estimator_trial as settling
 from orbitmc.sampling import estimator_trial as trying
 from orbitmc.sampling import sampler
-from orbitmc.sampling.estimator_trial import Best
+from orbitmc.sampling.estimator_trial import TrialOutcome
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 
@@ -29,9 +29,9 @@ def always(monkeypatch):
     """Runs use control variates without a trial, with four looks for each sample."""
     monkeypatch.setattr(sampler, "FEWEST_SWEEPS", 0)
     monkeypatch.setattr(settling, "_why_not", lambda run, sweeps: "")
-    monkeypatch.setattr(trying, "trial_of", lambda run, samples: {})
+    monkeypatch.setattr(trying, "run_estimator_trial", lambda run, samples: {})
     monkeypatch.setattr(trying, "is_slow", lambda trial: False)
-    monkeypatch.setattr(trying, "best_way", lambda *settings: Best(4, 10.0))
+    monkeypatch.setattr(trying, "choose_weight", lambda *settings: TrialOutcome(4, 10.0))
 
 
 def truth_of(model):
