@@ -27,8 +27,8 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.pack import Pack, advance, start_pack
 from orbitmc.sampling.warmup import warm_up
-from orbitmc.tuning.race import Choice, race
-from orbitmc.tuning.record import Recipe
+from orbitmc.tuning.race import RaceResult, race
+from orbitmc.tuning.record import Tuning
 
 LANES = 64
 SWEEPS = 4  # between recorded states
@@ -99,7 +99,7 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     for seed in range(seeds):
         choice, share = raced(model, prepared)
         both = [NamedSampler(prepared, SystematicScan())]
-        if choice.recipe != Recipe():
+        if choice.recipe != Tuning():
             both.append(NamedSampler(prepared, choice.recipe.kernel(model, prepared)))
         for _ in range(TURNS):
             for one in both:
@@ -125,7 +125,7 @@ def measured(model: Model, *, seeds: int, seconds: float) -> Measured:
     )
 
 
-def raced(model: Model, prepared: PreparedGraph) -> tuple[Choice, float]:
+def raced(model: Model, prepared: PreparedGraph) -> tuple[RaceResult, float]:
     """What a race chooses, and its CPU seconds as a share of a run of usual length."""
     begun = time.thread_time()
     choice = race(model, prepared, seconds=RACE_SHARE * DEFAULT_SECONDS)

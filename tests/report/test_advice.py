@@ -10,7 +10,7 @@ from orbitmc.inference.answer import _ruled_out
 from orbitmc.inference.plan import Decision
 from orbitmc.inference.settings import Settings
 from orbitmc.report.sentences import verdict
-from orbitmc.tuning.record import Recipe
+from orbitmc.tuning.record import Tuning
 from tests.gathered import gathered
 
 
@@ -95,7 +95,7 @@ def test_elimination_is_advised_after_mcsat_only_where_it_is_affordable(memory, 
 
 
 def test_a_race_that_ends_with_gibbs_has_tried_jumps():
-    settings = Settings(method="lmh", memory=2**20, moves=Recipe().record())
+    settings = Settings(method="lmh", memory=2**20, moves=Tuning().record())
     assert _ruled_out(Decision(grid(12), settings, "")) == ("lmh", "exact")
 
 

@@ -13,7 +13,7 @@ from orbitmc.models._chimera import random_chimera
 from orbitmc.models._friends import friends
 from orbitmc.tuning.families import FAMILIES
 from orbitmc.tuning.structure import exclusive_groups
-from orbitmc.tuning.trial import guessed_acceptance
+from orbitmc.tuning.trial import estimate_acceptance
 from tests.tuning.models import assignment, named, one_hot_pages, ordered_grid
 
 
@@ -99,7 +99,7 @@ def test_a_guess_is_the_acceptance_of_the_jump():
     values = np.random.default_rng(1).integers(0, 2, (9, 32), dtype=np.uint8)
     change = log_weight(model.graph, 1 - values) - log_weight(model.graph, values)
     expected = np.minimum(np.exp(change), 1.0).mean()
-    found = guessed_acceptance(model, FAMILIES["flip"].guess(model), values)
+    found = estimate_acceptance(model, FAMILIES["flip"].guess(model), values)
     assert found == pytest.approx(expected, rel=1e-12)
 
 

@@ -10,7 +10,7 @@ from orbitmc.kernels.testing.exact import one_step, outcomes
 from orbitmc.models._ising import ising, ising_grid
 from orbitmc.sampling.checkpoint import digest
 from orbitmc.tuning.families import FAMILIES
-from orbitmc.tuning.record import Recipe
+from orbitmc.tuning.record import Tuning
 from tests.kernels.test_transition_matrices import EXACT, residuals
 from tests.tuning.models import named
 
@@ -86,5 +86,5 @@ def test_a_family_is_the_same_whenever_it_is_built_from_its_name(name):
     kernels = []
     for _ in range(2):
         model = SMALL[name]()
-        kernels.append(Recipe((name,), 5).kernel(model, prepare(model.graph)))
+        kernels.append(Tuning((name,), 5).kernel(model, prepare(model.graph)))
     assert digest(kernels[0]) == digest(kernels[1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orbitmc.tuning.panel import effective_samples, worth
+from orbitmc.tuning.panel import effective_samples, harmonic_ess
 
 LANES = 64
 
@@ -43,8 +43,8 @@ def test_constant_statistics_are_left_out():
     series = autoregressive(np.random.default_rng(5), 0.0, 72, 4)
     series[:, 1] = 3.0
     assert len(effective_samples(series)) == 3
-    assert worth(effective_samples(series[:, 1:2])) == np.inf
+    assert harmonic_ess(effective_samples(series[:, 1:2])) == np.inf
 
 
 def test_the_worth_of_a_panel_is_that_of_its_mean_squared_error():
-    assert worth(np.array([10.0, 1000.0])) == pytest.approx(2 / (1 / 10 + 1 / 1000))
+    assert harmonic_ess(np.array([10.0, 1000.0])) == pytest.approx(2 / (1 / 10 + 1 / 1000))

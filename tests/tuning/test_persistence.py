@@ -5,10 +5,10 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.tuning.panel import LOST, STUCK, lessened, panel, persistence, statistics_of
+from orbitmc.tuning.panel import LOST, STUCK, panel, penalise_stuck, persistence, statistics_of
 from orbitmc.tuning.race import race
-from orbitmc.tuning.record import Recipe
-from orbitmc.tuning.trial import Track, opposite_starts
+from orbitmc.tuning.record import Tuning
+from orbitmc.tuning.trial import TrialChain, opposite_starts
 from tests.tuning.test_panel import LANES, autoregressive
 
 KIND = np.repeat([0, 1], [6, 4])
@@ -46,7 +46,7 @@ def test_constant_statistics_are_left_out():
 
 def test_lost_lanes_are_worth_less_than_a_sample_each():
     effective = np.array([500.0, 500.0, 64.0])
-    found = lessened(effective, np.array([0.1, 0.9, 1.0]), 64)
+    found = penalise_stuck(effective, np.array([0.1, 0.9, 1.0]), 64)
     assert found[0] == 500.0
     assert found[1] == pytest.approx(-64 * np.log(0.9))
     assert found[2] == pytest.approx(-64 * np.log(STUCK))
@@ -72,7 +72,9 @@ def test_gibbs_is_lost_where_all_spins_agree_and_nowhere_else(coupling, lost):
     """At a coupling of 2, a spin turns against its neighbours once in millions of sweeps."""
     model = om.ising_grid(6, 6, coupling)
     prepared = prepare(model.graph)
-    found = Track(prepared, Recipe().kernel(model, prepared)).trial(panel(model.graph, 0), 0.002)
+    found = TrialChain(prepared, Tuning().kernel(model, prepared)).trial(
+        panel(model.graph, 0), 0.002
+    )
     assert found.lost() is lost
     assert found.rate <= found.least_rate
 

@@ -9,7 +9,7 @@ from orbitmc.models._chimera import random_chimera
 from orbitmc.tuning import race as race_module
 from orbitmc.tuning.families import FAMILIES, Family
 from orbitmc.tuning.race import NO_TIME, race
-from orbitmc.tuning.record import TEMPERING, Recipe
+from orbitmc.tuning.record import TEMPERING, Tuning
 from tests.tuning.models import assignment, ordered_grid
 
 
@@ -40,7 +40,7 @@ def test_families_are_left_out_when_time_is_up(clock, monkeypatch):
         ("slow 3", NO_TIME),
         (TEMPERING, NO_TIME),
     ]
-    assert found.recipe == Recipe()
+    assert found.recipe == Tuning()
 
 
 @pytest.mark.parametrize("build", [ordered_grid, asymmetric_grid])

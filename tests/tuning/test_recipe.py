@@ -14,22 +14,22 @@ from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels._mixture import Mixture
 from orbitmc.kernels._tempering import Tempering
 from orbitmc.sampling.checkpoint import digest
-from orbitmc.tuning.record import Recipe, recipe_from
+from orbitmc.tuning.record import Tuning, tuning_from_record
 from tests.mutated import mutated
 from tests.tuning.models import ordered_grid
 
 RECIPES = [
-    Recipe(),
-    Recipe(("flip",), 20),
-    Recipe(("flip", "clusters", "reflections"), 7),
-    Recipe(("flip",), 64, (1.0, 0.6, 0.3)),
-    Recipe((), 1, (1.0, 0.5)),
+    Tuning(),
+    Tuning(("flip",), 20),
+    Tuning(("flip", "clusters", "reflections"), 7),
+    Tuning(("flip",), 64, (1.0, 0.6, 0.3)),
+    Tuning((), 1, (1.0, 0.5)),
 ]
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.words)
 def test_a_record_survives_json_and_builds_the_same_kernel(recipe):
-    again = recipe_from(json.loads(json.dumps(recipe.record())))
+    again = tuning_from_record(json.loads(json.dumps(recipe.record())))
     assert again == recipe
     model = ordered_grid(4)
     prepared = prepare(model.graph)
@@ -54,8 +54,8 @@ def test_recipes_mean_what_they_say():
 
 
 def test_alpha_is_the_share_of_base_steps():
-    assert Recipe().alpha == 1.0
-    assert Recipe(("flip",), 4).alpha == 0.8
+    assert Tuning().alpha == 1.0
+    assert Tuning(("flip",), 4).alpha == 0.8
 
 
 def tempered(betas):
@@ -93,13 +93,13 @@ def tempered(betas):
 )
 def test_wrong_records_are_refused(record, words):
     with pytest.raises(InputError, match=words):
-        recipe_from(record)
+        tuning_from_record(record)
 
 
 def test_moves_that_make_no_sense_for_a_model_are_refused():
     model = ordered_grid(4)
     with pytest.raises(InputError, match="'labels' make no sense for this model"):
-        Recipe(("labels",), 3).kernel(model, prepare(model.graph))
+        Tuning(("labels",), 3).kernel(model, prepare(model.graph))
 
 
 def test_whatever_stands_in_a_record_only_our_error_comes_out():
@@ -107,6 +107,6 @@ def test_whatever_stands_in_a_record_only_our_error_comes_out():
     for _ in range(2000):
         record = mutated(rng.choice(RECIPES).record(), rng)
         with contextlib.suppress(InputError):
-            assert isinstance(recipe_from(record), Recipe)
+            assert isinstance(tuning_from_record(record), Tuning)
             accepted += 1
     assert 50 < accepted < 1000

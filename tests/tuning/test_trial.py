@@ -6,9 +6,9 @@ import pytest
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.tuning.panel import panel
-from orbitmc.tuning.race import Laps
-from orbitmc.tuning.record import Recipe
-from orbitmc.tuning.trial import Track, Trial, recorded_share
+from orbitmc.tuning.race import TrialBudget
+from orbitmc.tuning.record import Tuning
+from orbitmc.tuning.trial import Trial, TrialChain, recorded_share
 
 SAMPLE = 4  # sweeps
 
@@ -22,8 +22,8 @@ def test_flips_once_per_sample_are_seen_at_any_spacing(seconds):
     watched = panel(graph, 0)
     sample = SAMPLE * graph.variables
     lost, found = (
-        Track(prepared, recipe.kernel(model, prepared)).trial(watched, seconds)
-        for recipe in (Recipe(), Recipe(("flip",), sample))
+        TrialChain(prepared, recipe.kernel(model, prepared)).trial(watched, seconds)
+        for recipe in (Tuning(), Tuning(("flip",), sample))
     )
     assert found.spacing <= SAMPLE or found.spacing % (2 * SAMPLE) == SAMPLE
     assert found.fresh > 5 * lost.fresh
@@ -69,7 +69,7 @@ class Scripted:
     ],
 )
 def test_a_whole_lap_counts_if_it_shows_what_chains_seldom_leave(whole, is_whole):
-    laps = Laps(panel(om.ising_grid(3, 3, 0.1).graph, 0), 1e6, 10, lambda: 0.0)
+    laps = TrialBudget(panel(om.ising_grid(3, 3, 0.1).graph, 0), 1e6, 10, lambda: 0.0)
     short = trial(4.0, 0.8)
     seen = laps.first_look(Scripted(trial(20.0, 0.9), short, whole))
     assert seen is (whole if is_whole else short)

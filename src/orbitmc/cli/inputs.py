@@ -203,7 +203,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
         return None
     from orbitmc._util.text import MEMORY, Text, read_text
     from orbitmc.formats.json_model import parse_json
-    from orbitmc.tuning.record import recipe_from
+    from orbitmc.tuning.record import tuning_from_record
 
     text = Text("--set moves", piece) if piece.lstrip().startswith("{") else read_text(piece)
     found = parse_json(text, memory=MEMORY)
@@ -213,7 +213,7 @@ def read_moves(piece: str | None) -> Mapping[str, Any] | None:
             "it holds no moves: an object with families and period", source=text.source
         )
     with attribute_to_file(text.source):
-        recipe_from(moves)
+        tuning_from_record(moves)
     return moves
 
 

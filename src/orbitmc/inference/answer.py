@@ -259,9 +259,9 @@ def _method_used(decision: Decision) -> str:
         return type(decision.kernel).__name__
     method, moves = decision.settings.method, decision.settings.moves
     if method == "lmh" and moves is not None:
-        from orbitmc.tuning.record import Recipe, recipe_from
+        from orbitmc.tuning.record import Tuning, tuning_from_record
 
-        method = "gibbs" if recipe_from(moves) == Recipe() else method
+        method = "gibbs" if tuning_from_record(moves) == Tuning() else method
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
     from orbitmc.exact.templates import Template
     from orbitmc.mln.grounding.grounding import Ground
-    from orbitmc.tuning.race import Choice
+    from orbitmc.tuning.race import RaceResult
 
 
 EXACT_SECONDS = 20.0  # `auto` prefers an exact answer so long, or as long as the run may take
@@ -65,7 +65,7 @@ class Decision:
     settings: Settings
     reason: str
     plan: Plan | None = None
-    choice: Choice | None = None
+    choice: RaceResult | None = None
     prepared: PreparedGraph | None = None
     remarks: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -334,9 +334,9 @@ def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKe
         base = base_chain(model, settings)
         return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
     if settings.moves is not None and not settings.generators:
-        from orbitmc.tuning.record import recipe_from
+        from orbitmc.tuning.record import tuning_from_record
 
-        return PlannedKernel(recipe_from(settings.moves).kernel(model, prepared), "")
+        return PlannedKernel(tuning_from_record(settings.moves).kernel(model, prepared), "")
     from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, by_generators
 
     base = base_chain(model, settings)

@@ -5,8 +5,8 @@ from orbitmc._util.loading import load_lazily
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "Choice": "tuning.race",
-        "Recipe": "tuning.record",
-        "recipe_from": "tuning.record",
+        "RaceResult": "tuning.race",
+        "Tuning": "tuning.record",
+        "tuning_from_record": "tuning.record",
     },
 )

@@ -64,7 +64,7 @@ class Family:
     replaces: frozenset[str] = frozenset()
 
 
-def remembered(find: Callable[[Model], T]) -> Callable[[Model], T]:
+def cache_by_model(find: Callable[[Model], T]) -> Callable[[Model], T]:
     """Find something in a model once, as long as the model is there.
 
     Several families look for the same things.
@@ -110,7 +110,7 @@ def guessed_group_exchange(model: Model) -> Propose | None:
     return propose
 
 
-@remembered
+@cache_by_model
 def _groups(model: Model) -> list[Numbers]:
     return exclusive_groups(model.graph)
 
@@ -157,7 +157,7 @@ def _guess_reflections(model: Model) -> Propose | None:
     return propose
 
 
-@remembered
+@cache_by_model
 def _turns(model: Model) -> list[Permutation]:
     """What carries the lattice of a model to itself; nothing if there is no lattice."""
     sites = lattice(model.graph)
@@ -211,7 +211,7 @@ def forward_acceptance(model: Model, seconds: float = math.inf) -> float:
     return ancestral_acceptance(network, LANES, np.random.default_rng(0))
 
 
-@remembered
+@cache_by_model
 def _network(model: Model) -> AncestralNetwork | None:
     """The network that a model is, if little is left over of it."""
     return network_of(model.graph, max(1.0, LEFT_OVER * model.graph.variables))
@@ -251,7 +251,7 @@ def _all_binary(model: Model) -> list[Numbers]:
     return [binary] if len(binary) > 1 else []
 
 
-@remembered
+@cache_by_model
 def _components(model: Model) -> list[Numbers]:
     """The binary variables of each component, if there are several."""
     part_of = components(model.graph)
@@ -260,7 +260,7 @@ def _components(model: Model) -> list[Numbers]:
     return [one for one in sets if len(one) > 1] if len(parts) > 1 else []
 
 
-@remembered
+@cache_by_model
 def _parts(model: Model) -> list[Numbers]:
     return strong_parts(model.graph)
 
@@ -354,7 +354,7 @@ def _guess_generators(model: Model) -> Propose | None:
     return propose
 
 
-@remembered
+@cache_by_model
 def _generators(model: Model) -> PermutationGroup | None:
     """Generators of nearly a symmetry that are not hopeless, unless other families know them."""
     graph = model.graph

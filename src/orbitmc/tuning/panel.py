@@ -120,7 +120,7 @@ def persistence(seen: Sequence[Floats], kind: NDArray[np.int64]) -> Floats:
     return np.asarray((np.bincount(own, kept) / np.maximum(np.bincount(own), 1))[own])
 
 
-def lessened(effective: Floats, kept: Floats, lanes: int) -> Floats:
+def penalise_stuck(effective: Floats, kept: Floats, lanes: int) -> Floats:
     """Effective samples where lanes may be lost, so that one from each is too much.
 
     What they have kept says how many times they have forgotten where they came from, maybe not
@@ -130,6 +130,6 @@ def lessened(effective: Floats, kept: Floats, lanes: int) -> Floats:
     return np.asarray(np.where(kept > LOST, np.minimum(effective, lanes * forgotten), effective))
 
 
-def worth(effective: Floats) -> float:
+def harmonic_ess(effective: Floats) -> float:
     """One number for a panel: squared errors add up, so this is the harmonic mean."""
     return float(1.0 / np.mean(1.0 / effective)) if len(effective) else np.inf

@@ -17,8 +17,8 @@ from orbitmc.sampling.ladder import SWEEPS, choose_ladder
 from orbitmc.sampling.schedule import SWEEPS_PER_SAMPLE
 from orbitmc.tuning.families import FAMILIES, FORWARD, Family, forward_acceptance
 from orbitmc.tuning.panel import STATES, Panel, panel
-from orbitmc.tuning.record import TEMPERING, Recipe
-from orbitmc.tuning.trial import SHARE, TIMED, Arm, Trial, guessed_acceptance
+from orbitmc.tuning.record import TEMPERING, Tuning
+from orbitmc.tuning.trial import SHARE, TIMED, Arm, Trial, estimate_acceptance
 
 # What a race has found: a recipe, why, and what each family was worth.
 
@@ -38,21 +38,21 @@ class TrialResult:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RaceResult:
     """The outcome of a race."""
 
-    recipe: Recipe
+    recipe: Tuning
     about: str
     prices: tuple[TrialResult, ...] = ()
     seconds: float = 0.0
 
 
-def drawn_anew(model: Model, acceptance: float) -> Choice:
+def tune_to_redraw(model: Model, acceptance: float) -> RaceResult:
     """Draw all variables anew for each state that a run records: many are independent then."""
     about = f"{FAMILIES[FORWARD].words}, {acceptance:.0%} of the draws"
     price = TrialResult(FORWARD, None, acceptance, "chosen")
     period = SWEEPS_PER_SAMPLE * model.graph.variables
-    return Choice(Recipe((FORWARD,), period), about, (price,))
+    return RaceResult(Tuning((FORWARD,), period), about, (price,))
 
 
 # Rungs for a tempered chain, in the time that a race has left.
@@ -88,7 +88,7 @@ LOOKED = 0.5  # of a lap, as long as one may look at states
 LEAST_LOOK = 1e-9  # seconds
 
 
-class Laps:
+class TrialBudget:
     """Trials of a `length` each, as long as a clock shows that there is time.
 
     A trial takes longer than its steps: these are timed before, and states are looked at and
@@ -172,7 +172,7 @@ NO_TIME = "no time left"
 SEED = 0  # of the panel
 
 
-def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> Choice:
+def race(model: Model, prepared: PreparedGraph, *, seconds: float) -> RaceResult:
     """Choose jumps for a model, in about so many seconds of running (compiling not counted)."""
     with Stopwatch() as watch, WorkClock() as clock:
         found = _Race(model, prepared, seconds, clock).run()
@@ -193,23 +193,25 @@ class _Race:
         self, model: Model, prepared: PreparedGraph, seconds: float, clock: Callable[[], float]
     ) -> None:
         self.model, self.prepared = model, prepared
-        self.laps = Laps(panel(model.graph, SEED), seconds, LAPS + len(FAMILIES), clock)
+        self.laps = TrialBudget(panel(model.graph, SEED), seconds, LAPS + len(FAMILIES), clock)
         self.gain = 1.0
         self.prices: list[TrialResult] = []
 
-    def run(self) -> Choice:
+    def run(self) -> RaceResult:
         if not self.model.graph.variables:
-            return Choice(Recipe(), "nothing is left to sample")
+            return RaceResult(Tuning(), "nothing is left to sample")
         if (drawn := forward_acceptance(self.model, WORTH_MORE * self.laps.seconds)) >= OFTEN:
-            return drawn_anew(self.model, drawn)
+            return tune_to_redraw(self.model, drawn)
         self.standing = Arm(self.model, self.prepared, {}, ())
         self.laps.prepare(self.standing)
         if self._sweep() > self.laps.length:
-            return Choice(Recipe(), "a sweep takes too long for a race in this time: Gibbs alone")
+            return RaceResult(
+                Tuning(), "a sweep takes too long for a race in this time: Gibbs alone"
+            )
         self.laps.trial(self.standing, self.laps.length)  # away from its starts
         self.seen = self.first = self.laps.first_look(self.standing)
         if self._leaves_little:
-            return Choice(Recipe(), self._forgotten())
+            return RaceResult(Tuning(), self._forgotten())
         keeper, second = self._race_families()
         if self._lost or self._sweeps > SLOW:
             self._try_tempering()
@@ -287,7 +289,7 @@ class _Race:
         values = self.standing.track.pack.values
         propose = family.guess(self.model) if family.guess is not None else None
         if propose is not None:
-            acceptance = guessed_acceptance(self.model, propose, values)
+            acceptance = estimate_acceptance(self.model, propose, values)
             if acceptance < SELDOM:
                 self.prices.append(TrialResult(name, None, acceptance, "hardly ever accepted"))
                 return None
@@ -410,17 +412,17 @@ class _Race:
             self.gain *= gain
             self.standing, self.seen = arm, seen
 
-    def _choice(self, keeper: Arm | None) -> Choice:
-        if self.standing.recipe != Recipe():
+    def _choice(self, keeper: Arm | None) -> RaceResult:
+        if self.standing.recipe != Tuning():
             times = f"({format_number(self.gain)} times as many effective samples per second)"
             about = f"{self.standing.words} {times}"
-            return Choice(self.standing.recipe, about, tuple(self.prices))
+            return RaceResult(self.standing.recipe, about, tuple(self.prices))
         if keeper is not None and max(self.first.memory, self.seen.memory) > CALM:
             keeper.hold(max(keeper.track.sample, keeper.period_for(KEPT_SHARE)))
             self._judge(keeper.families[-1], verdict="kept")
             about = f"{keeper.words}, seldom: modes may be far apart"
-            return Choice(keeper.recipe, about, tuple(self.prices))
-        return Choice(Recipe(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))
+            return RaceResult(keeper.recipe, about, tuple(self.prices))
+        return RaceResult(Tuning(), "no jumps gain anything here: Gibbs alone", tuple(self.prices))
 
     def _least(self) -> float:
         """The gain that counts as a win; small ones are noise where few states are independent."""

@@ -24,7 +24,7 @@ LONGEST = 2**62  # steps between jumps: compiled code counts them in 64 bits
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Tuning:
     """A base chain, and families of jumps, one of them after every `period` of its steps.
 
     No families mean the base chain alone. It is Gibbs, tempered if there are `betas`.
@@ -58,7 +58,7 @@ class Recipe:
         """Build the kernel; the same recipe and model give the same kernel."""
         base = base_chain(prepared, self.betas)
         jumps = [_jump(name, model, prepared) for name in self.families]
-        return alternation(base, combined(jumps), period=self.period) if jumps else base
+        return alternation(base, combine_jumps(jumps), period=self.period) if jumps else base
 
 
 def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
@@ -66,7 +66,7 @@ def base_chain(prepared: PreparedGraph, betas: Sequence[float]) -> Kernel:
     return tempering(prepared, betas) if betas else SystematicScan()
 
 
-def combined(jumps: Sequence[Kernel]) -> Kernel:
+def combine_jumps(jumps: Sequence[Kernel]) -> Kernel:
     """All jumps equally often."""
     found = jumps[-1]
     for done, jump in enumerate(jumps[-2::-1], start=1):
@@ -74,7 +74,7 @@ def combined(jumps: Sequence[Kernel]) -> Kernel:
     return found
 
 
-def recipe_from(record: object) -> Recipe:
+def tuning_from_record(record: object) -> Tuning:
     """Read a recorded recipe; what is wrong with it is said."""
     if not isinstance(record, Mapping):
         raise InputError(f"moves are an object with families and period, not {_shown(record)}")
@@ -84,7 +84,7 @@ def recipe_from(record: object) -> Recipe:
     base = record.get("base", GIBBS)
     if not isinstance(base, str) or base not in BASES:
         raise InputError(f"moves have no base {_shown(base, BASES)}")
-    return Recipe(_families(record), _period(record), _betas(record, base))
+    return Tuning(_families(record), _period(record), _betas(record, base))
 
 
 def _families(record: Mapping[str, Any]) -> tuple[str, ...]:

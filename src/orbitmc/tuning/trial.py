@@ -22,12 +22,12 @@ from orbitmc.tuning.panel import (
     LOST,
     Panel,
     effective_samples,
-    lessened,
+    harmonic_ess,
+    penalise_stuck,
     persistence,
     statistics_of,
-    worth,
 )
-from orbitmc.tuning.record import Recipe, base_chain, combined
+from orbitmc.tuning.record import Tuning, base_chain, combine_jumps
 
 FEWEST = 24  # states that a trial looks at, even if they are less than a sweep apart
 SETTLING = 0.25  # of a trial is not counted
@@ -69,7 +69,7 @@ class Trial:
         return self.spacing / self.fresh
 
 
-class Track:
+class TrialChain:
     """A kernel on its way through the warm-up: states of one pack, and how long a step takes."""
 
     def __init__(
@@ -133,7 +133,10 @@ class Track:
                 seen.append(statistics_of(watched, self.prepared.graph, self.pack.values))
         kept = persistence(seen, watched.kind)
         effective, looked = effective_samples(seen), len(seen) * lanes
-        found, at_least = worth(lessened(effective, kept, lanes)), worth(effective)
+        found, at_least = (
+            harmonic_ess(penalise_stuck(effective, kept, lanes)),
+            harmonic_ess(effective),
+        )
         samples = spacing / self.sample if self.sample else 1.0
         return Trial(
             rate=found / (len(seen) * spacing * step),
@@ -248,11 +251,13 @@ class Arm:
         self.alone = False  # whether that trial is so long that there is time for no other
         kernel = base_chain(prepared, betas)
         if jumps:
-            kernel = alternation(kernel, combined(list(jumps.values())), period=self.period)
-        self.track = Track(prepared, kernel, values)
+            kernel = alternation(kernel, combine_jumps(list(jumps.values())), period=self.period)
+        self.track = TrialChain(prepared, kernel, values)
         self._counted = len(list(jumps.values())[-1].outcomes) if jumps else 0
 
-    def find_cost(self, seconds: float, share: float = SHARE, base: Track | None = None) -> None:
+    def find_cost(
+        self, seconds: float, share: float = SHARE, base: TrialChain | None = None
+    ) -> None:
         """Learn how many base steps a jump costs, and give jumps their first share of the time.
 
         Between modes one jump for each state that a run would record is enough. Steps of the `base`
@@ -300,9 +305,9 @@ class Arm:
         return self.track.acceptance(self._counted) if self._counted else None
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> Tuning:
         period = self.period if self.families else 1
-        return Recipe(self.families, period, self.betas)
+        return Tuning(self.families, period, self.betas)
 
     @property
     def words(self) -> str:
@@ -310,7 +315,7 @@ class Arm:
         return "; ".join([*parts, *(["the chain is tempered"] if self.betas else [])])
 
 
-def guessed_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
+def estimate_acceptance(model: Model, propose: Propose, values: Bytes) -> float:
     """How often jumps from these states would be accepted, among those that change something."""
     rng = np.random.default_rng(0)
     lanes = max(LEAST_LANES, MOST_POTENTIALS // (GUESSES * max(1, model.graph.factors)))
