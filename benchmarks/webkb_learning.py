@@ -20,7 +20,7 @@ from orbitmc.conditionals.prepared import prepare
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.language.syntax import Program, atoms_of
-from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.learner import LearningSettings, learn
 from orbitmc.mln.learning.worlds import TrainingWorld, training_worlds
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
@@ -36,7 +36,7 @@ PRIOR = 0.25
 
 Widths from 0.1 to 1 were tried on the same folds, so the scores are a little too good.
 """
-PSEUDO = Settings(method="conditional", query=LABELS, deviation=PRIOR)
+PSEUDO = LearningSettings(method="conditional", query=LABELS, deviation=PRIOR)
 MODELS = {
     "words": (False, PSEUDO),
     "words and links": (True, PSEUDO),

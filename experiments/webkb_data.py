@@ -23,7 +23,7 @@ from orbitmc.compare import (
     reference_of,
     training_worlds,
 )
-from orbitmc.mln.learning.learner import Settings as LearningSettings
+from orbitmc.mln.learning.learner import LearningSettings as LearningSettings
 
 QUERY = frozenset({"Pageclass"})
 DEVIATION = 0.5  # of the prior on weights

@@ -5,7 +5,7 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse, read_program
-from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.learner import LearningSettings, learn
 from tests.cli.commands import orbitmc
 from tests.mln.learning.programs import FIRST_PAGES, PAGES, PEOPLE, SECOND_PAGES, SMOKERS
 
@@ -42,7 +42,7 @@ def test_several_databases_and_a_query(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     read = parse(PAGES, learning=True)
     databases = [parse_database(text, read) for text in (FIRST_PAGES, SECOND_PAGES)]
-    settings = Settings(query=frozenset({"Topic"}), deviation=0.5)
+    settings = LearningSettings(query=frozenset({"Topic"}), deviation=0.5)
     expected = learn(read, databases, settings).weights
     assert [rule.weight for rule in read_program(output).rules] == expected.tolist()
 
@@ -84,7 +84,7 @@ def test_hidden_atoms_are_learned_from(files):
     done = orbitmc("learn", program, database, "-o", output, "--hidden", "Cancer", "-q", "Smokes")
     assert done.returncode == 0, done.stderr
     read = parse(SMOKERS, learning=True)
-    settings = Settings(query=frozenset({"Smokes"}), hidden=frozenset({"Cancer"}))
+    settings = LearningSettings(query=frozenset({"Smokes"}), hidden=frozenset({"Cancer"}))
     expected = learn(read, [parse_database(PEOPLE, read)], settings).weights
     assert [rule.weight for rule in read_program(output).rules] == expected.tolist()
 

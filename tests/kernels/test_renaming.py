@@ -13,7 +13,7 @@ from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import World, ground
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.symmetry.classes import constant_swaps
-from orbitmc.mln.symmetry.renamings import induced
+from orbitmc.mln.symmetry.renamings import induced_permutation
 
 TEXT = """
 person = {A, B, C, D}
@@ -59,7 +59,7 @@ def test_swaps_are_renamings_where_nothing_is_known(kind):
     for one, other in itertools.combinations(range(size), 2):
         images = np.arange(size)
         images[[one, other]] = other, one
-        element = induced(found, {kind: images})
+        element = induced_permutation(found, {kind: images})
         expected = dict(zip(element.point.tolist(), element.image.tolist(), strict=True))
         assert images_of(swaps, first + one, first + other) == expected
 

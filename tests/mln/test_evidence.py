@@ -6,7 +6,7 @@ import math
 import pytest
 
 from orbitmc.errors import LimitError, ManyInputError
-from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, merged
+from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, merge_databases
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.language.parser import parse
 
@@ -160,7 +160,7 @@ def test_packed_files(tmp_path):
 def test_merged_databases():
     first = parse_database("X(A)\nRain\n0.7 X(C)\np = {A}", PROGRAM)
     second = parse_database("!X(A)\nX(B)\nRain\n0.7 X(C)\np = {B}", PROGRAM)
-    both = merged([first, second])
+    both = merge_databases([first, second])
     assert {atom: truth for atom, (truth, _) in atoms_of(both).items()} == {
         ("X", "A"): FALSE,
         ("X", "C"): UNKNOWN,
@@ -170,8 +170,8 @@ def test_merged_databases():
     assert both.constants == {"p": ("A", "B")}
     (warning,) = both.warnings
     assert warning.startswith("1 atom of X with")
-    assert merged([first]) is first
-    assert merged([]).facts == {}
+    assert merge_databases([first]) is first
+    assert merge_databases([]).facts == {}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
-    from orbitmc.mln.learning.learner import Learned, Settings
+    from orbitmc.mln.learning.learner import LearningResult, LearningSettings
     from orbitmc.mln.learning.objectives import Step
 
 
@@ -102,13 +102,13 @@ def learn(
     from orbitmc.mln.data.reader import read_databases
     from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS
     from orbitmc.mln.language.parser import read_program
-    from orbitmc.mln.learning.checkpoint import load, question
-    from orbitmc.mln.learning.learner import Settings
+    from orbitmc.mln.learning.checkpoint import learning_record, load
+    from orbitmc.mln.learning.learner import LearningSettings
     from orbitmc.mln.learning.learner import learn as learn_weights
     from orbitmc.mln.learning.quality import standard_errors
     from orbitmc.mln.learning.writing import program_text
 
-    settings = Settings(
+    settings = LearningSettings(
         method=method,
         query=_names(query),
         hidden=_names(hidden),
@@ -132,7 +132,7 @@ def learn(
             [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
         ):
             say(f"note: {warning}")
-    asked = question(read, [*worlds, *unseen], settings)
+    asked = learning_record(read, [*worlds, *unseen], settings)
     with lock_file(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
@@ -169,7 +169,7 @@ def _deviation(words: str) -> float | None:
         raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
 
 
-def _scored(learned: "Learned") -> list[str]:
+def _scored(learned: "LearningResult") -> list[str]:
     """How the weights do on databases that they were not learned from, in words."""
     from orbitmc.mln.learning.quality import score
 
@@ -221,7 +221,7 @@ def _words(step: "Step") -> str:
     return ", ".join(known)
 
 
-def _remarks(learned: "Learned", settings: "Settings") -> list[str]:
+def _remarks(learned: "LearningResult", settings: "LearningSettings") -> list[str]:
     """What a reader of the learned program should know."""
     about = {
         "pseudo": "pseudo-likelihood of all atoms",
@@ -237,7 +237,7 @@ def _remarks(learned: "Learned", settings: "Settings") -> list[str]:
     ]
 
 
-def _end(learned: "Learned", output: Path, quiet: bool) -> int:
+def _end(learned: "LearningResult", output: Path, quiet: bool) -> int:
     """Say how it went; gives the exit code."""
     if not quiet or not learned.converged or learned.interrupted:
         say(f"{_words(learned.step)}, {learned.seconds:.1f} s")

@@ -31,14 +31,14 @@ from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.grounding.ground_model import GroundModel, graph_of
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.symmetry.approximate_classes import (
-    by_evidence,
-    by_messages,
-    by_rank,
+    classes_by_boolean_rank,
+    classes_by_evidence,
+    classes_by_messages,
     clustered_weights,
     variable_cells,
 )
 from orbitmc.mln.symmetry.classes import Classes, constant_swaps, value_kinds
-from orbitmc.mln.symmetry.renamings import Renamings, induced, renamings
+from orbitmc.mln.symmetry.renamings import Renamings, induced_permutation, renamings
 from orbitmc.sampling.pack import advance, start_pack
 from orbitmc.sampling.schedule import LANES
 from orbitmc.symmetry._automorphisms import (
@@ -286,9 +286,11 @@ def by_approximation(
 
 
 CLASSES: Mapping[str, Callable[[Ground, Model, int, int], Classes]] = {
-    "rank": lambda ground, model, clusters, rank: by_rank(ground, rank, clusters=clusters),
-    "evidence": lambda ground, model, clusters, rank: by_evidence(ground, clusters),
-    "messages": lambda ground, model, clusters, rank: by_messages(
+    "rank": lambda ground, model, clusters, rank: classes_by_boolean_rank(
+        ground, rank, clusters=clusters
+    ),
+    "evidence": lambda ground, model, clusters, rank: classes_by_evidence(ground, clusters),
+    "messages": lambda ground, model, clusters, rank: classes_by_messages(
         ground, cluster_weights(model, clusters)
     ),
 }
@@ -340,7 +342,7 @@ def _rest(ground: Ground, model: Model, found: Renamings) -> PermutationGroup:
         *found.others,
     ]
     cardinality = model.graph.cardinality
-    elements = [induced(ground, images) for images in generators]
+    elements = [induced_permutation(ground, images) for images in generators]
     group = permutation_group(len(cardinality), elements, cardinality=cardinality)
     return subgroup(group, np.flatnonzero(~changes_energy(model.graph, group)))
 

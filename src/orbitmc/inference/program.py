@@ -26,7 +26,7 @@ from orbitmc.inference.cache import quick_answer
 from orbitmc.inference.plan import decide
 from orbitmc.inference.query import Query
 from orbitmc.inference.settings import Options, Settings, asks, with_options
-from orbitmc.mln.data.database import TRUE, Database, Ints, merged, universe
+from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, Watch, World, ground
@@ -43,20 +43,20 @@ from orbitmc.mln.grounding.remarks import (
     asked_though_closed,
     closed_by_few,
     contradicting_rules,
+    describe_weight_semantics,
     in_words,
-    meaning_in_words,
 )
 from orbitmc.mln.grounding.rewriting import (
     meanings_differ,
+    remove_degrees,
+    remove_empty_types,
     split_into_clauses,
-    without_degrees,
-    without_empty_types,
 )
 from orbitmc.mln.language.parser import read_program
 from orbitmc.mln.language.projects import ProjectQuestion, is_project, project_question
 from orbitmc.mln.language.scanner import Dialect
 from orbitmc.mln.language.syntax import Program
-from orbitmc.mln.learning.proportional_fitting import fitted
+from orbitmc.mln.learning.proportional_fitting import fit_constraint_weights
 from orbitmc.sampling.run import RunObserver
 
 Meaning = Literal["formula", "alchemy"]
@@ -216,7 +216,7 @@ def read_logic(
     pieces += [parse_database(text, spoken, source="evidence") for text in texts]
     found = logic(
         spoken,
-        merged(pieces),
+        merge_databases(pieces),
         query=asked,
         opened=opened,
         closed=closed if project is None else [*closed, *project.closed(spoken, asked)],
@@ -259,18 +259,18 @@ def logic(
     remarks = [*program.warnings, *known.warnings, *closed_by_few(program, known, world)]
     remarks += asked_though_closed(world)
     declared = program.predicates.keys()
-    program, said = without_empty_types(program, known, asked or frozenset())
+    program, said = remove_empty_types(program, known, asked or frozenset())
     remarks += said
-    program, known = without_degrees(program, known)
+    program, known = remove_degrees(program, known)
     gone = declared - program.predicates.keys()
     world = replace(world, opened=world.opened - gone, closed=world.closed - gone)
-    fit = fitted(program, known, world, memory)
+    fit = fit_constraint_weights(program, known, world, memory)
     program, remarks = fit.program, [*remarks, *fit.remarks]
     differing = [rule.place for rule in program.rules if meanings_differ(rule)]
     if program.dialect not in CLAUSAL:
         differing = []
     if differing:
-        remarks.append(meaning_in_words(meaning, str(differing[0]), len(differing)))
+        remarks.append(describe_weight_semantics(meaning, str(differing[0]), len(differing)))
     elif meaning == "alchemy":
         remarks.append("weights count for clauses, as in Alchemy; that makes no difference here")
     if meaning == "alchemy":

@@ -12,9 +12,9 @@ from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import World, ground
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.symmetry.approximate_classes import (
-    by_evidence,
-    by_messages,
-    by_rank,
+    classes_by_boolean_rank,
+    classes_by_evidence,
+    classes_by_messages,
     clustered_weights,
 )
 from orbitmc.mln.symmetry.renamings import renamings
@@ -51,15 +51,15 @@ def partition(classes):
 @pytest.mark.parametrize(("rank", "expected"), [(1, {"A", "BC", "DE", "F"}), (0, {"A", "BCDEF"})])
 def test_rectangles_tell_hubs_from_leaves_and_links_to_oneself_count_apart(rank, expected):
     found = grounded(LINKS, HUBS)
-    assert partition(by_rank(found, rank)["page"]) == expected
+    assert partition(classes_by_boolean_rank(found, rank)["page"]) == expected
 
 
 def test_named_constants_have_no_class():
     found = grounded(LINKS + "1.0 Good(B)\n", HUBS)
     for classes in (
-        by_rank(found, 1),
-        by_evidence(found, 2),
-        by_messages(found, model_of(found), rounds=1),
+        classes_by_boolean_rank(found, 1),
+        classes_by_evidence(found, 2),
+        classes_by_messages(found, model_of(found), rounds=1),
     ):
         assert classes["page"][1] == -1
         assert (np.delete(classes["page"], 1) >= 0).all()
@@ -67,17 +67,17 @@ def test_named_constants_have_no_class():
 
 def test_clusters_join_pages_with_similar_links():
     found = grounded(LINKS, HUBS)
-    assert partition(by_evidence(found, 6)["page"]) == {"A", "BC", "DE", "F"}
-    assert len(partition(by_evidence(found, 2)["page"])) == 2
-    assert partition(by_evidence(found, 1)["page"]) == {"ABCDEF"}
+    assert partition(classes_by_evidence(found, 6)["page"]) == {"A", "BC", "DE", "F"}
+    assert len(partition(classes_by_evidence(found, 2)["page"])) == 2
+    assert partition(classes_by_evidence(found, 1)["page"]) == {"ABCDEF"}
     with pytest.raises(InputError, match="at least one cluster"):
-        by_evidence(found, 0)
+        classes_by_evidence(found, 0)
 
 
 def test_more_rounds_of_messages_tell_more_pages_apart_until_all_that_differ_are():
     found = grounded(LINKS, "Links(A,B)\nLinks(B,C)\nLinks(C,D)\nLinks(D,E)\nLinks(E,F)")
     model = model_of(found)
-    counts = [len(partition(by_messages(found, model, rounds=k)["page"])) for k in range(5)]
+    counts = [len(partition(classes_by_messages(found, model, rounds=k)["page"])) for k in range(5)]
     assert counts[0] == 1
     assert counts == sorted(counts)
     assert counts[4] == 6
@@ -93,8 +93,8 @@ def test_messages_about_clustered_weights_ignore_small_differences():
     known = Database({"Good": doubts, **parse_database("Links(A, A)", program).facts})
     found = ground(program, known, World(opened=frozenset({"Good"})))
     model = model_of(found)
-    assert len(partition(by_messages(found, model)["page"])) == 6
-    rough = by_messages(found, cluster_weights(model, 2))["page"]
+    assert len(partition(classes_by_messages(found, model)["page"])) == 6
+    rough = classes_by_messages(found, cluster_weights(model, 2))["page"]
     assert partition(rough) == {"ABC", "DEF"}
 
 
@@ -103,8 +103,8 @@ def test_interchangeable_people_always_share_a_class():
         found = ground(*friends(6, open_world=False, friendships=1, smokers=0.3, seed=seed))
         exact = renamings(found).classes["person"]
         for classes in (
-            by_evidence(found, 6),
-            by_messages(found, model_of(found), rounds=6),
+            classes_by_evidence(found, 6),
+            classes_by_messages(found, model_of(found), rounds=6),
         ):
             for number in np.unique(exact):
                 assert len(np.unique(classes["person"][exact == number])) == 1

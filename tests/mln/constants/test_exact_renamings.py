@@ -14,7 +14,7 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import World, ground
 from orbitmc.mln.language.parser import parse
-from orbitmc.mln.symmetry.renamings import induced, renamings
+from orbitmc.mln.symmetry.renamings import induced_permutation, renamings
 from orbitmc.models._friends import friends
 from orbitmc.symmetry._automorphisms import automorphisms, changes_energy
 from tests.oracle import brute_force
@@ -82,7 +82,7 @@ def grounded(text, evidence, opened=("Friends", "Smokes", "Topic")):
 def induced_generators(found):
     """What the generators of all renamings that change nothing do to variables."""
     group = renamings(found)
-    return [induced(found, images) for images in (*group.swaps(), *group.others)]
+    return [induced_permutation(found, images) for images in (*group.swaps(), *group.others)]
 
 
 def keeps_log_weights(graph, element, seed=0):
@@ -145,7 +145,7 @@ def test_no_renaming_is_missed_where_all_evidence_matters(case):
     count = 0
     for images in all_renamings(found):
         try:
-            element = induced(found, images)
+            element = induced_permutation(found, images)
         except InputError:
             continue
         count += keeps_log_weights(graph, element)

@@ -6,8 +6,8 @@ import pytest
 from orbitmc.errors import InputError
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
-from orbitmc.mln.learning.checkpoint import load, question, save
-from orbitmc.mln.learning.learner import Settings
+from orbitmc.mln.learning.checkpoint import learning_record, load, save
+from orbitmc.mln.learning.learner import LearningSettings
 from orbitmc.mln.learning.objectives import Step
 from tests.mln.learning.programs import PEOPLE, SMOKERS
 
@@ -49,13 +49,17 @@ def test_a_damaged_step_is_refused(tmp_path):
 def test_a_question_is_the_same_only_if_all_that_matters_is():
     program = parse(SMOKERS, learning=True)
     database = parse_database(PEOPLE, program)
-    usual = question(program, [database], Settings())
-    assert usual == question(program, [database], Settings(seed=5, iterations=3))
+    usual = learning_record(program, [database], LearningSettings())
+    assert usual == learning_record(program, [database], LearningSettings(seed=5, iterations=3))
     others = [
-        question(program, [database, database], Settings()),
-        question(program, [database], Settings(deviation=1.0)),
-        question(program, [database], Settings(query=frozenset({"Smokes"}))),
-        question(parse(SMOKERS.replace("0.5", "0.6"), learning=True), [database], Settings()),
-        question(program, [parse_database(PEOPLE + "Cancer(Bob)\n", program)], Settings()),
+        learning_record(program, [database, database], LearningSettings()),
+        learning_record(program, [database], LearningSettings(deviation=1.0)),
+        learning_record(program, [database], LearningSettings(query=frozenset({"Smokes"}))),
+        learning_record(
+            parse(SMOKERS.replace("0.5", "0.6"), learning=True), [database], LearningSettings()
+        ),
+        learning_record(
+            program, [parse_database(PEOPLE + "Cancer(Bob)\n", program)], LearningSettings()
+        ),
     ]
     assert len({usual, *others}) == 6

@@ -16,9 +16,9 @@ from orbitmc.mln.learning.ascent import (
     observed_counts,
 )
 from orbitmc.mln.learning.expectations import Chains
-from orbitmc.mln.learning.learner import Settings, Task
+from orbitmc.mln.learning.learner import LearningSettings, Task
 from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
-from orbitmc.mln.learning.worlds import TrueCounts, changes, joined
+from orbitmc.mln.learning.worlds import TrueCounts, changes, concatenate_changes
 from tests.mln.learning.enumerated import Enumerated
 from tests.mln.learning.programs import CASES, PEOPLE, SMOKERS, worlds_of
 
@@ -29,7 +29,7 @@ SMALL = ["given friends", "blocks, + weights and two worlds", "a hard rule"]
 def exact_objective(worlds):
     expecting = [Enumerated(world.ground) for world in worlds]
     belief = prior(worlds[0].ground)
-    proxy = CompositeLikelihood(joined([changes(world) for world in worlds]), belief)
+    proxy = CompositeLikelihood(concatenate_changes([changes(world) for world in worlds]), belief)
     return ConditionalLikelihood(observed_counts(worlds), expecting, belief, proxy)
 
 
@@ -112,7 +112,7 @@ def test_the_spread_along_a_direction_is_the_variance_of_the_sum():
 def test_a_climb_that_was_stopped_goes_on_as_if_it_never_stopped(name):
     program = parse(SMOKERS, learning=True)
     databases = [parse_database(PEOPLE, program)] * 2
-    settings = Settings(
+    settings = LearningSettings(
         method="discriminative",
         query=frozenset({"Smokes", "Cancer"}),
         optimiser=name,

@@ -13,10 +13,10 @@ from orbitmc.mln.language.parser import parse
 from orbitmc.mln.learning import quality as errors_file
 from orbitmc.mln.learning.ascent import expectation_maximisation, first_step, maximise, random_start
 from orbitmc.mln.learning.expectations import Components, are_small
-from orbitmc.mln.learning.learner import Settings, Task, learn
+from orbitmc.mln.learning.learner import LearningSettings, Task, learn
 from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
 from orbitmc.mln.learning.quality import standard_errors
-from orbitmc.mln.learning.worlds import changes, joined, training_worlds
+from orbitmc.mln.learning.worlds import changes, concatenate_changes, training_worlds
 from tests.mln.learning.programs import CASES, HARD, PAGES, PEOPLE, SMOKERS
 from tests.oracle.brute_force import states
 from tests.oracle.enumeration import log_weights_of_all
@@ -60,7 +60,7 @@ def worlds_of(case):
 
 
 def likelihood_of(worlds, deviation=2.0):
-    known = joined([Components(world).changes() for world in worlds])
+    known = concatenate_changes([Components(world).changes() for world in worlds])
     return CompositeLikelihood(known, prior(worlds[0].ground, deviation=deviation))
 
 
@@ -118,7 +118,7 @@ def test_learned_weights_maximise_the_likelihood_by_brute_force(name):
     """From the maximum that learning found, a search in plain floats finds nothing better."""
     program, databases, explained, hidden = EVERY[name]
     read = parse(program, learning=True)
-    settings = Settings(
+    settings = LearningSettings(
         method="discriminative", query=frozenset(explained or ()), hidden=frozenset(hidden)
     )
     learned = learn(read, [parse_database(text, read) for text in databases], settings)
@@ -171,7 +171,7 @@ def slow_information(function, weights, learned, step=1e-3):
 def test_standard_errors_are_the_inverse_of_the_second_derivatives(name):
     program, databases, explained, hidden = EVERY[name]
     read = parse(program, learning=True)
-    settings = Settings(
+    settings = LearningSettings(
         method="discriminative", query=frozenset(explained or ()), hidden=frozenset(hidden)
     )
     learned = learn(read, [parse_database(text, read) for text in databases], settings)
@@ -194,7 +194,7 @@ def test_errors_of_pseudo_likelihood_know_that_atoms_depend_on_each_other():
     program = parse("X(p)\nL(p,p)\nL(x,y) => (X(x) <=> X(y))\n", learning=True)
     links = "L(A,B)\nL(C,D)\nL(E,F)\nL(G,H)\n"
     database = parse_database(f"{links}X(A)\nX(B)\nX(C)\n", program)
-    task = Task(program, [database], Settings(query=frozenset({"X"}), deviation=10.0))
+    task = Task(program, [database], LearningSettings(query=frozenset({"X"}), deviation=10.0))
     weights = np.array([0.5])
     (world,) = task.worlds
     graph = graph_of(world.ground, weights)
@@ -219,9 +219,11 @@ def test_errors_from_chains_agree_with_those_by_listing_states():
     program = parse(SMOKERS, learning=True)
     database = parse_database(PEOPLE, program)
     query = frozenset({"Smokes", "Cancer"})
-    exact = Task(program, [database], Settings(method="discriminative", query=query))
+    exact = Task(program, [database], LearningSettings(method="discriminative", query=query))
     noisy = Task(
-        program, [database], Settings(method="discriminative", query=query, optimiser="newton")
+        program,
+        [database],
+        LearningSettings(method="discriminative", query=query, optimiser="newton"),
     )
     weights = some_weights(exact.likelihood)
     expected, found = standard_errors(exact, weights), standard_errors(noisy, weights)
@@ -231,7 +233,7 @@ def test_errors_from_chains_agree_with_those_by_listing_states():
 def test_errors_of_too_many_weights_are_refused(monkeypatch):
     monkeypatch.setattr(errors_file, "MOST_WEIGHTS", 3)
     program = parse(SMOKERS, learning=True)
-    task = Task(program, [parse_database(PEOPLE, program)], Settings())
+    task = Task(program, [parse_database(PEOPLE, program)], LearningSettings())
     with pytest.raises(LimitError, match="up to 3 weights, and 4 are learned"):
         standard_errors(task, task.prior.mean)
 
@@ -254,10 +256,12 @@ def test_chains_with_hidden_atoms_find_what_listing_states_finds():
     program, databases, explained, hidden = HIDDEN["a hidden predicate"]
     read = parse(program, learning=True)
     known = [parse_database(text, read) for text in databases] * 5
-    settings = Settings(query=frozenset(explained), hidden=frozenset(hidden), deviation=1.0, seed=2)
+    settings = LearningSettings(
+        query=frozenset(explained), hidden=frozenset(hidden), deviation=1.0, seed=2
+    )
     exact = learn(read, known, settings)
     assert exact.task.settings.objective == "discriminative"
-    noisy = learn(read, known, Settings(**{**vars(settings), "optimiser": "newton"}))
+    noisy = learn(read, known, LearningSettings(**{**vars(settings), "optimiser": "newton"}))
     assert np.isnan(noisy.step.objective)
     reached = exact.task.likelihood.value_and_slope(noisy.weights)[0]
     assert exact.step.objective - 0.05 < reached <= exact.step.objective + 1e-9
@@ -278,7 +282,7 @@ def test_hidden_atoms_that_cannot_be_learned_from_are_refused(text, settings, co
         name: value if name == "method" else frozenset(value) for name, value in settings.items()
     }
     with pytest.raises(InputError, match=complaint):
-        learn(program, [parse_database(text, program)], Settings(**chosen))
+        learn(program, [parse_database(text, program)], LearningSettings(**chosen))
 
 
 def test_hidden_blocks_and_broken_rules_are_refused():

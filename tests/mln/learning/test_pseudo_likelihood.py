@@ -8,16 +8,16 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.learning.ascent import first_step, maximise
-from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.learner import LearningSettings, learn
 from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
-from orbitmc.mln.learning.worlds import changes, joined
+from orbitmc.mln.learning.worlds import changes, concatenate_changes
 from tests.mln.learning.programs import CASES, FIRST_PAGES, HARD, HEALTH, PAGES, worlds_of
 from tests.oracle import brute_force
 
 
 def objective_of(worlds, deviation=2.0):
     return CompositeLikelihood(
-        joined([changes(world) for world in worlds]),
+        concatenate_changes([changes(world) for world in worlds]),
         prior(worlds[0].ground, deviation=deviation),
     )
 
@@ -83,15 +83,15 @@ def test_a_single_weight_is_found_by_hand():
     """Three of four smoke: without a prior to speak of, the weight is the log-odds."""
     program = parse("Smokes(person)\nperson = {D}\nSmokes(x)\n", learning=True)
     database = parse_database("Smokes(A)\nSmokes(B)\nSmokes(C)\n", program)
-    learned = learn(program, [database], Settings(deviation=1e4))
+    learned = learn(program, [database], LearningSettings(deviation=1e4))
     assert learned.weights == pytest.approx([np.log(3)], abs=1e-5)
 
 
 def test_the_prior_pulls_towards_written_weights():
     program = parse("Smokes(person)\n1.25 Smokes(x)\n", learning=True)
     database = parse_database("!Smokes(A)\n", program)
-    strict = learn(program, [database], Settings(deviation=1e-3)).weights[0]
-    loose = learn(program, [database], Settings(deviation=1.0)).weights[0]
+    strict = learn(program, [database], LearningSettings(deviation=1e-3)).weights[0]
+    loose = learn(program, [database], LearningSettings(deviation=1.0)).weights[0]
     assert strict == pytest.approx(1.25, abs=1e-4)
     assert loose == pytest.approx(1.25 - 1 / (1 + np.exp(-loose)), abs=1e-5)
 
@@ -139,7 +139,7 @@ def inside_compiled_code():
 def test_an_interruption_gives_the_weights_found_so_far(press):
     program = parse(PAGES, learning=True)
     databases = [parse_database(FIRST_PAGES, program)]
-    settings = Settings(query=frozenset({"Topic"}), iterations=2)
+    settings = LearningSettings(query=frozenset({"Topic"}), iterations=2)
     seen = []
 
     def interrupt(step):

@@ -8,10 +8,10 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.language.parser import parse
 from orbitmc.mln.learning.ascent import first_step, maximise
-from orbitmc.mln.learning.learner import DEVIATIONS, Settings, Task, learn, left_out_score
+from orbitmc.mln.learning.learner import DEVIATIONS, LearningSettings, Task, learn, left_out_score
 from orbitmc.mln.learning.objectives import CompositeLikelihood, prior
 from orbitmc.mln.learning.quality import score
-from orbitmc.mln.learning.worlds import changes, joined, training_worlds
+from orbitmc.mln.learning.worlds import changes, concatenate_changes, training_worlds
 from orbitmc.mln.learning.writing import program_text
 from tests.mln.learning.programs import FIRST_PAGES, PAGES, SECOND_PAGES
 from tests.oracle import brute_force
@@ -46,26 +46,26 @@ def test_the_score_of_a_width_is_that_of_databases_left_out():
 def test_cross_validation_prefers_a_narrow_prior_for_noise_and_a_wide_one_for_signal():
     for tosses, wanted in (((3, 7, 4, 6), DEVIATIONS[0]), ((10, 9, 10, 10), DEVIATIONS[3:])):
         program, databases = coins(*tosses)
-        learned = learn(program, databases, Settings(deviation=None))
+        learned = learn(program, databases, LearningSettings(deviation=None))
         chosen = learned.task.prior.deviation
         assert chosen in np.atleast_1d(wanted)
-        fixed = learn(program, databases, Settings(deviation=chosen))
+        fixed = learn(program, databases, LearningSettings(deviation=chosen))
         assert (learned.weights == fixed.weights).all()
 
 
 def test_one_database_cannot_choose_a_prior():
     program, databases = coins(3)
     with pytest.raises(InputError, match="two databases at least"):
-        learn(program, databases, Settings(deviation=None))
+        learn(program, databases, LearningSettings(deviation=None))
     unknown = [parse_database("?Heads(C0)\n", program)] * 2
     with pytest.raises(InputError, match="give its width"):
-        learn(program, unknown, Settings(deviation=None, method="discriminative"))
+        learn(program, unknown, LearningSettings(deviation=None, method="discriminative"))
 
 
 def test_held_out_databases_are_scored_and_not_learned_from():
     program = parse(PAGES, learning=True)
     first, second = (parse_database(text, program) for text in (FIRST_PAGES, SECOND_PAGES))
-    settings = Settings(query=frozenset({"Topic"}))
+    settings = LearningSettings(query=frozenset({"Topic"}))
     learned = learn(program, [first], settings, held_out=[second])
     task = learned.task
     together = learn(program, [first, second], settings)
@@ -89,7 +89,7 @@ def test_held_out_databases_are_scored_and_not_learned_from():
 def test_hidden_atoms_of_held_out_databases_are_not_scored():
     program = parse("A(p)\nH(p)\nH(x) => A(x)\nH(x)\nA(x)\n", learning=True)
     databases = [parse_database(text, program) for text in ("A(P)\n!A(Q)\n", "A(R)\n")]
-    settings = Settings(hidden=frozenset({"H"}))
+    settings = LearningSettings(hidden=frozenset({"H"}))
     learned = learn(program, databases[:1], settings, held_out=databases[1:])
     found = score(learned.task.held_out, learned.task.prior, learned.weights)
     (world,) = learned.task.held_out
@@ -112,7 +112,7 @@ def test_a_flat_objective_ends_though_its_slope_is_above_the_tolerance(monkeypat
     worlds = training_worlds(
         program, [parse_database(text, program) for text in (FIRST_PAGES, SECOND_PAGES)], {"Topic"}
     )
-    known = joined([changes(world) for world in worlds])
+    known = concatenate_changes([changes(world) for world in worlds])
     objective = CompositeLikelihood(known, prior(worlds[0].ground, deviation=2.0))
     *_, best = maximise(objective)
     monkeypatch.setattr(f"{ascent}.ROUND", 2)
@@ -131,8 +131,8 @@ def test_weights_of_clauses_are_learned_apart():
     text = "X(p)\nY(p)\nX(x) <=> Y(x)\n"
     program = parse(text, learning=True)
     database = parse_database("X(A)\nY(A)\nX(B)\n!Y(C)\n", program)
-    whole = learn(program, [database], Settings())
-    split = learn(program, [database], Settings(meaning="alchemy"))
+    whole = learn(program, [database], LearningSettings())
+    split = learn(program, [database], LearningSettings(meaning="alchemy"))
     clauses = parse("X(p)\nY(p)\n!X(x) v Y(x)\nX(x) v !Y(x)\n", learning=True)
     expected = learn(clauses, [parse_database("X(A)\nY(A)\nX(B)\n!Y(C)\n", clauses)])
     assert (len(whole.weights), len(split.weights)) == (1, 2)
@@ -143,7 +143,7 @@ def test_weights_of_clauses_are_learned_apart():
 
 def test_written_weights_are_shared_out_among_clauses():
     program = parse("X(p)\nY(p)\n3 X(x) <=> Y(x)\n", learning=True)
-    task = Task(program, [parse_database("X(A)\n", program)], Settings(meaning="alchemy"))
+    task = Task(program, [parse_database("X(A)\n", program)], LearningSettings(meaning="alchemy"))
     assert task.prior.mean.tolist() == [1.5, 1.5]
 
 
@@ -151,8 +151,8 @@ def test_clauses_that_would_name_the_constants_of_one_database_only_are_refused(
     program = parse("X(p)\nF(p,p)\nX(x) ^ (EXIST y F(x,y))\n", learning=True)
     databases = [parse_database(f"X({name})\nF({name},{name})\n", program) for name in "AB"]
     with pytest.raises(InputError, match=r"<text>:3:1: to split .* constants of type p"):
-        learn(program, databases, Settings(meaning="alchemy"))
-    learn(program, databases[:1], Settings(meaning="alchemy"))
+        learn(program, databases, LearningSettings(meaning="alchemy"))
+    learn(program, databases[:1], LearningSettings(meaning="alchemy"))
 
 
 def test_errors_are_comments_that_the_parser_leaves_out():
@@ -166,7 +166,7 @@ def test_errors_are_comments_that_the_parser_leaves_out():
 def test_the_first_step_of_hidden_predicates_is_not_at_a_saddle():
     program = parse("A(p)\nH(p)\nH(x) => A(x)\nH(x)\n", learning=True)
     task = Task(
-        program, [parse_database("A(P)\n!A(Q)\n", program)], Settings(hidden=frozenset("H"))
+        program, [parse_database("A(P)\n!A(Q)\n", program)], LearningSettings(hidden=frozenset("H"))
     )
     assert (task.first().weights != task.prior.mean).all()
     assert first_step(task.exact).weights.tolist() == [0.0, 0.0]

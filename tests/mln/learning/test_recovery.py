@@ -7,7 +7,7 @@ from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of
 from orbitmc.mln.grounding.grounding import World, ground
 from orbitmc.mln.language.parser import parse
-from orbitmc.mln.learning.learner import Settings, learn
+from orbitmc.mln.learning.learner import LearningSettings, learn
 from tests.oracle.brute_force import distribution, states
 
 PROGRAM = """
@@ -49,7 +49,7 @@ def test_known_weights_are_recovered_within_their_errors(method):
     databases = list(sampled_databases(program))
     unlearned = parse(PROGRAM.replace("1.2 ", "").replace("-0.6 ", ""), learning=True)
     query = frozenset({"Smokes", "Likes"})
-    settings = Settings(
+    settings = LearningSettings(
         method=method,
         query=query,
         deviation=10.0,

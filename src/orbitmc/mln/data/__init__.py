@@ -11,7 +11,7 @@ __getattr__, __dir__ = load_lazily(
         "Universe": "mln.data.database",
         "empty_types": "mln.data.database",
         "integer_of": "mln.data.database",
-        "merged": "mln.data.database",
+        "merge_databases": "mln.data.database",
         "number_of": "mln.data.database",
         "parse_database": "mln.data.reader",
         "read_database": "mln.data.reader",

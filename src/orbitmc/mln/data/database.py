@@ -84,7 +84,7 @@ def flat_words(keys: Iterable[Key]) -> list[str]:
     return [word for words in split for word in words]
 
 
-def merged(databases: Sequence[Database]) -> Database:
+def merge_databases(databases: Sequence[Database]) -> Database:
     """Put databases together; where they differ, the later one counts, with a warning."""
     if len(databases) == 1:
         return databases[0]

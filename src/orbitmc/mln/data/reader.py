@@ -10,9 +10,9 @@ from pathlib import Path
 from orbitmc._util.text import MEMORY, Text, quote, require_memory, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.data.database import FALSE, TRUE, UNKNOWN, Database, FactTable, Key, flat_words
-from orbitmc.mln.language.declarations import NAME, complaint_about, constants
+from orbitmc.mln.language.declarations import NAME, constants, explain_bad_constant
 from orbitmc.mln.language.projects import read_source
-from orbitmc.mln.language.scanner import STRING, Source, Statement, unquoted, without_comments
+from orbitmc.mln.language.scanner import STRING, Source, Statement, unquote, without_comments
 from orbitmc.mln.language.syntax import Program
 from orbitmc.mln.language.weights import NUMBER
 
@@ -33,7 +33,7 @@ SIGNS = {None: TRUE, "!": FALSE, "?": UNKNOWN}
 
 
 @dataclass(frozen=True)
-class Known:
+class ParsedFact:
     """What a line says about one atom."""
 
     predicate: str
@@ -42,7 +42,7 @@ class Known:
     log_odds: float = 0.0
 
 
-def read_line(line: Statement, program: Program) -> Iterator[Known]:
+def read_line(line: Statement, program: Program) -> Iterator[ParsedFact]:
     """Read the atoms of a line, in order."""
     offset = 0
     while offset < len(line.text):
@@ -66,7 +66,7 @@ def _complaint(line: Statement, offset: int) -> InputError:
     return line.error(offset, f"expected a ground atom such as P(A), found {quote(piece[0])}")
 
 
-def _atom(line: Statement, found: re.Match[str], program: Program) -> Known:
+def _atom(line: Statement, found: re.Match[str], program: Program) -> ParsedFact:
     name = found["name"]
     if name in program.functions:
         raise line.error(found.start("name"), f"{name} is a function: write Value = {name}(...)")
@@ -77,7 +77,7 @@ def _atom(line: Statement, found: re.Match[str], program: Program) -> Known:
         raise line.error(found.end(), "expected constants between commas, and ')' after them")
     arguments = _arguments(line, found, len(program.predicates[name].types), program)
     truth, log_odds = _value(line, found)
-    return Known(name, arguments, truth, log_odds)
+    return ParsedFact(name, arguments, truth, log_odds)
 
 
 def _value(line: Statement, found: re.Match[str]) -> tuple[int, float]:
@@ -106,7 +106,7 @@ def soft_value(probability: float, negated: bool) -> tuple[int, float]:
     return UNKNOWN, -log_odds if negated else log_odds
 
 
-def _function_value(line: Statement, found: re.Match[str], program: Program) -> Known:
+def _function_value(line: Statement, found: re.Match[str], program: Program) -> ParsedFact:
     name = found["name"]
     if name not in program.functions:
         near = suggestion(name, program.functions)
@@ -114,7 +114,7 @@ def _function_value(line: Statement, found: re.Match[str], program: Program) -> 
     predicate = program.functions[name]
     arity = len(program.predicates[predicate].types) - 1
     value = _constant(line, found["value"], found.start("value"), program)
-    return Known(predicate, (value, *_arguments(line, found, arity, program)), TRUE)
+    return ParsedFact(predicate, (value, *_arguments(line, found, arity, program)), TRUE)
 
 
 def _arguments(
@@ -130,8 +130,8 @@ def _arguments(
 
 def _constant(line: Statement, word: str, offset: int, program: Program) -> str:
     if word.startswith('"'):
-        return unquoted(word)
-    complaint = complaint_about(word, program.dialect)
+        return unquote(word)
+    complaint = explain_bad_constant(word, program.dialect)
     if complaint:
         raise line.error(offset, complaint)
     return word
@@ -273,8 +273,10 @@ class _Reading:
         except InputError as error:
             self.errors.append(error)
 
-    def _note(self, known: Known, number: int) -> None:
-        plain = all(not complaint_about(word, self.program.dialect) for word in known.arguments)
+    def _note(self, known: ParsedFact, number: int) -> None:
+        plain = all(
+            not explain_bad_constant(word, self.program.dialect) for word in known.arguments
+        )
         key: Key = ",".join(known.arguments) if plain else known.arguments
         if known.predicate in self.program.functions.values():
             before = self.values.setdefault((known.predicate, known.arguments[1:]), key)
@@ -308,7 +310,7 @@ class _Reading:
         plain = [key for key in table.truth if isinstance(key, str)]
         wrong = any(key.count(",") + (key != "") != table.arity for key in plain)
         words = set(flat_words(plain)) - {""}
-        complaints = {word: complaint_about(word, self.program.dialect) for word in words}
+        complaints = {word: explain_bad_constant(word, self.program.dialect) for word in words}
         if wrong or any(complaints.values()):
             self.errors.extend(islice(self._located(name, table.arity, complaints), MOST_ERRORS))
 

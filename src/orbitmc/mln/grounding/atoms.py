@@ -152,7 +152,7 @@ class Atoms:
         return (self.width - excluded)[self.fixed < 0]
 
 
-def coded(predicate: Predicate, universe: Universe) -> tuple[Ints, int, int]:
+def atom_codes(predicate: Predicate, universe: Universe) -> tuple[Ints, int, int]:
     """Radix of each argument, number of atoms, and atoms in a block."""
     sizes = [universe.size(kind) for kind in predicate.types]
     order = sorted(range(len(sizes)), key=lambda place: predicate.exclusive[place])
@@ -170,7 +170,7 @@ def known_atoms(
     predicate: Predicate, facts: Facts | None, universe: Universe, *, closed: bool
 ) -> tuple[Atoms, Ints, Floats]:
     """The atoms of a predicate under evidence; and codes and log-odds of soft evidence."""
-    radix, size, width = coded(predicate, universe)
+    radix, size, width = atom_codes(predicate, universe)
     codes, truth = np.zeros(0, np.int64), np.zeros(0, np.int8)
     log_odds = np.zeros(0)
     if facts is not None:
@@ -221,7 +221,7 @@ def _fixed(
 Pair = tuple[int, int]
 
 
-def meeting(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms]) -> list[Pair]:
+def possibly_equal(parts: Sequence[Atom | Comparison], atoms: Mapping[str, Atoms]) -> list[Pair]:
     """Places of atoms that may be the same variable, the earlier first.
 
     Atoms that name different constants at the same places never are; but in a block, those that

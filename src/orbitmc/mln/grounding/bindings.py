@@ -179,7 +179,7 @@ def _joinable(guard: Guard, tables: Tables) -> bool:
 
 # Numbers of the constants that terms stand for, a column of bindings at a time.
 
-NOBODY = -1
+NO_CONSTANT = -1
 """Stands for a term whose result is no constant of the wanted type."""
 
 
@@ -197,10 +197,10 @@ class BoundTerms:
             case Variable(name):
                 return self.bound[name]
             case Constant(name):
-                return np.full(self.rows, self.universe.numbers[kind].get(name, NOBODY))
+                return np.full(self.rows, self.universe.numbers[kind].get(name, NO_CONSTANT))
         if term.function == "concat":
             numbers = self.universe.numbers[kind]
-            found = [numbers.get(name, NOBODY) for name in self.names(term)]
+            found = [numbers.get(name, NO_CONSTANT) for name in self.names(term)]
             return np.array(found, dtype=np.int64)
         return self._by_integer(self.integers(term), kind)
 
@@ -255,7 +255,7 @@ class BoundTerms:
             case Variable(one), Variable(other) if self.types[one] == self.types[other]:
                 return np.asarray(self.bound[one] == self.bound[other])
             case (Variable(one), Constant(name)) | (Constant(name), Variable(one)):
-                number = self.universe.numbers[self.types[one]].get(name, NOBODY)
+                number = self.universe.numbers[self.types[one]].get(name, NO_CONSTANT)
                 return np.asarray(self.bound[one] == number)
         pairs = zip(self.names(left), self.names(right), strict=True)
         return np.array([one == other for one, other in pairs], dtype=bool)
@@ -265,7 +265,7 @@ class BoundTerms:
         order = np.argsort(known, kind="stable")
         place = np.minimum(np.searchsorted(known[order], integers), len(known) - 1)
         hit = (known[order][place] == integers) & (integers != NO_NUMBER)
-        return np.where(hit, order[place], NOBODY)
+        return np.where(hit, order[place], NO_CONSTANT)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Ints]] = {

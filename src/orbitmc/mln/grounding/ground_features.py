@@ -71,7 +71,7 @@ def truth_in(part: Features, values: Ints) -> NDArray[np.bool_]:
     return np.asarray(part.truth[tuple(values[column] for column in part.scope.T)])
 
 
-def taken(features: Features, rows: slice | NDArray[np.bool_] | Ints) -> Features:
+def take_features(features: Features, rows: slice | NDArray[np.bool_] | Ints) -> Features:
     """Some of the features."""
     scope, weight = features.scope[rows], features.weight[rows]
     if isinstance(features, ClauseFeatures):
@@ -195,7 +195,7 @@ def _without_repeats(columns: Columns, signs: Bools, pairs: Sequence[Pair]) -> C
     if not pairs or not len(columns.weight):
         return columns
     if len(pairs) > FEW_PAIRS * len(signs):
-        return _settled(columns, signs)
+        return _merge_repeated_literals(columns, signs)
     twice = np.zeros(len(columns.weight), dtype=bool)
     for column, other in pairs:
         both = (columns.size[:, column] == 2) & (columns.size[:, other] == 2)
@@ -203,11 +203,11 @@ def _without_repeats(columns: Columns, signs: Bools, pairs: Sequence[Pair]) -> C
     if not twice.any():
         return columns
     status = columns.status.copy()
-    status[twice] = _settled(columns.take(twice), signs).status
+    status[twice] = _merge_repeated_literals(columns.take(twice), signs).status
     return columns._replace(status=status)
 
 
-def _settled(columns: Columns, signs: Bools) -> Columns:
+def _merge_repeated_literals(columns: Columns, signs: Bools) -> Columns:
     """Settle repeated literals in rows that may have some."""
     binary = columns.size == 2
     satisfying = np.where(signs, columns.value, 1 - columns.value)

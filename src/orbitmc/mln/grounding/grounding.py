@@ -22,8 +22,8 @@ from orbitmc.mln.data.database import (
     universe,
 )
 from orbitmc.mln.grounding import ground_features as patterns
-from orbitmc.mln.grounding.atoms import Atoms, known_atoms, meeting
-from orbitmc.mln.grounding.bindings import NOBODY, BoundTerms, Tables, bindings
+from orbitmc.mln.grounding.atoms import Atoms, known_atoms, possibly_equal
+from orbitmc.mln.grounding.bindings import NO_CONSTANT, BoundTerms, Tables, bindings
 from orbitmc.mln.grounding.folding import COPY, Template, templates
 from orbitmc.mln.grounding.ground_features import Features
 from orbitmc.mln.grounding.rewriting import conjuncts, guards, negation_normal, without_quantifiers
@@ -123,7 +123,7 @@ class RuleGrounder:
         clause: patterns.Clause | None,
         parts: Sequence[patterns.Part],
     ) -> Iterator[Features | patterns.Decided]:
-        pairs = meeting(parts, self.atoms)
+        pairs = possibly_equal(parts, self.atoms)
         if clause is None:
             return patterns.table_features(columns, patterns.formula_truth(formula, parts), pairs)
         signs = [sign for _, sign in clause[0]]
@@ -157,7 +157,7 @@ class RuleGrounder:
             exists = np.ones(rows, dtype=bool)
             for term, numbers in zip(part.arguments, arguments, strict=True):
                 if not isinstance(term, Variable):
-                    exists &= numbers != NOBODY
+                    exists &= numbers != NO_CONSTANT
             if moves:
                 kept &= exists
             codes = own.codes([np.maximum(number, 0) for number in arguments], rows)

@@ -16,7 +16,7 @@ from orbitmc.mln.grounding.atoms import atom_names
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.language.declarations import SMALL
 from orbitmc.mln.language.projects import read_source
-from orbitmc.mln.language.scanner import STRING, unquoted, without_comments
+from orbitmc.mln.language.scanner import STRING, unquote, without_comments
 from orbitmc.mln.language.syntax import Program
 
 PATTERN = re.compile(rf"\s*([^\s(),;^]+)\s*(?:\(((?:[^()\"]|{STRING})*)\))?\s*")
@@ -141,7 +141,7 @@ def _pattern(name: str, inside: str | None, program: Program) -> Pattern:
         raise InputError(f"the query gives {name} {quote(inside)}, but it takes {_counted(arity)}")
     notation = program.notation
     arguments = [
-        (unquoted(word[1]), True)
+        (unquote(word[1]), True)
         if word[1] is not None
         else (word[2], not notation.is_variable(word[2]))
         for word in words

@@ -72,7 +72,7 @@ def asked_though_closed(world: World) -> Iterable[str]:
         yield f"{name} is asked about, so its atoms stay unknown though it is to be closed"
 
 
-def meaning_in_words(meaning: str, place: str, count: int) -> str:
+def describe_weight_semantics(meaning: str, place: str, count: int) -> str:
     """What weights count for, where that makes a difference."""
     others = f" and {count - 1} more" if count > 1 else ""
     said = (

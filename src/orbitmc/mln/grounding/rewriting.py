@@ -376,7 +376,7 @@ def _count_clauses(count: Count) -> Iterator[Formula]:
 MOST_RULES = 2**16
 
 
-def without_degrees(program: Program, database: Database) -> tuple[Program, Database]:
+def remove_degrees(program: Program, database: Database) -> tuple[Program, Database]:
     """The same distribution in a program and a database without fuzzy predicates."""
     if not program.fuzzy:
         return program, database
@@ -498,7 +498,7 @@ def _degrees(facts: Facts) -> Floats:
 # Types without constants, as pracmln and Tuffy allow them: nothing about them is ground.
 
 
-def without_empty_types(
+def remove_empty_types(
     program: Program, known: Database, asked: frozenset[str]
 ) -> tuple[Program, tuple[str, ...]]:
     """Leave out what has no groundings, and say so; in other dialects types must have constants."""

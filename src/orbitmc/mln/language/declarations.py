@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from orbitmc._util.text import quote, require_memory
 from orbitmc.errors import MOST_ERRORS, ManyInputError
-from orbitmc.mln.language.scanner import STRING, Dialect, Place, Statement, unquoted
+from orbitmc.mln.language.scanner import STRING, Dialect, Place, Statement, unquote
 from orbitmc.mln.language.syntax import Predicate
 
 NAME = r"-?[^\W\d][\w'-]*"
@@ -127,19 +127,19 @@ def constants(
             needed = BYTES_PER_CONSTANT * (known + len(names) + high - low + 1)
             require_memory(str(statement.place(word.start())), needed, memory)
             names.update(dict.fromkeys(map(str, range(low, high + 1))))
-        elif not QUOTED.match(word[0]) and (complaint := complaint_about(word[0], dialect)):
+        elif not QUOTED.match(word[0]) and (complaint := explain_bad_constant(word[0], dialect)):
             errors.append(statement.error(word.start(), complaint))
             if len(errors) >= MOST_ERRORS:
                 break
         else:
-            names[unquoted(word[0])] = None
+            names[unquote(word[0])] = None
     if errors:
         raise ManyInputError(errors)
     return found["type"], tuple(names)
 
 
 @lru_cache(maxsize=2**16)
-def complaint_about(word: str, dialect: Dialect) -> str:
+def explain_bad_constant(word: str, dialect: Dialect) -> str:
     """Say why a word without quotes cannot be a constant, or nothing."""
     if not (ANY_CONSTANT if dialect in SMALL else CONSTANT).fullmatch(word):
         return f"expected a constant, found {quote(word)}; quote names with other characters"

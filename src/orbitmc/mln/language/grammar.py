@@ -191,7 +191,7 @@ COUNTED = re.compile(r"(?i:\bCOUNT)\s*\([^|]*\Z")
 COUNTS = "counts are pracmln's; see dialect pracmln"
 
 
-def complaint(statement: Statement, offset: int, expected: str) -> InputError:
+def syntax_error(statement: Statement, offset: int, expected: str) -> InputError:
     """Say what was expected at a place, and what stands there."""
     text = statement.text
     blanks = BLANKS.match(text, offset)
@@ -272,7 +272,7 @@ class _Parser:
                 return self._plain_atom(plain)
             found = self.words.operand.match(self.text, self.at)
         if not found:
-            raise complaint(self.statement, self.at, OPERAND)
+            raise syntax_error(self.statement, self.at, OPERAND)
         kind = found.lastgroup or ""
         self.at = found.end()
         return self._begin(kind, found.start(kind), found[kind])
@@ -339,7 +339,7 @@ class _Parser:
     def _variable(self, kind: str) -> Tree:
         found = self.words.variable.match(self.text, self.at)
         if not found:
-            raise complaint(self.statement, self.at, "a name")
+            raise syntax_error(self.statement, self.at, "a name")
         self.at = found.end()
         return Tree(kind, found.start(1), found[1])
 
@@ -354,7 +354,7 @@ class _Parser:
         self._wait(TIGHTEST, "quantified", start, word, named)
         bracket = BRACKET.match(self.text, self.at)
         if not bracket:
-            raise complaint(self.statement, self.at, "'('")
+            raise syntax_error(self.statement, self.at, "'('")
         self._open("(", bracket.end() - 1)
         self.at = bracket.end()
 
@@ -396,7 +396,7 @@ class _Parser:
     def _expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
         found = pattern.match(self.text, self.at)
         if not found:
-            raise complaint(self.statement, self.at, what)
+            raise syntax_error(self.statement, self.at, what)
         self.at = found.end()
         return found
 
@@ -418,7 +418,7 @@ class _Parser:
         inside = self.brackets[-1].kind
         wrong = kind not in IN_CALL if inside == "call" else kind == ("end" if inside else "close")
         if not found or wrong:
-            raise complaint(self.statement, self.at, expected_after(inside, kind))
+            raise syntax_error(self.statement, self.at, expected_after(inside, kind))
         start, self.at = found.start(kind), found.end()
         if kind in ENDS:
             return self._end(start, found[kind])
@@ -435,7 +435,7 @@ class _Parser:
         """Finish a bracket or the formula."""
         bracket = self.brackets[-1]
         if word != CLOSING[bracket.kind]:
-            raise complaint(self.statement, start, expected_after(bracket.kind, "close"))
+            raise syntax_error(self.statement, start, expected_after(bracket.kind, "close"))
         self._reduce_to(OPEN)
         if not word:
             return True
@@ -450,7 +450,9 @@ class _Parser:
     def _step(self, start: int, word: str) -> None:
         """Move the term before ++ or -- by one."""
         if self.dialect != "lomrf":
-            raise complaint(self.statement, start, expected_after(self.brackets[-1].kind, "step"))
+            raise syntax_error(
+                self.statement, start, expected_after(self.brackets[-1].kind, "step")
+            )
         term = self.operands[-1]
         one = Tree("number", start, "1")
         self.operands[-1] = Tree("sum", term.start, word[0], (term, one), start)
@@ -471,7 +473,7 @@ class _Parser:
 
     def _require_chain(self, kind: str, start: int) -> None:
         if kind == "comparison":
-            raise complaint(self.statement, start, expected_after(self.brackets[-1].kind, kind))
+            raise syntax_error(self.statement, start, expected_after(self.brackets[-1].kind, kind))
         if self.dialect == "pracmln" and kind in ("implies", "iff"):
             raise self.statement.error(start, "put one of them in parentheses")
 

@@ -12,7 +12,7 @@ from orbitmc._util.text import MEMORY, Text, quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, LimitError, ManyInputError
 from orbitmc.mln.language.declarations import Declaration, constants, declaration
 from orbitmc.mln.language.grammar import Sentence, parse_sentence
-from orbitmc.mln.language.projects import beside, has_marks, read_source, resolved
+from orbitmc.mln.language.projects import beside, has_marks, read_source, resolve_path
 from orbitmc.mln.language.resolution import Conversion, Vocabulary, conversions, rule
 from orbitmc.mln.language.scanner import (
     Dialect,
@@ -24,24 +24,30 @@ from orbitmc.mln.language.scanner import (
 )
 from orbitmc.mln.language.statements import (
     IF,
-    Ahead,
     Cardinality,
     Completion,
     DefiniteClause,
+    PendingDirective,
     cardinality,
-    counted,
+    count_atoms,
     definite_clause,
     directive,
-    included,
+    included_file,
 )
 from orbitmc.mln.language.syntax import Constraint, Predicate, Program, Rule
-from orbitmc.mln.language.weights import Demand, Weighing, demand, looks_like_demand, weighing
+from orbitmc.mln.language.weights import (
+    ProbabilityConstraint,
+    WeightedText,
+    demand,
+    looks_like_demand,
+    split_weight,
+)
 
 # Gather the statements of a program: declarations at once, formulas for later.
 
 
 @dataclass
-class Notes:
+class ParserOptions:
     """What is wrong, and what is worth a warning, while a program is read."""
 
     errors: list[InputError] = field(default_factory=list)
@@ -67,25 +73,25 @@ class Notes:
         self.warnings.setdefault(warning, place)
 
 
-class Gathering:
+class StatementCollector:
     """The statements of a program.
 
     Each formula has its number, as names have meanings from their declarations on.
     """
 
     def __init__(self, dialect: Dialect, memory: int) -> None:
-        self.dialect, self.memory, self.notes = dialect, memory, Notes()
+        self.dialect, self.memory, self.notes = dialect, memory, ParserOptions()
         self.constants: dict[str, dict[str, None]] = {}
         self.predicates: dict[str, Predicate] = {}
         self.functions: dict[str, str] = {}
         self.meanings: dict[str, tuple[str, int]] = {}
         self.fuzzy: set[str] = set()
-        self.formulas: list[tuple[int, Weighing, tuple[str, ...]]] = []
-        self.definite: list[tuple[int, Weighing, DefiniteClause]] = []
+        self.formulas: list[tuple[int, WeightedText, tuple[str, ...]]] = []
+        self.definite: list[tuple[int, WeightedText, DefiniteClause]] = []
         self.cardinalities: list[tuple[int, Statement, Cardinality]] = []
-        self.demands: list[tuple[int, Demand]] = []
+        self.demands: list[tuple[int, ProbabilityConstraint]] = []
         self.order = self.listed = 0
-        self.ahead, self.marked = Ahead(), False
+        self.ahead, self.marked = PendingDirective(), False
 
     @property
     def notation(self) -> Notation:
@@ -114,7 +120,7 @@ class Gathering:
             return
         if self._is_special(statement):
             return
-        weighed = weighing(statement, self.dialect)
+        weighed = split_weight(statement, self.dialect)
         if self.ahead.fixed:
             weighed = weighed._replace(fixed=True)
         if weighed.remark:
@@ -125,7 +131,7 @@ class Gathering:
             self.definite.append((self.order, weighed, clause))
         else:
             self.formulas.append((self.order, weighed, self.ahead.unique))
-        self.ahead = Ahead()
+        self.ahead = PendingDirective()
 
     def _lists(self, statement: Statement) -> bool:
         """Take a list of constants in, if the statement is one."""
@@ -201,14 +207,14 @@ class Gathering:
             self._mean(kind, "type")
             self.constants.setdefault(kind, {})
         if "?" in declared.marks:
-            hard = Weighing(math.inf, True, False, declared.at_most_one())
+            hard = WeightedText(math.inf, True, False, declared.at_most_one())
             self.formulas.append((self.order, hard, ()))
 
     def _mean(self, name: str, meaning: str) -> None:
         self.meanings.setdefault(name, (meaning, self.order))
 
     def _directive(self, statement: Statement, including: tuple[Path, ...]) -> None:
-        file = included(statement)
+        file = included_file(statement)
         if file is None:
             remark = directive(statement, self.dialect, self.ahead)
             if remark:
@@ -217,12 +223,12 @@ class Gathering:
         name, packed = file
         try:
             path = beside(statement.source.name, name, packed=packed)
-            if resolved(path) in including:
+            if resolve_path(path) in including:
                 raise InputError(f"{name} includes itself")
             text = read_source(path, memory=self.memory)
         except InputError as error:
             raise statement.error(statement.text.index(name) - 1, str(error)) from None
-        self.read(text, (*including, resolved(path)))
+        self.read(text, (*including, resolve_path(path)))
 
 
 MOST_COPIES = 2**14  # of formulas with stars
@@ -292,20 +298,22 @@ def read_program(
     gathered = _gathering(dialect, memory)
     gathered.marked = marked
     for path in [paths] if isinstance(paths, str | Path) else paths:
-        gathered.read(read_source(path, memory=memory), (resolved(path),))
+        gathered.read(read_source(path, memory=memory), (resolve_path(path),))
     return _Meaning(gathered, learning, unweighted).program()
 
 
-def _gathering(dialect: Dialect, memory: int) -> Gathering:
+def _gathering(dialect: Dialect, memory: int) -> StatementCollector:
     if dialect not in DIALECTS:
         raise InputError(f"there is no dialect {quote(dialect)}{suggestion(dialect, DIALECTS)}")
-    return Gathering(dialect, memory)
+    return StatementCollector(dialect, memory)
 
 
 class _Meaning:
     """What the formulas of a program mean, all names looked up."""
 
-    def __init__(self, gathered: Gathering, learning: bool, unweighted: float | None) -> None:
+    def __init__(
+        self, gathered: StatementCollector, learning: bool, unweighted: float | None
+    ) -> None:
         self.gathered, self.notes, self.notation = gathered, gathered.notes, gathered.notation
         self.learning, self.unweighted = learning, None if learning else unweighted
         self.rules: list[Rule] = []
@@ -342,10 +350,10 @@ class _Meaning:
             tuple(self.constraints),
         )
 
-    def _definite(self, order: int, weighed: Weighing, clause: DefiniteClause) -> None:
+    def _definite(self, order: int, weighed: WeightedText, clause: DefiniteClause) -> None:
         self._rules(order, clause.implication(), weighed)
 
-    def _formula(self, order: int, weighed: Weighing, unique: tuple[str, ...]) -> None:
+    def _formula(self, order: int, weighed: WeightedText, unique: tuple[str, ...]) -> None:
         if weighed.utility:
             self.notes.warn(weighed.formula.place(0), "utilities are ignored")
             if weighed.weight is None:
@@ -353,7 +361,7 @@ class _Meaning:
         self._rules(order, parse_sentence(weighed.formula, self.notation), weighed, unique)
 
     def _rules(
-        self, order: int, sentence: Sentence, weighed: Weighing, unique: tuple[str, ...] = ()
+        self, order: int, sentence: Sentence, weighed: WeightedText, unique: tuple[str, ...] = ()
     ) -> None:
         found = self._conversions(order, sentence)
         if weighed.weight is None and not self.learning:
@@ -392,12 +400,12 @@ class _Meaning:
 
     def _cardinality(self, order: int, statement: Statement, wanted: Cardinality) -> None:
         (found,) = self._conversions(order, parse_sentence(wanted.clause, self.notation))[:1]
-        found.formula = counted(found, wanted, self.gathered.predicates)
+        found.formula = count_atoms(found, wanted, self.gathered.predicates)
         if found.terms.errors:
             raise ManyInputError(found.terms.errors)
-        self.rules.append(rule(found, Weighing(math.inf, True, False, statement)))
+        self.rules.append(rule(found, WeightedText(math.inf, True, False, statement)))
 
-    def _constraint(self, order: int, wanted: Demand) -> None:
+    def _constraint(self, order: int, wanted: ProbabilityConstraint) -> None:
         """Find the rule that a probability is about, or add it without weight."""
         if self.learning:
             raise wanted.formula.error(
@@ -405,7 +413,7 @@ class _Meaning:
                 "a probability constraint determines a weight: leave it out in learning",
             )
         (found,) = self._conversions(order, parse_sentence(wanted.formula, self.notation))[:1]
-        own = rule(found, Weighing(0.0, True, False, wanted.formula))
+        own = rule(found, WeightedText(0.0, True, False, wanted.formula))
         known = self._soft_rules()
         number = known.get(_key(own), len(self.rules))
         if number == len(self.rules):
@@ -429,7 +437,7 @@ class _Meaning:
             clauses, self.notation, self.gathered.predicates, self.gathered.functions
         )
         for sentence in completion.sentences():
-            hard = Weighing(math.inf, True, False, sentence.statement)
+            hard = WeightedText(math.inf, True, False, sentence.statement)
             self.notes.attempt(lambda: self._rules(self.gathered.order + 1, sentence, hard))  # noqa: B023
 
 

@@ -92,7 +92,7 @@ def beside(source: str, name: str, *, packed: bool) -> Path | str:
     return Path(source).parent / name
 
 
-def resolved(path: str | Path) -> Path:
+def resolve_path(path: str | Path) -> Path:
     """Give a path by which a file can be recognised."""
     try:
         return Path(path).resolve()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import MOST_ERRORS, InputError, ManyInputError
 from orbitmc.mln.language.grammar import COUNTS, Sentence, Tree
-from orbitmc.mln.language.scanner import Notation, Statement, unquoted
+from orbitmc.mln.language.scanner import Notation, Statement, unquote
 from orbitmc.mln.language.syntax import (
     And,
     Arithmetic,
@@ -36,7 +36,7 @@ from orbitmc.mln.language.syntax import (
     Variable,
     variables,
 )
-from orbitmc.mln.language.weights import Weighing
+from orbitmc.mln.language.weights import WeightedText
 
 # Which variable a name means: quantifiers bind names, and no two bind the same one.
 
@@ -220,7 +220,7 @@ class TermReader:
         real = self.vocabulary.notation.dialect in ("tuffy", "pracmln")
         if tree.kind == "number" and not real and not tree.word.lstrip("-").isdigit():
             self.complain(tree.start, f"the constant {tree.word} is not a whole number")
-        name = unquoted(tree.word)
+        name = unquote(tree.word)
         if kind:
             self.constants.append((kind, name))
         return Constant(name)
@@ -490,7 +490,7 @@ def conversions(sentence: Sentence, vocabulary: Vocabulary) -> list[Conversion]:
     ]
 
 
-def rule(conversion: Conversion, weighing: Weighing, unique: Sequence[str] = ()) -> Rule:
+def rule(conversion: Conversion, weighing: WeightedText, unique: Sequence[str] = ()) -> Rule:
     """Put a formula and its weight together; the `unique` variables differ and have one order."""
     formula, marked = weighing.formula, tuple(conversion.terms.per_constant)
     found = Rule(

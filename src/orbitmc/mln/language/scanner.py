@@ -157,7 +157,7 @@ def _statement(source: Source, start: int, end: int) -> Iterator[Statement]:
         yield Statement(source, start + len(text) - len(kept), kept)
 
 
-def unquoted(word: str) -> str:
+def unquote(word: str) -> str:
     """Give the name that a constant in the text stands for: without quotes and escapes."""
     if not word.startswith('"'):
         return word

@@ -256,7 +256,7 @@ def cardinality(statement: Statement) -> Cardinality | None:
     return Cardinality(names, clause, found["operator"], int(found["number"]))
 
 
-def counted(
+def count_atoms(
     conversion: Conversion, wanted: Cardinality, predicates: dict[str, Predicate]
 ) -> Formula:
     """Count the atoms of a clause that are not observed, where its observed part is violated."""
@@ -301,7 +301,7 @@ IGNORED = {"group", "AdaptiveMLNDependency"}
 
 
 @dataclass
-class Ahead:
+class PendingDirective:
     """What directives say about the next statement."""
 
     fixed: bool = False
@@ -309,7 +309,7 @@ class Ahead:
     unique: tuple[str, ...] = ()
 
 
-def directive(statement: Statement, dialect: Dialect, ahead: Ahead) -> str:
+def directive(statement: Statement, dialect: Dialect, ahead: PendingDirective) -> str:
     """Take a directive in; give a remark, or nothing. Includes are not for here."""
     found = DIRECTIVE.match(statement.text)
     assert found
@@ -337,7 +337,7 @@ def _unique(statement: Statement) -> tuple[str, ...]:
     return tuple(word.strip().lstrip("+").strip() for word in found[1].split(","))
 
 
-def included(statement: Statement) -> tuple[str, bool] | None:
+def included_file(statement: Statement) -> tuple[str, bool] | None:
     """Give the file that a statement includes, and whether it is in the project; None if none."""
     found = DIRECTIVE.match(statement.text)
     if not found or found["word"] != "include":

@@ -21,10 +21,10 @@ LOGARITHM_OF_ZERO = -100.0  # what pracmln and ProbCog take for logx(0)
 MOST_CHARACTERS = 200
 
 
-def calculated(expression: str) -> float | None:
+def evaluate(expression: str) -> float | None:
     """Give the number that an expression is, perhaps infinite, or None if it is none.
 
-    >>> calculated("log(4)/2") == math.log(2), calculated("-float('inf')"), calculated("f(1)")
+    >>> evaluate("log(4)/2") == math.log(2), evaluate("-float('inf')"), evaluate("f(1)")
     (True, -inf, None)
     """
     if len(expression) > MOST_CHARACTERS:
@@ -96,7 +96,7 @@ WEIGHT_VARIABLE = re.compile(r"(?P<name>[a-z_]\w*)\s*:(?![-=])")
 LABEL = re.compile(r'\[Label\]\s*"[^"\n]*"', re.IGNORECASE)
 
 
-class Weighing(NamedTuple):
+class WeightedText(NamedTuple):
     """A weight (None if there is none, infinite if hard), and the formula that it belongs to.
 
     The weight may be the value of a `variable`. What is `denied` must not hold.
@@ -111,7 +111,7 @@ class Weighing(NamedTuple):
     denied: bool = False
 
 
-def weighing(statement: Statement, dialect: Dialect) -> Weighing:
+def split_weight(statement: Statement, dialect: Dialect) -> WeightedText:
     """Take the weight off a formula."""
     label = LABEL.match(statement.text)
     if label and dialect != "tuffy":
@@ -130,10 +130,10 @@ def weighing(statement: Statement, dialect: Dialect) -> Weighing:
             "a full stop makes a formula hard, so it cannot have a weight; remove one of them",
         )
     formula = found.formula.before(len(found.formula.text) - 1)
-    return Weighing(math.inf, found.fixed, found.utility, formula)
+    return WeightedText(math.inf, found.fixed, found.utility, formula)
 
 
-def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
+def _prefix(statement: Statement, dialect: Dialect) -> WeightedText:
     text = statement.text
     number = WEIGHT.match(text)
     expression = dialect == "pracmln" and not (
@@ -143,7 +143,7 @@ def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
         return _numbered(statement, number, dialect)
     utility = UTILITY.match(text)
     if utility:
-        return Weighing(None, False, True, statement.after(utility.end()))
+        return WeightedText(None, False, True, statement.after(utility.end()))
     variable = WEIGHT_VARIABLE.match(text)
     if variable and (not expression or text[variable.end() : variable.end() + 1].isspace()):
         return _from_data(statement, variable, dialect)
@@ -151,10 +151,10 @@ def _prefix(statement: Statement, dialect: Dialect) -> Weighing:
         return _calculated(statement)
     if EXPRESSION_LIKE.match(text):
         raise statement.error(0, "a weight that is calculated is pracmln's; see dialect pracmln")
-    return Weighing(None, False, False, statement)
+    return WeightedText(None, False, False, statement)
 
 
-def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> Weighing:
+def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> WeightedText:
     if number["frozen"] and dialect != "tuffy":
         raise statement.error(0, "@ before a weight belongs to Tuffy; say dialect tuffy")
     weight = float(number["weight"])
@@ -165,36 +165,38 @@ def _numbered(statement: Statement, number: re.Match[str], dialect: Dialect) -> 
     fixed = bool(number["frozen"] or number["stop"])
     foreign = dialect == "alchemy" and not PLAIN.fullmatch(number["weight"])
     remark = f"Alchemy cannot read weights like {number['weight']}" if foreign else ""
-    return Weighing(weight, fixed, utility is not None, statement.after(end), remark)
+    return WeightedText(weight, fixed, utility is not None, statement.after(end), remark)
 
 
-def _from_data(statement: Statement, found: re.Match[str], dialect: Dialect) -> Weighing:
+def _from_data(statement: Statement, found: re.Match[str], dialect: Dialect) -> WeightedText:
     if dialect != "tuffy":
         raise statement.error(
             0, "a weight taken from a variable is Tuffy's and RockIt's; see dialect tuffy"
         )
-    return Weighing(0.0, True, False, statement.after(found.end()), variable=found["name"])
+    return WeightedText(0.0, True, False, statement.after(found.end()), variable=found["name"])
 
 
-def _calculated(statement: Statement) -> Weighing:
+def _calculated(statement: Statement) -> WeightedText:
     """Read a weight that is an expression: all up to the first blank."""
     text = statement.text
     expression = EXPRESSION.match(text)
     if expression and re.search(r"\d|inf", expression[0]) and not re.search("[,=>]", expression[0]):
-        value = calculated(expression[0])
+        value = evaluate(expression[0])
         if value is not None:
             formula = statement.after(expression.end())
             if math.isinf(value) and "inf" not in expression[0]:
                 raise statement.error(0, f"the weight {quote(expression[0])} is not finite")
             denied = value == -math.inf
-            return Weighing(abs(value) if denied else value, False, False, formula, denied=denied)
+            return WeightedText(
+                abs(value) if denied else value, False, False, formula, denied=denied
+            )
     if DOMAIN_SIZE.match(text):
         raise statement.error(0, "weights that depend on domSize(...) (ProbCog) are not supported")
     if EXPRESSION_LIKE.match(text):
         raise statement.error(
             0, "expected a weight: numbers, + - * / ** ( ), log, logx, exp, sqrt or float('inf')"
         )
-    return Weighing(None, False, False, statement)
+    return WeightedText(None, False, False, statement)
 
 
 # Probabilities that formulas must have: `P(f) = 0.1` before evidence, `R(f) = 0.8` with it.
@@ -204,7 +206,7 @@ CONSTRAINT = re.compile(
 )
 
 
-class Demand(NamedTuple):
+class ProbabilityConstraint(NamedTuple):
     """A formula and the probability that it must have, given the evidence (posterior) or not."""
 
     formula: Statement
@@ -216,15 +218,15 @@ class Demand(NamedTuple):
 def looks_like_demand(statement: Statement) -> bool:
     """Whether a statement has the form of a probability constraint."""
     found = CONSTRAINT.fullmatch(statement.text)
-    return found is not None and calculated(found["number"]) is not None
+    return found is not None and evaluate(found["number"]) is not None
 
 
-def demand(statement: Statement) -> Demand:
+def demand(statement: Statement) -> ProbabilityConstraint:
     """Read a statement that looks like a demand."""
     found = CONSTRAINT.fullmatch(statement.text)
     assert found
     start, end = found.span("formula")
-    probability = calculated(found["number"])
+    probability = evaluate(found["number"])
     if probability is None or not 0 < probability < 1:
         raise statement.error(
             found.start("number"),
@@ -232,4 +234,6 @@ def demand(statement: Statement) -> Demand:
             "certain is a hard formula, with a full stop at its end",
         )
     formula = statement.before(end).after(start)
-    return Demand(formula, probability, found["kind"] != "P", " ".join(statement.text.split()))
+    return ProbabilityConstraint(
+        formula, probability, found["kind"] != "P", " ".join(statement.text.split())
+    )

@@ -5,14 +5,14 @@ from orbitmc._util.loading import load_lazily
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "Learned": "mln.learning.learner",
-        "Settings": "mln.learning.learner",
+        "LearningResult": "mln.learning.learner",
+        "LearningSettings": "mln.learning.learner",
         "Step": "mln.learning.objectives",
-        "fitted": "mln.learning.proportional_fitting",
+        "fit_constraint_weights": "mln.learning.proportional_fitting",
         "learn": "mln.learning.learner",
         "load": "mln.learning.checkpoint",
         "program_text": "mln.learning.writing",
-        "question": "mln.learning.checkpoint",
+        "learning_record": "mln.learning.checkpoint",
         "save": "mln.learning.checkpoint",
         "score": "mln.learning.quality",
         "standard_errors": "mln.learning.quality",

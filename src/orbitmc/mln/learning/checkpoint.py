@@ -17,7 +17,7 @@ from orbitmc._util.text import MEMORY, read_bytes
 from orbitmc.errors import InputError
 from orbitmc.mln.data.database import Database
 from orbitmc.mln.language.syntax import Program
-from orbitmc.mln.learning.learner import Settings
+from orbitmc.mln.learning.learner import LearningSettings
 from orbitmc.mln.learning.objectives import Step
 
 KEPT = "kept/"
@@ -42,7 +42,9 @@ UNREADABLE = (
 """What reading zip files and arrays raises on bytes that are neither."""
 
 
-def question(program: Program, databases: Sequence[Database], settings: Settings) -> str:
+def learning_record(
+    program: Program, databases: Sequence[Database], settings: LearningSettings
+) -> str:
     """A hash of all that decides how learning goes on: a step belongs to one question."""
     digest = hashlib.sha256()
     names = sorted(settings.query), sorted(settings.hidden)

@@ -21,7 +21,7 @@ from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import condition
 from orbitmc.kernels._gibbs import PartialScan, SystematicScan
 from orbitmc.mln.data.database import Ints
-from orbitmc.mln.grounding.ground_features import Features, taken, truth_in
+from orbitmc.mln.grounding.ground_features import Features, take_features, truth_in
 from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.grounding.grounding import Ground
 from orbitmc.mln.learning.objectives import Arrays, require_like
@@ -186,7 +186,7 @@ class Components:
         """The features of a component, with its variables numbered from 0."""
         for part, rows in self.parts:
             if len(rows[number]):
-                own = taken(part, rows[number])
+                own = take_features(part, rows[number])
                 yield replace(own, scope=self.place[own.scope])
 
 

@@ -38,14 +38,22 @@ from orbitmc.mln.learning.objectives import (
     prior,
     require_like,
 )
-from orbitmc.mln.learning.worlds import Changes, TrainingWorld, changes, joined, training_worlds
+from orbitmc.mln.learning.worlds import (
+    Changes,
+    TrainingWorld,
+    changes,
+    concatenate_changes,
+    training_worlds,
+)
 
 # What learned weights count for: whole formulas, or their clauses as in Alchemy.
 
-Meaning = Literal["formula", "alchemy"]
+WeightSemantics = Literal["formula", "alchemy"]
 
 
-def with_meaning(program: Program, databases: Sequence[Database], meaning: Meaning) -> Program:
+def apply_weight_semantics(
+    program: Program, databases: Sequence[Database], meaning: WeightSemantics
+) -> Program:
     """The program whose formulas have a weight each: its own, or the clauses of its formulas.
 
     Clauses name the constants that EXIST stands for, so these must be the same everywhere.
@@ -70,7 +78,7 @@ OptimiserName = Literal["newton", "adam"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class LearningSettings:
     """How to learn.
 
     `pseudo` explains all atoms, `conditional` those of the `query` predicates given the rest, both
@@ -89,7 +97,7 @@ class Settings:
     iterations: int | None = None
     seconds: float | None = None
     optimiser: OptimiserName | None = None
-    meaning: Meaning = "formula"
+    meaning: WeightSemantics = "formula"
     max_groundings: int = MOST_GROUNDINGS
     memory: int = MEMORY
 
@@ -123,13 +131,13 @@ class Task:
         self,
         program: Program,
         databases: Sequence[Database],
-        settings: Settings,
+        settings: LearningSettings,
         held_out: Sequence[Database] = (),
     ) -> None:
         self.settings = settings
         every = [*databases, *held_out]
         worlds: tuple[TrainingWorld, ...] = training_worlds(
-            with_meaning(program, every, settings.meaning),
+            apply_weight_semantics(program, every, settings.meaning),
             every,
             settings.query or None,
             hidden=settings.hidden,
@@ -159,7 +167,9 @@ class Task:
 
     @cached_property
     def pseudo_likelihood(self) -> CompositeLikelihood:
-        return CompositeLikelihood(joined([changes(world) for world in self.worlds]), self.prior)
+        return CompositeLikelihood(
+            concatenate_changes([changes(world) for world in self.worlds]), self.prior
+        )
 
     @cached_property
     def likelihood(self) -> CompositeLikelihood | None:
@@ -167,7 +177,9 @@ class Task:
         found = [Components(world) for world in self.worlds]
         if not are_small(found):
             return None
-        return CompositeLikelihood(joined([world.changes() for world in found]), self.prior)
+        return CompositeLikelihood(
+            concatenate_changes([world.changes() for world in found]), self.prior
+        )
 
     @cached_property
     def exact(self) -> CompositeLikelihood | None:
@@ -220,7 +232,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearningResult:
     """A program's weights, numbered as in `ground`, and how learning went."""
 
     task: Task
@@ -249,12 +261,12 @@ Watch = Callable[[Step], None]
 def learn(
     program: Program,
     databases: Sequence[Database],
-    settings: Settings | None = None,
+    settings: LearningSettings | None = None,
     *,
     held_out: Sequence[Database] = (),
     start: Step | None = None,
     watch: Watch | None = None,
-) -> Learned:
+) -> LearningResult:
     r"""Learn weights; `watch` hears of every step. Compiling takes none of the seconds given.
 
     Databases that are `held_out` are not learned from, but may name constants.
@@ -269,7 +281,7 @@ def learn(
     [0.51]
     """
     with Stopwatch() as preparing:
-        task = Task(program, databases, settings or Settings(), held_out)
+        task = Task(program, databases, settings or LearningSettings(), held_out)
         step = start or task.first()
         steps = task.steps(start)
     seconds, interrupted = preparing.seconds, False
@@ -288,7 +300,7 @@ def learn(
         if not is_interrupt(stop):
             raise
         interrupted = True
-    return Learned(task, step, seconds, interrupted)
+    return LearningResult(task, step, seconds, interrupted)
 
 
 # Choose the width of the prior by what it predicts of databases that were left out.
@@ -322,8 +334,8 @@ def left_out_score(
     for number in np.unique(fold):
         rest = [one for place, one in enumerate(known) if fold[place] != number]
         own = [one for place, one in enumerate(known) if fold[place] == number]
-        objective = CompositeLikelihood(joined(rest), belief)
+        objective = CompositeLikelihood(concatenate_changes(rest), belief)
         *_, last = maximise(objective, first_step(objective))
-        total += CompositeLikelihood(joined(own), belief).without_prior(last.weights)
+        total += CompositeLikelihood(concatenate_changes(own), belief).without_prior(last.weights)
         check_interrupt()
     return total

@@ -30,17 +30,19 @@ MOST_ATOMS = 16  # of one grounding
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitResult:
     """A program with the weights that were found, and remarks that say so."""
 
     program: Program
     remarks: tuple[str, ...]
 
 
-def fitted(program: Program, known: Database, world: World, memory: int) -> Fitted:
+def fit_constraint_weights(
+    program: Program, known: Database, world: World, memory: int
+) -> FitResult:
     """Give rules the weights that the constraints of a program determine."""
     if not program.constraints:
-        return Fitted(program, ())
+        return FitResult(program, ())
     return _Fit(program, known, world, memory).result()
 
 
@@ -62,7 +64,7 @@ class _Fit:
     def _all(self) -> Sequence[Constraint]:
         return self.program.constraints
 
-    def result(self) -> Fitted:
+    def result(self) -> FitResult:
         rounds = 0
         while max(self._move(one) for one in self._all) > TOLERANCE:
             rounds += 1
@@ -72,7 +74,7 @@ class _Fit:
         for number, weight in self.weights.items():
             rules[number] = replace(rules[number], weight=weight)
         found = replace(self.program, rules=tuple(rules), constraints=())
-        return Fitted(found, tuple(self._remark(one, rounds) for one in self._all))
+        return FitResult(found, tuple(self._remark(one, rounds) for one in self._all))
 
     def _move(self, one: Constraint) -> float:
         """Bring one probability to its value, as far as one step does; gives how far it was off."""

@@ -22,7 +22,7 @@ from orbitmc.mln.grounding.ground_model import graph_of
 from orbitmc.mln.learning.expectations import LANES, Chains
 from orbitmc.mln.learning.learner import Task
 from orbitmc.mln.learning.objectives import CompositeLikelihood, Prior
-from orbitmc.mln.learning.worlds import TrainingWorld, changes, joined
+from orbitmc.mln.learning.worlds import TrainingWorld, changes, concatenate_changes
 from orbitmc.sampling.sampler import sample
 from orbitmc.sampling.schedule import Schedule
 
@@ -55,7 +55,7 @@ def score(
         raise InputError("the held-out databases show no atom that could be scored")
     others = np.nan
     if not any(world.hidden.any() for world in worlds):
-        known = joined([changes(world) for world in worlds])
+        known = concatenate_changes([changes(world) for world in worlds])
         others = CompositeLikelihood(known, prior).without_prior(weights) / atoms
     return Score(atoms, others, float(np.concatenate(logs).mean()))
 

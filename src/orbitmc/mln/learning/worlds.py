@@ -16,7 +16,7 @@ from orbitmc.mln.grounding.ground_features import (
     ClauseFeatures,
     Features,
     TableFeatures,
-    taken,
+    take_features,
     truth_in,
 )
 from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS, Ground, World, ground
@@ -237,7 +237,7 @@ class TrueCounts:
         return total
 
     def _part(self, part: Features, rows: slice, values: Bytes | Ints) -> Floats:
-        truth = truth_in(taken(part, rows), values.astype(np.int64))
+        truth = truth_in(take_features(part, rows), values.astype(np.int64))
         weight = part.weight[rows]
         adding = csr_array(
             (np.ones(len(weight)), (weight, np.arange(len(weight)))),
@@ -296,7 +296,7 @@ def changes(world: TrainingWorld) -> Changes:
     return Changes(growth, possible, begin[:-1])
 
 
-def joined(parts: Sequence[Changes]) -> Changes:
+def concatenate_changes(parts: Sequence[Changes]) -> Changes:
     """The changes of independent worlds, one after the other."""
     rows = np.cumsum([0] + [part.growth.shape[0] for part in parts])
     shown = [part.shown for part in parts if part.shown is not None]

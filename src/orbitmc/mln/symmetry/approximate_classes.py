@@ -25,7 +25,7 @@ from orbitmc.symmetry.clustering import cluster_means, clusters_of_numbers, clus
 from orbitmc.symmetry.color_passing import cells
 
 
-def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
+def classes_by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     """Cluster the constants of each type by what is known about them (Venugopal & Gogate 2014).
 
     They are compared by how many atoms of each relation they are known to be in, by the same of
@@ -44,7 +44,7 @@ def by_evidence(ground: Ground, clusters: int = 6) -> Classes:
     return found
 
 
-def by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
+def classes_by_messages(ground: Ground, model: Model, *, rounds: int = 1) -> Classes:
     """Put constants into one class when their atoms are alike after so many rounds of messages.
 
     Lifted network construction, stopped early (Singla, Nath & Domingos 2014): atoms pass colours
@@ -189,7 +189,7 @@ MOST_ENTRIES = 2**28
 """Of a relation as a matrix of bytes."""
 
 
-def by_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:
+def classes_by_boolean_rank(ground: Ground, rank: int = 5, *, clusters: int = 6) -> Classes:
     """Put constants into one class when evidence of that Boolean rank cannot tell them apart.
 
     What is known of single constants counts too, with soft evidence in clusters. Relations of

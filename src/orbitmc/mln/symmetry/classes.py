@@ -254,7 +254,7 @@ def relations(ground: Ground) -> Iterator[Relation]:
     for name, atoms in ground.atoms.items():
         if name not in read and not atoms.variables:
             continue
-        codes, log_odds = _told(ground, atoms)
+        codes, log_odds = _unusual_atoms(ground, atoms)
         yield Relation(
             name=name,
             kinds=atoms.predicate.types,
@@ -285,7 +285,7 @@ def soft_evidence(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     return codes[place[order]], soft.log_odds[own][order]
 
 
-def _told(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
+def _unusual_atoms(ground: Ground, atoms: Atoms) -> tuple[Ints, Floats]:
     """Codes, ascending, of atoms that are not as usual, and their log-odds."""
     given = atoms.known
     if atoms.in_blocks:

@@ -152,7 +152,7 @@ def _images(
 # What renaming constants does to variables: `P(a, b)` goes to `P(s(a), s(b))`.
 
 
-def induced(ground: Ground, images: Mapping[str, Ints]) -> Permutation:
+def induced_permutation(ground: Ground, images: Mapping[str, Ints]) -> Permutation:
     """What a renaming does to the variables and their values.
 
     `images[kind][c]` is where constant `c` of a type goes; types that are missing stay. It must
