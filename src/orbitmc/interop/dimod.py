@@ -12,7 +12,7 @@ from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import require_beta
-from orbitmc.models._ising import NUMBERS, SPIN, Quadratic, number, paired, quadratic_model
+from orbitmc.models._ising import NUMBERS, SPIN, Quadratic, number, pair_places, quadratic_model
 from orbitmc.models._ising import VALUES as UP_AND_DOWN
 
 
@@ -42,7 +42,7 @@ def from_dimod(bqm: Any, beta: float = 1.0) -> Model:
         vartype=vartype,
         names=format_names(labels),
         linear=linear,
-        pairs=paired([(first, second) for first, second, _ in terms], labels),
+        pairs=pair_places([(first, second) for first, second, _ in terms], labels),
         quadratic=np.array([number(bias, f"the bias of {a!r}, {b!r}") for a, b, bias in terms]),
         offset=number(bqm.offset, "the offset"),
     )

@@ -7,7 +7,7 @@ import numpy as np
 from orbitmc._util.text import format_names
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.models._ising import number, paired, scaled_ising
+from orbitmc.models._ising import number, pair_places, scaled_ising
 
 
 def from_networkx(
@@ -43,5 +43,5 @@ def from_networkx(
         number(value, f"{h} of {node!r}") for node, value in graph.nodes(data=h, default=field)
     ]
     strengths = [number(value, f"{J} of {first!r}, {second!r}") for first, second, value in edges]
-    pairs = paired([(first, second) for first, second, _ in edges], labels)
+    pairs = pair_places([(first, second) for first, second, _ in edges], labels)
     return scaled_ising(fields, pairs, np.array(strengths), beta, names=format_names(labels))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from orbitmc._util.text import unreadable
 from orbitmc.errors import InputError
 from orbitmc.graph.model import Model
-from orbitmc.models._ising import ising, spread
+from orbitmc.models._ising import broadcast_number, ising
 
 MOST_SPINS_PER_LINE = 8
 """A file that names one spin per cell is sparse; one that names fewer has a wrong number in it."""
@@ -37,7 +37,9 @@ def chimera(
     """
     edges = chimera_edges(rows, columns, shore=shore)
     spins = rows * columns * 2 * shore
-    return ising(spread(fields, (spins,), "fields"), edges, couplings, names=_names(spins))
+    return ising(
+        broadcast_number(fields, (spins,), "fields"), edges, couplings, names=_names(spins)
+    )
 
 
 def random_chimera(

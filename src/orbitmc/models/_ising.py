@@ -109,11 +109,11 @@ def ising_grid(
     's1_1'
     """
     edges = grid_edges(rows, columns, periodic=periodic)
-    fields = spread(field, (rows, columns), "fields")
+    fields = broadcast_number(field, (rows, columns), "fields")
     return ising(fields, edges, coupling, names=grid_names(rows, columns))
 
 
-def spread(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+def broadcast_number(numbers: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
     """Give one number per place: repeat a single one, or check that there are enough."""
     given = np.asarray(numbers, dtype=np.float64)
     try:
@@ -128,7 +128,7 @@ def add_scaled(
     builder: Builder, scopes: NDArray[np.int64], strengths: ArrayLike, pattern: NDArray[np.float64]
 ) -> None:
     """Add a factor `strength * pattern` per scope; equal strengths share a table, zero has none."""
-    all_strengths = spread(strengths, (len(scopes),), "couplings")
+    all_strengths = broadcast_number(strengths, (len(scopes),), "couplings")
     active = all_strengths != 0
     if not active.any():
         return
@@ -195,7 +195,7 @@ def spins_of(couplings: Any, fields: Any) -> Spins:
     return _from_arrays(couplings, fields)
 
 
-def paired(pairs: Sequence[Any], labels: Mapping[Any, int]) -> NDArray[np.int64]:
+def pair_places(pairs: Sequence[Any], labels: Mapping[Any, int]) -> NDArray[np.int64]:
     """Places of the two spins of each pair."""
     found = [(labels[first], labels[second]) for first, second in pairs]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -230,7 +230,9 @@ def _from_mappings(couplings: Mapping[Any, Any], fields: Mapping[Any, Any]) -> S
     for label, field in fields.items():
         found[labels[label]] = number(field, f"the field of {label!r}")
     strengths = [number(value, f"the coupling of {pair!r}") for pair, value in couplings.items()]
-    return Spins(found, paired(list(couplings), labels), np.array(strengths), format_names(labels))
+    return Spins(
+        found, pair_places(list(couplings), labels), np.array(strengths), format_names(labels)
+    )
 
 
 def _require_pair(pair: Any, couplings: Mapping[Any, Any]) -> None:
@@ -383,7 +385,9 @@ def potts_grid(
     sites = rows * columns
     edges = grid_edges(rows, columns, periodic=periodic)
     builder = Builder(np.full(sites, states))
-    _add_fields(builder, spread(field, (rows, columns, states), "fields").reshape(sites, states))
+    _add_fields(
+        builder, broadcast_number(field, (rows, columns, states), "fields").reshape(sites, states)
+    )
     add_scaled(builder, edges, coupling, np.eye(states).reshape(-1))
     values = tuple(str(value) for value in range(states))
     return Model(builder.build(), grid_names(rows, columns), (values,) * sites)
