@@ -114,7 +114,7 @@ class Block(NamedTuple):
 
 
 @dataclass
-class Network:
+class BayesianNetwork:
     """What has been read so far, and where; `entries` counts those of all tables."""
 
     domains: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -314,7 +314,7 @@ def read_bif(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per probability block, in the order of the file."""
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
-    scanner, network = Scanner(text), bayes.Network()
+    scanner, network = Scanner(text), bayes.BayesianNetwork()
     if scanner.ended():
         scanner.name("network, variable or probability")  # an empty file is a mishap, not a model
     while not scanner.ended():
@@ -341,7 +341,7 @@ def _skip_network(scanner: Scanner) -> None:
         scanner.skip_property()
 
 
-def _read_variable(scanner: Scanner, network: bayes.Network) -> None:
+def _read_variable(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
     at = scanner.at
     name = scanner.phrase("{", "the name of a variable")
     if name in network.domains:
@@ -382,7 +382,7 @@ def announced(count: str) -> int:
     return int(count) if count.isascii() and count.isdigit() and len(count) < MOST_DIGITS else 0
 
 
-def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> None:
+def _read_probability(scanner: Scanner, network: bayes.BayesianNetwork, memory: int) -> None:
     scanner.take("(")
     at = scanner.at
     scope = _read_scope(scanner, network)
@@ -398,7 +398,7 @@ def _read_probability(scanner: Scanner, network: bayes.Network, memory: int) -> 
     network.blocks[child] = bayes.Block(parents, read_table(scanner, at, child, values))
 
 
-def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
+def _read_scope(scanner: Scanner, network: bayes.BayesianNetwork) -> list[str]:
     scope: list[str] = []
     known = network.domains
     while not scanner.took(")"):
@@ -414,7 +414,7 @@ def _read_scope(scanner: Scanner, network: bayes.Network) -> list[str]:
     return scope
 
 
-def _require_complete(scanner: Scanner, network: bayes.Network) -> None:
+def _require_complete(scanner: Scanner, network: bayes.BayesianNetwork) -> None:
     for name in network.domains:
         if name not in network.blocks:
             raise scanner.error(scanner.at, f"variable {quote(name)} has no probability block")

@@ -90,7 +90,7 @@ def _splits(typed: str, domains: Domains) -> list[Evidence]:
         elif variable in domains and _numbers(value, domains[variable]):
             found.append({variable: int(value)})
         elif variable in domains and value[:1] == "{":
-            found.append({variable: _braced(value, typed)})
+            found.append({variable: _parse_braces(value, typed)})
     return found
 
 
@@ -101,7 +101,7 @@ ITEM = re.compile(
 """A value, its weight if it has one, and what ends it."""
 
 
-def _braced(text: str, typed: str) -> set[str] | dict[str, float]:
+def _parse_braces(text: str, typed: str) -> set[str] | dict[str, float]:
     """Read a set of values, or weights of values."""
     place, pairs = 1, dict[str, float | None]()
     while place < len(text):
@@ -160,10 +160,12 @@ def evidence_in(text: Text, domains: Domains, memory: int) -> Evidence:
 def _from_json(held: object, source: str) -> Evidence:
     if not isinstance(held, dict):
         raise wrong(source, "", "an object of variables", held)
-    return {name(one, source, "a variable"): _seen(held[one], source, one) for one in held}
+    return {name(one, source, "a variable"): _parse_value(held[one], source, one) for one in held}
 
 
-def _seen(held: object, source: str, variable: str) -> str | int | dict[str, float] | list[float]:
+def _parse_value(
+    held: object, source: str, variable: str
+) -> str | int | dict[str, float] | list[float]:
     if isinstance(held, str):
         return name(held, source, variable)
     if isinstance(held, int):  # true and false among them

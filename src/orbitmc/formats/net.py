@@ -129,7 +129,7 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
     """Read a Bayesian network: one factor per potential, in the order of the file."""
     text = read_text(path, memory=memory)
     require_memory(text.source, BYTES_PER_CHARACTER * len(text.content), memory)
-    pieces, network = Pieces(text), bayes.Network()
+    pieces, network = Pieces(text), bayes.BayesianNetwork()
     while not pieces.ended() or not network.domains:
         at = pieces.at
         kind = pieces.word("net, node or potential")
@@ -147,7 +147,7 @@ def read_net(path: str | Path, *, memory: int = MEMORY) -> Model:
     return network.model(text)
 
 
-def _read_node(pieces: Pieces, network: bayes.Network, kind: str) -> None:
+def _read_node(pieces: Pieces, network: bayes.BayesianNetwork, kind: str) -> None:
     if kind == "discrete" and pieces.word("node") != "node":
         raise pieces.unexpected("node after discrete")
     at = pieces.at
@@ -176,7 +176,7 @@ def _read_states(pieces: Pieces) -> list[str]:
     return states
 
 
-def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None:
+def _read_potential(pieces: Pieces, network: bayes.BayesianNetwork, memory: int) -> None:
     pieces.take("(")
     at = pieces.at
     child = _known(pieces, network)
@@ -203,7 +203,7 @@ def _read_potential(pieces: Pieces, network: bayes.Network, memory: int) -> None
     network.blocks[child] = bayes.Block(parents, np.array(weights))
 
 
-def _known(pieces: Pieces, network: bayes.Network) -> str:
+def _known(pieces: Pieces, network: bayes.BayesianNetwork) -> str:
     """Take the name of a node; one with spaces is longer than a word."""
     at, name = pieces.at, pieces.word("the name of a node")
     while name not in network.domains and network.beginnings.have(name):
@@ -281,7 +281,7 @@ def _skip_value(pieces: Pieces) -> None:
             pieces.word("the value of an attribute and ';'")
 
 
-def _require_complete(text: Text, network: bayes.Network) -> None:
+def _require_complete(text: Text, network: bayes.BayesianNetwork) -> None:
     for name in network.domains:
         if name not in network.blocks:
             raise text.error(len(text.content), f"node {quote(name)} has no potential")

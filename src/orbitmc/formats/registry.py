@@ -21,7 +21,7 @@ class Format(NamedTuple):
     beginnings: tuple[str, ...]
 
 
-def _loaded(name: str) -> Any:
+def _load(name: str) -> Any:
     module, function = name.split(":")
     return getattr(importlib.import_module(f"orbitmc.formats.{module}"), function)
 
@@ -65,7 +65,7 @@ def read(path: str | Path, *, memory: int = MEMORY) -> Model:
     chosen = FORMATS.get(suffix(path)) or _by_beginning(path, memory)
     if chosen is None:
         raise _unknown(path)
-    found: Model = _loaded(chosen.reader)(path, memory=memory)
+    found: Model = _load(chosen.reader)(path, memory=memory)
     return found
 
 
@@ -94,7 +94,7 @@ def write(model: Model, path: str | Path) -> None:
             "what evidence adds to the log-weights is beyond the largest double: no file holds it",
             source=str(path),
         )
-    _loaded(chosen.writer)(model, path)
+    _load(chosen.writer)(model, path)
 
 
 def _by_beginning(path: str | Path, memory: int) -> Format | None:
