@@ -58,10 +58,10 @@ def from_pgmpy(network: Any) -> Model:
     >>> om.marginals(om.from_pgmpy(network))["coin"].probability.round(3).tolist()
     [0.75, 0.25]
     """
-    return labelled(network).model
+    return label_model(network).model
 
 
-def labelled(network: Any) -> Labelled:
+def label_model(network: Any) -> Labelled:
     """The model, with what pgmpy calls its variables and states."""
     factors = list(_factors(network))
     states: dict[Hashable, tuple[Any, ...]] = {}
@@ -148,7 +148,7 @@ class PgmpyInference:
     """
 
     def __init__(self, network: Any, **settings: Any) -> None:
-        self.network = labelled(network)
+        self.network = label_model(network)
         for doubt in self.network.model.doubts:
             warnings.warn(doubt, stacklevel=2)
         self.settings = settings
