@@ -190,7 +190,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from orbitmc.graph.hardening import harden
     from orbitmc.graph.support import possible_values
     from orbitmc.inference._draws import draws
-    from orbitmc.inference.answer import answer
+    from orbitmc.inference.answer import summarise_run
     from orbitmc.inference.overview import overview
     from orbitmc.inference.plan import Decision, PlannedKernel
     from orbitmc.inference.settings import Settings
@@ -225,7 +225,7 @@ def _phases(model: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     def answering() -> None:
         decision = Decision(model, Settings(method="gibbs", samples=1), "")
-        held["answer"] = answer(held["run"], decision, PlannedKernel(held["run"].kernel, ""))
+        held["answer"] = summarise_run(held["run"], decision, PlannedKernel(held["run"].kernel, ""))
 
     yield "prepare", preparing
     yield "start, two samples", sampling

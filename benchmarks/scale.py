@@ -53,7 +53,7 @@ def main() -> None:
 
 def child(kind: str, size: int, seconds: float) -> None:
     """Build a model, ask for its marginals, and print what all of it took."""
-    from orbitmc.inference.answer import answer, sampled
+    from orbitmc.inference.answer import run_chains, summarise_run
     from orbitmc.inference.plan import decide
     from orbitmc.inference.settings import Settings
 
@@ -62,9 +62,9 @@ def child(kind: str, size: int, seconds: float) -> None:
     model, program = built(kind, size)
     build = watch()
     decision = decide(model, Settings(method="gibbs", seconds=seconds, seed=1, memory=MEMORY[kind]))
-    run, chosen = sampled(decision, (), program and program.ground)
+    run, chosen = run_chains(decision, (), program and program.ground)
     watch()
-    found = answer(run, decision, chosen)
+    found = summarise_run(run, decision, chosen)
     told = found if program is None else program.in_atoms(found)
     answering, peak = watch(), status("VmHWM")  # what follows only measures
     graph = model.graph
@@ -108,10 +108,10 @@ def built(kind: str, size: int) -> tuple[Any, Any]:
     if kind == "Ising":
         fields = np.random.default_rng(1).uniform(-0.5, 0.5, (size, size))
         return orbitmc.ising_grid(size, size, 0.3, fields), None
-    from orbitmc.inference.program import logic
+    from orbitmc.inference.program import ground_program
     from orbitmc.models._friends import friends
 
-    program = logic(*friends(size))
+    program = ground_program(*friends(size))
     return program.model, program
 
 

@@ -18,7 +18,7 @@ import orbitmc as om
 from orbitmc.cli.getting_started import demo_model
 from orbitmc.estimate.divergences import divergence
 from orbitmc.estimate.statistics import values_of
-from orbitmc.inference.plan import decide, kernel_for
+from orbitmc.inference.plan import choose_kernel, decide
 from orbitmc.kernels._gibbs import SystematicScan
 
 SEEDS, WARM_UP = (1, 2, 3), 8
@@ -109,7 +109,7 @@ def curves(
     raced = time.process_time() - begun
     kernels = {
         "Gibbs": (SystematicScan(), 0.0),
-        "LMH": (kernel_for(model, prepared, chosen.settings).kernel, raced),
+        "LMH": (choose_kernel(model, prepared, chosen.settings).kernel, raced),
     }
     found = {
         name: [_curve(prepared, kernel, truth, seed, before, most) for seed in SEEDS]

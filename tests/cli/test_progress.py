@@ -8,7 +8,7 @@ import pytest
 
 from orbitmc.cli.running import Display
 from orbitmc.inference import progress
-from orbitmc.inference.progress import COST, Watching, fraction
+from orbitmc.inference.progress import COST, ProgressObserver, fraction
 from orbitmc.sampling.schedule import Schedule
 
 
@@ -51,7 +51,7 @@ def _own_time(monkeypatch):
 
 
 def test_watching_takes_at_most_a_hundredth_of_the_time(capsys):
-    run, watching, spent = FakeRun(), Watching(Display()), 0.0
+    run, watching, spent = FakeRun(), ProgressObserver(Display()), 0.0
     for _ in range(1000):
         clock.now += 0.1
         run.seconds = clock.now
@@ -65,7 +65,7 @@ def test_watching_takes_at_most_a_hundredth_of_the_time(capsys):
 
 
 def test_quiet_watching_shows_and_costs_nothing(capsys):
-    watching = Watching(None)
+    watching = ProgressObserver(None)
     for _ in range(100):
         clock.now += 10.0
         watching(FakeRun(seconds=clock.now))

@@ -29,7 +29,7 @@ def test_what_is_compiled_is_said_and_counted(monkeypatch, capsys):
         time.sleep(0.3)  # so that somebody sees it
         return len(name), 1.5
 
-    monkeypatch.setattr(usual, "compile_for", compile_slowly)
+    monkeypatch.setattr(usual, "precompile", compile_slowly)
     with ThreadPoolExecutor(1) as pool:
         assert warm._compiled(pool, ["gibbs", "exact", "flip"]) == (14, 4.5)
     said = capsys.readouterr().err
@@ -41,7 +41,7 @@ def test_a_question_that_fails_is_not_passed_over(monkeypatch):
     def fail(name):
         raise ValueError(name)
 
-    monkeypatch.setattr(usual, "compile_for", fail)
+    monkeypatch.setattr(usual, "precompile", fail)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="exact"):
         warm._compiled(pool, ["exact"])
 

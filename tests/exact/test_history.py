@@ -5,14 +5,14 @@ import numpy as np
 import orbitmc as om
 from orbitmc.exact import order
 from orbitmc.inference import cache as quick
-from orbitmc.inference.cache import Kept
+from orbitmc.inference.cache import WeakCache
 from tests.inference.questions.truth import hard_models
 
 
 def forget(monkeypatch):
     order.KEPT.clear()
     order.KEPT_OF_GRAPHS.clear()
-    monkeypatch.setattr(quick, "KEPT", Kept(256))
+    monkeypatch.setattr(quick, "KEPT", WeakCache(256))
 
 
 def answers(model):

@@ -7,7 +7,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.conditionals.prepared import prepare_unrounded
-from orbitmc.inference.plan import decide, kernel_for
+from orbitmc.inference.plan import choose_kernel, decide
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels import integer
 from orbitmc.kernels._gibbs import RandomScan
@@ -57,7 +57,7 @@ def alike(tilt=0.0):
 
 
 def chosen(model, **settings):
-    return kernel_for(model, prepare_unrounded(model.graph), Settings(**settings)).kernel
+    return choose_kernel(model, prepare_unrounded(model.graph), Settings(**settings)).kernel
 
 
 def off_by(model, kernel):

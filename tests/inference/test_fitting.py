@@ -14,7 +14,7 @@ from orbitmc.inference.plan import (
     LARGE,
     SHARE,
     decide,
-    fitted,
+    fit_to_budget,
     prepared_for,
     sample_seconds,
     sampling_bytes,
@@ -37,11 +37,13 @@ def test_the_grid_is_large():
 @pytest.mark.parametrize("seconds", [0.01, 10.0])
 def test_small_models_have_the_usual_packs(seconds):
     asked = Settings(seconds=seconds, memory=10**6)
-    assert fitted(om.ising_grid(10, 10, 0.3).graph, asked) is asked
+    assert fit_to_budget(om.ising_grid(10, 10, 0.3).graph, asked) is asked
 
 
 def test_little_time_means_fewer_lanes_and_then_fewer_sweeps_between_samples():
-    found = [fitted(GRAPH, Settings(seconds=seconds)) for seconds in (30.0, 2.0, 1.0, 0.5, 1e-3)]
+    found = [
+        fit_to_budget(GRAPH, Settings(seconds=seconds)) for seconds in (30.0, 2.0, 1.0, 0.5, 1e-3)
+    ]
     assert shape(found[0]) == (4, 64, None)
     lanes = [one.lane_count for one in found]
     sweeps = [(one.spacing or 4 * GRAPH.variables) // GRAPH.variables for one in found]
@@ -52,12 +54,12 @@ def test_little_time_means_fewer_lanes_and_then_fewer_sweeps_between_samples():
 
 @pytest.mark.parametrize("seconds", [30.0, 1.0])
 def test_there_is_time_for_enough_samples(seconds):
-    found = fitted(GRAPH, Settings(seconds=seconds))
+    found = fit_to_budget(GRAPH, Settings(seconds=seconds))
     assert ENOUGH * sample_seconds(GRAPH, found) <= SHARE * seconds
 
 
 def test_counted_samples_take_as_long_as_they_take():
-    assert shape(fitted(GRAPH, Settings(samples=10**6))) == (4, 64, None)
+    assert shape(fit_to_budget(GRAPH, Settings(samples=10**6))) == (4, 64, None)
 
 
 def test_little_memory_means_fewer_packs_and_then_fewer_lanes():
@@ -67,16 +69,16 @@ def test_little_memory_means_fewer_packs_and_then_fewer_lanes():
         for lanes in (32, 64)
     }
     for packs in (1, 2, 3, 4):
-        found = fitted(GRAPH, Settings(memory=needed[packs, 64]))
+        found = fit_to_budget(GRAPH, Settings(memory=needed[packs, 64]))
         assert shape(found)[:2] == (packs, 64)
-    assert shape(fitted(GRAPH, Settings(memory=needed[1, 64] - 1)))[0] >= 1
-    assert shape(fitted(GRAPH, Settings(memory=needed[1, 64] - 1)))[1] == 32
+    assert shape(fit_to_budget(GRAPH, Settings(memory=needed[1, 64] - 1)))[0] >= 1
+    assert shape(fit_to_budget(GRAPH, Settings(memory=needed[1, 64] - 1)))[1] == 32
 
 
 def test_what_was_asked_for_stays():
     asked = Settings(packs=4, lanes=64, spacing=7, seconds=0.01, memory=10**6)
-    assert shape(fitted(GRAPH, asked)) == (4, 64, 7)
-    assert fitted(GRAPH, Settings(lanes=96, seconds=0.01)).lane_count == 96
+    assert shape(fit_to_budget(GRAPH, asked)) == (4, 64, 7)
+    assert fit_to_budget(GRAPH, Settings(lanes=96, seconds=0.01)).lane_count == 96
 
 
 def test_what_does_not_fit_is_refused_with_the_figure():
@@ -97,7 +99,7 @@ def test_a_large_model_is_answered_within_little_memory():
 
 
 def test_the_same_question_has_the_same_packs_again():
-    one, two = (fitted(GRAPH, Settings(seconds=0.7, seed=seed)) for seed in (1, 2))
+    one, two = (fit_to_budget(GRAPH, Settings(seconds=0.7, seed=seed)) for seed in (1, 2))
     assert shape(one) == shape(two)
 
 

@@ -71,7 +71,7 @@ NEARLY = Price(bytes=8 * 2**30, seconds=1000.0)
     ],
 )
 def test_a_long_run_looks_on_only_where_a_better_order_may_be_affordable(price, seconds, expected):
-    assert decisions._more_patience(price, Settings(seconds=seconds)) == expected
+    assert decisions._longer_order_search_seconds(price, Settings(seconds=seconds)) == expected
 
 
 def test_an_order_is_looked_for_again_only_where_there_is_more_time(monkeypatch):

@@ -7,7 +7,7 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.inference.lift import by_pilot, pilot_blocks, pilot_marginals
-from orbitmc.inference.plan import kernel_for
+from orbitmc.inference.plan import choose_kernel
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.testing.exact import one_step, transition_matrix
@@ -52,7 +52,7 @@ def test_pilot_is_the_default_and_paper_is_asked_for():
     prepared = prepare(model.graph)
 
     def blocks_with(**settings):
-        kernel = kernel_for(model, prepared, Settings(method="lmh", **settings)).kernel
+        kernel = choose_kernel(model, prepared, Settings(method="lmh", **settings)).kernel
         return kernel.second.blocks.member.tolist()
 
     pilot = pilot_blocks(prepared).member.tolist()

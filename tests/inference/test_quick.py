@@ -10,7 +10,7 @@ import orbitmc as om
 from orbitmc.errors import ContradictionError
 from orbitmc.graph.model import Model
 from orbitmc.inference import cache as quick
-from orbitmc.inference.cache import Kept
+from orbitmc.inference.cache import WeakCache
 from tests.exact.random_graphs import random_graph
 
 
@@ -25,7 +25,7 @@ def planned(monkeypatch):
         return plan(*arguments, **options)
 
     monkeypatch.setattr(quick, "template", counted)
-    monkeypatch.setattr(quick, "KEPT", Kept(256))
+    monkeypatch.setattr(quick, "KEPT", WeakCache(256))
     return found
 
 
@@ -37,7 +37,7 @@ def named(graph):
 def in_full(model, evidence, **options):
     """The answer of the way that keeps nothing, or None if there is none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick, "quick_answer", lambda *question: None)
+        patch.setattr(quick, "answer_from_cache", lambda *question: None)
         try:
             return om.marginals(model, evidence, method="exact", **options)
         except ContradictionError:
@@ -132,13 +132,13 @@ def test_this_would_be_seen_if_plans_were_kept_by_names_only(planned, monkeypatc
     def forgetful(self, owner, key, make, size_of=None):
         return self.__dict__.setdefault("all", {}).setdefault(key, make())
 
-    monkeypatch.setattr(Kept, "of", forgetful)
+    monkeypatch.setattr(WeakCache, "of", forgetful)
     with pytest.raises(AssertionError):
         test_an_edited_model_never_gets_the_old_plan(planned)
 
 
 def test_what_belongs_to_an_object_that_is_gone_is_never_given_to_its_successor():
-    kept = Kept(4)
+    kept = WeakCache(4)
 
     class Owner:
         pass
@@ -154,7 +154,7 @@ def test_what_belongs_to_an_object_that_is_gone_is_never_given_to_its_successor(
 
 
 def test_only_so_many_things_are_kept():
-    kept = Kept(3)
+    kept = WeakCache(3)
     model = alarm_like()
     for key in range(10):
         kept.of(model, key, lambda key=key: key)
@@ -164,7 +164,7 @@ def test_only_so_many_things_are_kept():
 
 
 def test_no_more_is_kept_than_fits():
-    kept = Kept(100, most_bytes=1000)
+    kept = WeakCache(100, most_bytes=1000)
     model = alarm_like()
     for key in range(10):
         kept.of(model, key, lambda key=key: key, lambda made: 300)
@@ -174,7 +174,7 @@ def test_no_more_is_kept_than_fits():
 
 
 def test_models_that_are_gone_are_forgotten_first():
-    kept = Kept(2)
+    kept = WeakCache(2)
     model = alarm_like()
     kept.of(model, "stays", lambda: 1)
     kept.of(alarm_like(), "goes", lambda: 2)

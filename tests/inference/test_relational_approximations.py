@@ -8,10 +8,10 @@ import pytest
 from orbitmc.conditionals.prepared import prepare, prepare_unrounded
 from orbitmc.errors import InputError
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference._resume import kept_settings
+from orbitmc.inference._resume import settings_from_checkpoint
 from orbitmc.inference.lift import CLASSES
-from orbitmc.inference.plan import kernel_for
-from orbitmc.inference.program import MarkovLogic, logic
+from orbitmc.inference.plan import choose_kernel
+from orbitmc.inference.program import MarkovLogic, ground_program
 from orbitmc.inference.settings import APPROXIMATIONS, Settings
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.kernels.renaming import renaming
@@ -49,7 +49,7 @@ On(page, word)
 
 def pages(text=PAGES, evidence=LINKS) -> MarkovLogic:
     program = parse(text)
-    return logic(program, parse_database(evidence, program))
+    return ground_program(program, parse_database(evidence, program))
 
 
 def program_for(approximation) -> MarkovLogic:
@@ -74,7 +74,7 @@ def residual(graph, kernel) -> float:
 def test_jumps_along_approximations_keep_the_distribution(approximation):
     model = program_for(approximation).model
     prepared = prepare_unrounded(model.graph)
-    chosen = kernel_for(model, prepared, settings_for(approximation))
+    chosen = choose_kernel(model, prepared, settings_for(approximation))
     assert not isinstance(chosen.kernel, RandomScan)
     assert residual(model.graph, chosen.kernel) <= EXACT
 
@@ -110,10 +110,10 @@ def test_what_a_run_records_gives_the_same_kernel_again(approximation):
     prepared = prepare(model.graph)
     settings = settings_for(approximation, alpha=0.6)
     record = json.loads(json.dumps({"kernel": settings.kernel()}))
-    again, _ = kept_settings(record, "x.run")
+    again, _ = settings_from_checkpoint(record, "x.run")
     assert again.approximation == approximation
     runs = [
-        sample(prepared, kernel_for(model, prepared, one).kernel, Schedule(samples=50), packs=1)
+        sample(prepared, choose_kernel(model, prepared, one).kernel, Schedule(samples=50), packs=1)
         for one in (settings, again)
     ]
     assert runs[0].outcomes == runs[1].outcomes
@@ -122,7 +122,7 @@ def test_what_a_run_records_gives_the_same_kernel_again(approximation):
 
 def test_without_nearly_equal_constants_it_is_gibbs():
     model = pages(PAGES + "".join(f"0.1 Good({name})\n" for name in "ABCDE")).model
-    chosen = kernel_for(model, prepare(model.graph), settings_for("evidence"))
+    chosen = choose_kernel(model, prepare(model.graph), settings_for("evidence"))
     assert isinstance(chosen.kernel, RandomScan)
     assert "no two constants" in chosen.about
 

@@ -6,7 +6,7 @@ import pytest
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.errors import InputError
 from orbitmc.exact.contraction import marginals as eliminate
-from orbitmc.inference.lift import by_renaming
+from orbitmc.inference.lift import lift_by_renaming
 from orbitmc.kernels._gibbs import RandomScan
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -31,7 +31,7 @@ def chances(graph):
 
 def test_exact_renamings_are_never_rejected_and_pool_what_is_equal():
     found, model, prepared = prepared_on(*friends(4, smokers=0.4, seed=2))
-    lifting = by_renaming(found, model, prepared, alpha=0.5)
+    lifting = lift_by_renaming(found, model, prepared, alpha=0.5)
     run = sample(prepared, lifting.kernel, SAMPLES, packs=1)
     assert run.outcomes["accepted"] == run.outcomes["proposals"] - run.outcomes["null proposals"]
     assert run.outcomes["moved variables"] > 10_000
@@ -46,7 +46,7 @@ def test_exact_renamings_are_never_rejected_and_pool_what_is_equal():
 
 def test_renamings_that_move_many_constants_at_once_are_used():
     found, model, prepared = prepared_on(*friends(4, open_world=False, friendships=2, seed=1))
-    lifting = by_renaming(found, model, prepared)
+    lifting = lift_by_renaming(found, model, prepared)
     assert not isinstance(lifting.kernel, RandomScan)
     exact = chances(model.graph)
     for pool in np.unique(lifting.pools):
@@ -60,7 +60,7 @@ def test_values_move_with_the_constants_they_are():
     )
     known = parse_database("Links(P, Q)\nLinks(P, R)", program)
     found, model, prepared = prepared_on(program, known)
-    lifting = by_renaming(found, model, prepared)
+    lifting = lift_by_renaming(found, model, prepared)
     assert "2 constants in 1 classes are swapped; 2 further renamings" in lifting.about
     assert lifting.pools is None
 
@@ -70,7 +70,7 @@ def test_symmetries_of_the_ground_model_are_used_where_constants_differ():
     program = parse("Link(thing, thing)\nA(thing)\n1.5 A(x) v Link(x, x)\n")
     links = "".join(f"Link(T{k}, T{k + 1})\n" for k in range(1, 4))
     found, model, prepared = prepared_on(program, parse_database(links, program))
-    lifting = by_renaming(found, model, prepared)
+    lifting = lift_by_renaming(found, model, prepared)
     assert "order 24 moves 4 variables" in lifting.about
     assert len(np.unique(lifting.pools)) == 1
 
@@ -79,4 +79,4 @@ def test_another_model_is_refused():
     found = ground(*friends(4))
     _, model, prepared = prepared_on(*friends(3))
     with pytest.raises(InputError, match="not the one"):
-        by_renaming(found, model, prepared)
+        lift_by_renaming(found, model, prepared)

@@ -3,7 +3,7 @@
 import pytest
 
 from orbitmc.conditionals.prepared import prepare
-from orbitmc.inference.plan import kernel_for
+from orbitmc.inference.plan import choose_kernel
 from orbitmc.inference.precompile import MOVES, QUESTIONS, at_most_one, labels, network, spins
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels._alternation import Alternation
@@ -47,4 +47,4 @@ def test_shuffles_are_compiled_with_lmh():
 
 
 def chosen(model, **settings):
-    return kernel_for(model, prepare(model.graph), Settings(**settings)).kernel
+    return choose_kernel(model, prepare(model.graph), Settings(**settings)).kernel

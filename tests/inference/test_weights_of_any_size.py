@@ -8,7 +8,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import ContradictionError, LimitError
 from orbitmc.graph.model import Model
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.oracle import exact_weights
@@ -68,7 +68,9 @@ def check_programs(seeds):
 
 def answer_to(text):
     program = parse(text)
-    return logic(program, parse_database("", program), query="P,Q,R").marginals(method="exact")
+    return ground_program(program, parse_database("", program), query="P,Q,R").marginals(
+        method="exact"
+    )
 
 
 def reference_of(rules):

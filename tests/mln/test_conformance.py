@@ -5,7 +5,7 @@ from math import exp
 import pytest
 
 from orbitmc.errors import ContradictionError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 
@@ -197,9 +197,11 @@ def test_disjunction_over_conjunction_as_alchemy_splits_it():
 
 
 def test_meanings_that_differ_are_announced():
-    asked = logic(parse(TWO + "3 X(x) <=> Y(x)"), parse_database("", parse(TWO)), query="X")
+    asked = ground_program(
+        parse(TWO + "3 X(x) <=> Y(x)"), parse_database("", parse(TWO)), query="X"
+    )
     assert any("whole formulas" in remark for remark in asked.remarks)
-    plain = logic(parse(TWO + "3 X(x) => Y(x)"), parse_database("", parse(TWO)), query="X")
+    plain = ground_program(parse(TWO + "3 X(x) => Y(x)"), parse_database("", parse(TWO)), query="X")
     assert not plain.remarks
 
 
@@ -211,12 +213,14 @@ def test_contradictory_hard_formulas_are_refused():
 
 def test_quoted_constants_leave_no_open_atom():
     program = parse("X(p)\n1 X(x)")
-    asked = logic(program, parse_database('X("http://a.b/c")\n!X("a b")', program), query="X")
+    asked = ground_program(
+        program, parse_database('X("http://a.b/c")\n!X("a b")', program), query="X"
+    )
     assert asked.model.graph.variables == 0
     assert asked.asked.names == ('X("http://a.b/c")', 'X("a b")')
 
 
 def _ask(text, evidence, query, **options):
     program = parse(text)
-    asked = logic(program, parse_database(evidence, program), query=query, **options)
+    asked = ground_program(program, parse_database(evidence, program), query=query, **options)
     return asked.marginals(method="exact")

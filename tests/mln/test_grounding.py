@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orbitmc.errors import ContradictionError, InputError, LimitError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.ground_features import ClauseFeatures
 from orbitmc.mln.grounding.ground_model import graph_of
@@ -91,7 +91,7 @@ def test_a_type_without_constants_is_an_error():
 
 def test_soft_evidence_adds_log_odds():
     program = parse("p = {A, B}\nX(p)\n0.5 X(x)")
-    asked = logic(program, parse_database("0.7 X(A)", program), query="X")
+    asked = ground_program(program, parse_database("0.7 X(A)", program), query="X")
     found = asked.marginals(method="exact")
     odds = np.exp(0.5) * 0.7 / 0.3
     assert found["X(A)"].probability[0] == pytest.approx(odds / (1 + odds), abs=1e-12)

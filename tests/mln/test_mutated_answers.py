@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbitmc.errors import OrbitError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.answers import atoms_answered, ends_well
@@ -75,7 +75,7 @@ def is_answered(text, facts, dialect):
     try:
         program = parse(text, dialect=dialect, memory=MEMORY)
         database = parse_database(facts, program, memory=MEMORY)
-        asked = logic(program, database, max_groundings=2_000, memory=MEMORY)
+        asked = ground_program(program, database, max_groundings=2_000, memory=MEMORY)
     except OrbitError:
         return False
     return atoms_answered(asked)

@@ -3,7 +3,7 @@
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 
@@ -12,7 +12,7 @@ TWO = "p = {P1, P2}\nA(p)\nB(p)\n1 A(x)\n"
 
 def answers(text, evidence="", dialect="alchemy", **options):
     program = parse(text, dialect=dialect)
-    asked = logic(program, parse_database(evidence, program), **options)
+    asked = ground_program(program, parse_database(evidence, program), **options)
     found = asked.marginals(method="exact")
     return {
         name: pytest.approx(float(one.probability[0]), abs=1e-12) for name, one in found.items()
@@ -37,7 +37,7 @@ def test_a_predicate_without_evidence_is_open():
 
 def test_what_is_not_asked_about_takes_no_variables():
     program = parse(TWO)
-    asked = logic(program, parse_database("", program), query="A")
+    asked = ground_program(program, parse_database("", program), query="A")
     assert asked.model.names == ("A(P1)", "A(P2)")
 
 

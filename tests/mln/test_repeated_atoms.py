@@ -5,7 +5,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.atoms import possibly_equal
 from orbitmc.mln.grounding.ground_model import graph_of
@@ -24,7 +24,7 @@ MEANINGS = ("formula", "alchemy")
 
 def probability(text, atom, evidence="", meaning="formula"):
     program = parse(PEOPLE + text)
-    asked = logic(program, parse_database(evidence, program), query=atom, meaning=meaning)
+    asked = ground_program(program, parse_database(evidence, program), query=atom, meaning=meaning)
     return float(asked.marginals(method="exact")[atom].probability[0])
 
 

@@ -4,7 +4,7 @@ from math import exp
 
 import pytest
 
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.mln.questions import question
@@ -38,7 +38,7 @@ def test_exchangeable_people_get_equal_answers():
         "person = {Anna, Bob, Cloe}\nFriends(person,person)\nSmokes(person)\n"
         "1.1 Friends(x,y) ^ Smokes(x) => Smokes(y)\n-0.5 Smokes(x)\n-1 Friends(x,y)"
     )
-    asked = logic(program, parse_database("", program), query="Smokes,Friends")
+    asked = ground_program(program, parse_database("", program), query="Smokes,Friends")
     exact = asked.marginals(method="exact")
     sampled = asked.marginals(method="mcsat", samples=2000, seed=1)
     people = [exact[f"Smokes({name})"].probability[0] for name in ("Anna", "Bob", "Cloe")]
@@ -50,7 +50,7 @@ def test_exchangeable_people_get_equal_answers():
 
 def test_evidence_is_never_resampled():
     program = parse("p = {A, B, C}\nX(p)\nY(p)\n2 X(x) => Y(x)\n1 Y(x) => X(y)")
-    asked = logic(program, parse_database("X(A)\n!X(B)\n!Y(C)", program), query="X,Y")
+    asked = ground_program(program, parse_database("X(A)\n!X(B)\n!Y(C)", program), query="X,Y")
     found = asked.marginals(method="mcsat", samples=200)
     assert found["X(A)"].probability[0] == 1.0
     assert found["X(B)"].probability[0] == 0.0
@@ -60,13 +60,15 @@ def test_evidence_is_never_resampled():
 def test_weights_are_not_ignored():
     for weight in (-1.5, 0.0, 2.5):
         program = parse(f"p = {{A}}\nX(p)\n{weight} X(x)")
-        found = logic(program, parse_database("", program), query="X").marginals(method="exact")
+        found = ground_program(program, parse_database("", program), query="X").marginals(
+            method="exact"
+        )
         assert found["X(A)"].probability[0] == pytest.approx(1 / (1 + exp(-weight)), abs=1e-12)
 
 
 @pytest.mark.parametrize("method", ["gibbs", "mcsat"])
 def test_a_program_whose_atoms_are_all_known_leaves_nothing_to_sample(method):
     program = parse("p = {A}\nX(p)\nY(p)\n2 X(x) => Y(x)")
-    asked = logic(program, parse_database("X(A)\n!Y(A)", program), query="X,Y")
+    asked = ground_program(program, parse_database("X(A)\n!Y(A)", program), query="X,Y")
     found = asked.marginals(method=method, samples=20)
     assert [found[name].probability[0] for name in ("X(A)", "Y(A)")] == [1.0, 0.0]

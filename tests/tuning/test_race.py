@@ -10,7 +10,7 @@ import orbitmc as om
 from orbitmc.conditionals.prepared import prepare
 from orbitmc.estimate.verdicts import TIED, UNMIXED
 from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import decide, kernel_for
+from orbitmc.inference.plan import choose_kernel, decide
 from orbitmc.inference.settings import Settings
 from orbitmc.sampling.checkpoint import digest, load, save
 from orbitmc.sampling.sampler import continue_sampling, sample
@@ -58,12 +58,12 @@ def test_gibbs_alone_is_chosen_where_it_forgets_fast():
 def test_nothing_changes_once_sampling_begins(decided):
     model, decision = decided
     prepared = prepare(model.graph)
-    kernel = kernel_for(model, prepared, decision.settings).kernel
+    kernel = choose_kernel(model, prepared, decision.settings).kernel
     before = digest(kernel)
     run = sample(prepared, kernel, Schedule(samples=100), packs=1)
     assert run.kernel is kernel
     assert digest(kernel) == before
-    again = kernel_for(model, prepare(model.graph), decision.settings).kernel
+    again = choose_kernel(model, prepare(model.graph), decision.settings).kernel
     assert digest(again) == before
 
 
@@ -112,7 +112,7 @@ def check_resumed(model, settings, tmp_path):
 
     def run(watchers=()):
         prepared = prepare(model.graph)
-        kernel = kernel_for(model, prepared, settings).kernel
+        kernel = choose_kernel(model, prepared, settings).kernel
         return sample(
             prepared,
             kernel,
@@ -126,7 +126,7 @@ def check_resumed(model, settings, tmp_path):
     save(partial, tmp_path / "x.run", {"kernel": settings.kernel()})
     kept = load(tmp_path / "x.run")
     prepared = prepare(model.graph)
-    kernel = kernel_for(model, prepared, Settings(**kept.question["kernel"])).kernel
+    kernel = choose_kernel(model, prepared, Settings(**kept.question["kernel"])).kernel
     resumed = continue_sampling(kept.restore(prepared, kernel))
     whole = run()
     for one, other in zip(resumed.packs, whole.packs, strict=True):

@@ -187,10 +187,10 @@ def _compiled(pool: "ProcessPoolExecutor", names: list[str]) -> tuple[int, float
     from concurrent.futures import FIRST_COMPLETED, wait
 
     from orbitmc.cli.running import Display
-    from orbitmc.inference.precompile import compile_for
+    from orbitmc.inference.precompile import precompile
 
     functions, seconds = 0, 0.0
-    waiting = {pool.submit(compile_for, name): name for name in names}
+    waiting = {pool.submit(precompile, name): name for name in names}
     display, shown = Display(), ""
     try:
         while waiting:

@@ -114,7 +114,7 @@ def _ask(
     """
     begun = time.perf_counter()
     from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import record_of
+    from orbitmc.inference._resume import plan_record
     from orbitmc.inference.answer import carry_out
     from orbitmc.inference.plan import decide
 
@@ -125,7 +125,7 @@ def _ask(
             if asked.joint_answer is not None:
                 return asked.joint_answer(settings, session.watchers), session.exit_code
             decision = replace(decide(asked.model, settings), query=asked.query)
-            session.question.update(record_of(decision))
+            session.question.update(plan_record(decision))
             after = (
                 reserve
                 + loading
@@ -254,16 +254,22 @@ def resume(
     require_output(output)
     given = assigned("resume", more)
     from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import go_on, kept_query, kept_settings
+    from orbitmc.inference._resume import (
+        continue_run,
+        query_from_checkpoint,
+        settings_from_checkpoint,
+    )
     from orbitmc.sampling.checkpoint import load
 
     with lock_file(run):
         kept = load(run, memory=memory)
-        kept_settings(kept.question, str(run))  # refuses what cannot go on before a model is read
+        settings_from_checkpoint(
+            kept.question, str(run)
+        )  # refuses what cannot go on before a model is read
         again = ask_again(kept.question, model, memory, str(run))
-        names = None if again.ground is not None else kept_query(kept, again.model)
+        names = None if again.ground is not None else query_from_checkpoint(kept, again.model)
         with Session(quiet, run, given.get("checkpoint_every"), kept.question) as session:
-            found = go_on(
+            found = continue_run(
                 kept,
                 again.model,
                 again.ground,

@@ -114,12 +114,12 @@ def read_question(
         )
     from orbitmc.formats.evidence import merged_evidence, read_evidence
     from orbitmc.formats.registry import read
-    from orbitmc.inference.query import asked_names, names_in
+    from orbitmc.inference.query import names_in, resolve_query
 
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = merged_evidence(found, model)
-    names = asked_names(names_in(query, model), model) if query else None
+    names = resolve_query(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return Question(model.given(seen), record, query=names, unseen=(model, seen))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from orbitmc._numba.compile_log import LOGGER, REMARKS
 from orbitmc.cli.session import handled_by, say
 from orbitmc.errors import InputError
-from orbitmc.inference.progress import Watching
+from orbitmc.inference.progress import ProgressObserver
 from orbitmc.sampling.checkpoint import Checkpoints, save
 from orbitmc.sampling.run import Run, RunObserver
 
@@ -112,7 +112,7 @@ class Session:
         self, quiet: bool, checkpoint: Path | None, every: float | None, question: Mapping[str, Any]
     ) -> None:
         self.quiet, self.checkpoint, self.question = quiet, checkpoint, dict(question)
-        self.progress, self.stopping = Watching(None if quiet else Display()), Stopping()
+        self.progress, self.stopping = ProgressObserver(None if quiet else Display()), Stopping()
         self.watchers: list[RunObserver] = [self.stopping, self.progress]
         self.around = ExitStack()
         if checkpoint is not None:

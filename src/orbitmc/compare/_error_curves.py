@@ -26,7 +26,7 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import TALLIES
 from orbitmc.inference.lift import by_approximate_symmetries
-from orbitmc.inference.plan import PlannedKernel, decide, kernel_for
+from orbitmc.inference.plan import PlannedKernel, choose_kernel, decide
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.run import Run
@@ -83,7 +83,7 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
 
     def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
         decision = decide(model, settings)
-        found = kernel_for(model, prepared, decision.settings)
+        found = choose_kernel(model, prepared, decision.settings)
         about = decision.choice.about if decision.choice else found.about
         return PlannedKernel(found.kernel, about, found.pools)
 
@@ -173,7 +173,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
         raced = decide(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)
-        return kernel_for(model, prepared, raced)
+        return choose_kernel(model, prepared, raced)
 
     return Sampler("lmh", model, make)
 

@@ -20,9 +20,15 @@ from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.log_weights import exact_log_weight, extremes
 from orbitmc.graph.model import Model
-from orbitmc.inference.plan import most_seconds, patience, price
-from orbitmc.inference.query import Program, Query, asked_names
-from orbitmc.inference.settings import DEFAULT_SECONDS, Options, Settings, asks, with_options
+from orbitmc.inference.plan import describe_cost, most_seconds, order_search_seconds
+from orbitmc.inference.query import Names, Program, resolve_query
+from orbitmc.inference.settings import (
+    DEFAULT_SECONDS,
+    Options,
+    Settings,
+    accepts_settings,
+    merge_options,
+)
 
 if TYPE_CHECKING:
     from orbitmc.exact.plan import Plan
@@ -40,14 +46,14 @@ SURE = 1e-9
 """A state this near to the bound is a best one."""
 
 
-@asks
+@accepts_settings
 @interruptible()
 def best(
     model: Model | Program,
     evidence: Evidence | None = None,
     *,
     k: int = 1,
-    query: Query | None = None,
+    query: Names | None = None,
     settings: Settings | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -68,12 +74,12 @@ def best(
     >>> found[0]["sprinkler"], found.proven
     ('on', True)
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     _require_sense(chosen, k)
     if isinstance(model, Model):
-        names = asked_names(query, model)
+        names = resolve_query(query, model)
         seen = model.given(evidence)
-        found = _found(seen, chosen, k, progress)
+        found = _solve(seen, chosen, k, progress)
         states = _in_names(seen, found)
         return states if names is None else states.only(names)
     if evidence is not None and len(evidence):
@@ -85,7 +91,7 @@ def best_of_program(
     program: MarkovLogic,
     settings: Settings,
     k: int,
-    query: Query | None = None,
+    query: Names | None = None,
     progress: Progress | None = None,
 ) -> BestStates:
     """The same for a program: which atoms are true."""
@@ -96,10 +102,10 @@ def best_of_program(
         )
     asked = program.asking(query)
     try:
-        found = _found(program.model, settings, k, progress)
+        found = _solve(program.model, settings, k, progress)
     except ContradictionError as error:
         raise program.explained(error) from None
-    return _dressed(found, lambda state: _in_atoms(asked, state))
+    return _to_best_states(found, lambda state: _in_atoms(asked, state))
 
 
 def _require_sense(settings: Settings, k: int) -> None:
@@ -116,7 +122,7 @@ def _require_sense(settings: Settings, k: int) -> None:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Incumbent:
     """States of a model as numbers of values, and what is known of them."""
 
     states: Sequence[Numbers]
@@ -126,13 +132,13 @@ class _Found:
     about: About
 
 
-def _found(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Found:
+def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) -> _Incumbent:
     try:
         with Stopwatch() as watch:
             firm = harden(model)
             plan, reason = _plan(firm.model, settings)
             found = (
-                _searched(firm.model, settings, k, reason, _Clock(settings, watch), progress)
+                _search(firm.model, settings, k, reason, _Clock(settings, watch), progress)
                 if plan is None
                 else _proven(firm.model, plan, k, reason)
             )
@@ -157,7 +163,10 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
     try:
         within = math.inf if forced else most_seconds(settings)
         plan = predict(
-            model.graph, memory=settings.memory, seconds=patience(settings), within=within
+            model.graph,
+            memory=settings.memory,
+            seconds=order_search_seconds(settings),
+            within=within,
         )
     except LimitError as error:
         if forced:
@@ -165,35 +174,35 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
         return None, str(error)
     affordable = forced or plan.seconds <= most_seconds(settings)
     if needed_bytes(plan) <= settings.memory and affordable:
-        from orbitmc.inference.settings import unheeded
+        from orbitmc.inference.settings import describe_unused_settings
 
-        return plan, f"{price(plan)}{unheeded(settings)}"
+        return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     if forced:
         raise LimitError(
             f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
             f"{settings.memory / 2**30:.3g} GiB"
         )
-    return None, f"{price(plan)}, too much"
+    return None, f"{describe_cost(plan)}, too much"
 
 
-def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Found:
+def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Incumbent:
     from orbitmc.exact.map import solve_map
 
     states = solve_map(plan, k)
     ranked = sorted((-exact_log_weight(model.graph, state), state.tolist()) for state in states)
     weights = [-negative for negative, _ in ranked]
     about = About(method="exact", reason=reason)
-    return _Found([np.array(state) for _, state in ranked], weights, True, weights[0], about)
+    return _Incumbent([np.array(state) for _, state in ranked], weights, True, weights[0], about)
 
 
-def _searched(
+def _search(
     model: Model,
     settings: Settings,
     k: int,
     reason: str,
     clock: _Clock,
     progress: Progress | None,
-) -> _Found:
+) -> _Incumbent:
     """Cool chains until the time is up, or a state is as heavy as any can be.
 
     The best of each round is improved by exact steps, which hold some of its variables, unless it
@@ -250,7 +259,7 @@ def _searched(
     )
     proven = k == 1 and _is_sure(ranked[0][0], bound)
     weights = [weight for weight, _ in ranked]
-    return _Found(champions.states(), weights, proven, max(bound, weights[0]), about)
+    return _Incumbent(champions.states(), weights, proven, max(bound, weights[0]), about)
 
 
 def _is_sure(weight: float, bound: float) -> bool:
@@ -313,7 +322,7 @@ def _bound(problem: Problem, clock: _Clock) -> float:
     return found if not math.isnan(found) else math.inf
 
 
-def _in_names(model: Model, found: _Found) -> BestStates:
+def _in_names(model: Model, found: _Incumbent) -> BestStates:
     """States by the names of a model, observed variables included."""
 
     def told(state: Numbers) -> Mapping[str, str]:
@@ -322,10 +331,10 @@ def _in_names(model: Model, found: _Found) -> BestStates:
         seen = {name: one.values[one.value] for name, one in model.observed.items()}
         return {name: free[name] if name in free else seen[name] for name in model.order}
 
-    return _dressed(found, told)
+    return _to_best_states(found, told)
 
 
-def _dressed(found: _Found, told: Callable[[Numbers], Mapping[str, str]]) -> BestStates:
+def _to_best_states(found: _Incumbent, told: Callable[[Numbers], Mapping[str, str]]) -> BestStates:
     pairs = zip(found.states, found.weights, strict=True)
     states = tuple(BestState(told(state), weight) for state, weight in pairs)
     return BestStates(states, found.proven, found.bound, found.about)

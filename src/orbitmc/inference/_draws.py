@@ -20,9 +20,15 @@ from orbitmc.estimate.verdicts import BELIEVED, EXACT, FEW, GOOD
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.log_weights import log_weights_of_parts
 from orbitmc.graph.model import Model
-from orbitmc.inference.plan import Decision, decide, price
-from orbitmc.inference.query import Named, Subject, everything, subject
-from orbitmc.inference.settings import Options, Settings, asks, unheeded, with_options
+from orbitmc.inference.plan import Decision, decide, describe_cost
+from orbitmc.inference.query import Target, View, all_targets, view_of
+from orbitmc.inference.settings import (
+    Options,
+    Settings,
+    accepts_settings,
+    describe_unused_settings,
+    merge_options,
+)
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -38,7 +44,7 @@ LEAST_SAMPLES = 200  # fewer say little about mixing; of more samples than asked
 AT_ONCE = 4096  # states whose log-weights are added up together
 
 
-@asks
+@accepts_settings
 @interruptible()
 def draws(
     model: Model | Program,
@@ -63,17 +69,17 @@ def draws(
     ((2, 5, 4), ('season', 'sprinkler', 'rain', 'grass'), 'exact')
     """
     _require_chains(chains)
-    given = with_options(settings, options)
+    given = merge_options(settings, options)
     chosen = _settings(given, chains)
-    asked = subject(model, evidence)
-    names = everything(asked)
+    asked = view_of(model, evidence)
+    names = all_targets(asked)
     try:
-        found = _drawn(asked, names, chosen, chains, watchers)
+        found = _draw(asked, names, chosen, chains, watchers)
     except ContradictionError as error:
         raise asked.explained(error) from None
     if found.about.method != "exact":
         return found
-    reason = f"{found.about.reason}{unheeded(given, 'samples')}"
+    reason = f"{found.about.reason}{describe_unused_settings(given, 'samples')}"
     return replace(found, about=replace(found.about, reason=reason))
 
 
@@ -96,9 +102,9 @@ def _settings(settings: Settings, chains: int) -> Settings:
     return replace(counted, lanes=lanes, packs=packs, warm_up=warm_up)
 
 
-def _drawn(
-    asked: Subject,
-    names: Sequence[Named],
+def _draw(
+    asked: View,
+    names: Sequence[Target],
     settings: Settings,
     chains: int,
     watchers: Iterable[RunObserver],
@@ -118,12 +124,12 @@ def _drawn(
     return replace(found, about=about)
 
 
-def _dtype(names: Sequence[Named]) -> np.dtype[Any]:
+def _dtype(names: Sequence[Target]) -> np.dtype[Any]:
     most = max((len(one.values) for one in names), default=1)
     return np.dtype(np.uint8 if most <= 256 else np.uint32)
 
 
-def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains: int) -> Draws:
+def _independent(names: Sequence[Target], decision: Decision, plan: Plan, chains: int) -> Draws:
     from orbitmc.exact.draws import independent_states, state_bytes
 
     settings, begun = decision.settings, time.perf_counter()
@@ -142,7 +148,7 @@ def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains:
     weights = _log_weights(decision.model.graph, states).reshape(chains, samples)
     about = About(
         method="exact",
-        reason=f"{price(plan)}; draws are independent",
+        reason=f"{describe_cost(plan)}; draws are independent",
         seconds=time.perf_counter() - begun,
         seed=settings.seed,
         samples=samples,
@@ -152,22 +158,22 @@ def _independent(names: Sequence[Named], decision: Decision, plan: Plan, chains:
 
 
 def _by_chains(
-    asked: Subject,
-    names: Sequence[Named],
+    asked: View,
+    names: Sequence[Target],
     decision: Decision,
     chains: int,
     watchers: Iterable[RunObserver],
 ) -> Draws:
-    from orbitmc.inference.answer import answer, sampled
+    from orbitmc.inference.answer import run_chains, summarise_run
 
     wanted = decision.settings.samples or 0
     longer = replace(decision.settings, samples=max(wanted, LEAST_SAMPLES))
-    kept = _Kept(names, decision, chains)
-    run, chosen = sampled(replace(decision, settings=longer), watchers, asked.ground, notes=kept)
+    kept = _StateRecorder(names, decision, chains)
+    run, chosen = run_chains(replace(decision, settings=longer), watchers, asked.ground, notes=kept)
     recorded = min(run.recorded, wanted)
     kept.end(run.recorded)
     run.notes = None  # what a glimpse after an early end shows is not kept
-    found = answer(run, decision, chosen)
+    found = summarise_run(run, decision, chosen)
     early = () if recorded else ("interrupted in the warm-up: no state was drawn",)
     about = replace(
         found.about,
@@ -179,12 +185,12 @@ def _by_chains(
     return _draws(names, values, weights, _worst(found) if recorded else FEW, about)
 
 
-class _Kept:
+class _StateRecorder:
     """Notes that keep every state of the chains that were asked for."""
 
     needed = slice(None)  # the log-weight of a state depends on all variables
 
-    def __init__(self, names: Sequence[Named], decision: Decision, chains: int) -> None:
+    def __init__(self, names: Sequence[Target], decision: Decision, chains: int) -> None:
         samples = decision.settings.samples or 0
         self.lanes, self.chains = decision.settings.lane_count, chains
         self.graph = decision.model.graph
@@ -229,7 +235,7 @@ class _Kept:
         return np.zeros(0)
 
 
-def _meanings(names: Sequence[Named]) -> NDArray[np.int64] | None:
+def _meanings(names: Sequence[Target]) -> NDArray[np.int64] | None:
     """What each value of a variable means, a row for each free name; None if just itself."""
     free = [one.meaning for one in names if one.known is None]
     if all((own == np.arange(len(own))).all() for own in free):
@@ -259,7 +265,7 @@ def _worst(found: Marginals) -> str:
 
 
 def _draws(
-    names: Sequence[Named], values: NDArray[Any], weights: Floats, verdict: str, about: About
+    names: Sequence[Target], values: NDArray[Any], weights: Floats, verdict: str, about: About
 ) -> Draws:
     return Draws(
         names=tuple(one.name for one in names),

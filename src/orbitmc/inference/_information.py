@@ -19,24 +19,24 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference._joint import JointFeature, in_names
 from orbitmc.inference.feature_sampling import (
-    Noted,
+    FeatureEstimate,
     exact_about,
-    explained,
+    explain_contradictions,
     require_no_checkpoint,
     require_possible,
     sample_feature,
     variables_of,
 )
 from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Named, Subject, everything, subject
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import Target, View, all_targets, view_of
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
 
-@asks
+@accepts_settings
 @interruptible()
 def information(
     model: Model | Program,
@@ -60,36 +60,38 @@ def information(
     >>> [(name, round(float(one), 4)) for name, one in found.items()]
     [('sprinkler', 0.3222), ('season', 0.246)]
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
-    plain = subject(model)
+    plain = view_of(model)
     wanted = plain.find(target)
     others = _candidates(plain, wanted, candidates, evidence)
     scopes = [variables_of([wanted, other]) for other in others]
     row = plain.quick_row(evidence, chosen, scopes)
     if row is not None:
         return _exact(wanted, others, scopes, row.tables(scopes), row.about)
-    asked = subject(model, evidence)
+    asked = view_of(model, evidence)
     named = [asked.find(one.name) for one in (wanted, *others)]
-    return explained(asked, lambda: _found(asked, named[0], named[1:], chosen, watchers))
+    return explain_contradictions(
+        asked, lambda: _solve(asked, named[0], named[1:], chosen, watchers)
+    )
 
 
 def _candidates(
-    asked: Subject, target: Named, names: Sequence[str] | None, evidence: Evidence | None
-) -> list[Named]:
+    asked: View, target: Target, names: Sequence[str] | None, evidence: Evidence | None
+) -> list[Target]:
     if names is None:
         seen = {target.name, *asked.decided_by(evidence)}
-        return [one for one in everything(asked) if one.known is None and one.name not in seen]
+        return [one for one in all_targets(asked) if one.known is None and one.name not in seen]
     listed = [names] if isinstance(names, str) else list(names)
     if not listed:
         raise InputError("name at least one candidate")
     return list(asked.named(listed))
 
 
-def _found(
-    asked: Subject,
-    target: Named,
-    others: Sequence[Named],
+def _solve(
+    asked: View,
+    target: Target,
+    others: Sequence[Target],
     settings: Settings,
     watchers: Iterable[RunObserver],
 ) -> Estimates:
@@ -102,14 +104,14 @@ def _found(
     scopes = [variables_of([target, other]) for other in others]
     decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, scopes))
     if decision.plan is None:
-        return _sampled(asked, target, others, decision, watchers)
+        return _sample_pairs(asked, target, others, decision, watchers)
     tables = joints(decision.plan, scopes)
     return _exact(target, others, scopes, tables, exact_about(decision, begun))
 
 
 def _exact(
-    target: Named,
-    others: Sequence[Named],
+    target: Target,
+    others: Sequence[Target],
     scopes: Sequence[tuple[int, ...]],
     tables: Sequence[Floats],
     about: About,
@@ -119,7 +121,7 @@ def _exact(
         other.name: certain(_information(in_names(table, scope, [target, other])), about)
         for other, scope, table in zip(others, scopes, tables, strict=True)
     }
-    return Estimates(_sorted(found), about)
+    return Estimates(_sort_by_information(found), about)
 
 
 def _information(table: Floats) -> float:
@@ -130,14 +132,16 @@ def _information(table: Floats) -> float:
     return max(0.0, float(logs.sum()))
 
 
-def _sorted(found: dict[str, Estimate]) -> dict[str, Estimate]:
+def _sort_by_information(found: dict[str, Estimate]) -> dict[str, Estimate]:
     return dict(sorted(found.items(), key=lambda pair: -pair[1].value))
 
 
 class PairsFeature:
     """The joint values of a target and each of several others, one pair after the other."""
 
-    def __init__(self, target: Named, others: Sequence[Named], model: Model, averaged: int) -> None:
+    def __init__(
+        self, target: Target, others: Sequence[Target], model: Model, averaged: int
+    ) -> None:
         sizes = model.graph.cardinality.tolist()
         self.averaged = averaged
         self.pairs = [JointFeature([target, other], sizes, averaged) for other in others]
@@ -156,26 +160,28 @@ class PairsFeature:
         return standard_errors(means)
 
 
-def _sampled(
-    asked: Subject,
-    target: Named,
-    others: Sequence[Named],
+def _sample_pairs(
+    asked: View,
+    target: Target,
+    others: Sequence[Target],
     decision: Decision,
     watchers: Iterable[RunObserver],
 ) -> Estimates:
-    from orbitmc.inference.feature_sampling import best_averaged
+    from orbitmc.inference.feature_sampling import choose_averaged_variable
 
-    averaged = best_averaged(decision.model.graph, variables_of([target]))
+    averaged = choose_averaged_variable(decision.model.graph, variables_of([target]))
     feature = PairsFeature(target, others, decision.model, averaged)
     noted = sample_feature(asked, decision, feature, watchers)
     found, first = {}, 0
     for pair, other in zip(feature.pairs, others, strict=True):
-        found[other.name] = _estimated(noted, pair, slice(first, first + pair.rows), feature)
+        found[other.name] = _jackknife(noted, pair, slice(first, first + pair.rows), feature)
         first += pair.rows
-    return Estimates(_sorted(found), noted.about)
+    return Estimates(_sort_by_information(found), noted.about)
 
 
-def _estimated(noted: Noted, pair: JointFeature, rows: slice, feature: PairsFeature) -> Estimate:
+def _jackknife(
+    noted: FeatureEstimate, pair: JointFeature, rows: slice, feature: PairsFeature
+) -> Estimate:
     """The jackknife over columns: it takes off what noise alone would add, and gives an error."""
     from scipy.special import stdtrit
 

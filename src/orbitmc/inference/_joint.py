@@ -22,21 +22,21 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.feature_sampling import (
     exact_about,
-    explained,
+    explain_contradictions,
     require_no_checkpoint,
     sample_feature,
     variables_of,
 )
 from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import NOBODY, Named, Subject, subject
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import NO_VARIABLE, Target, View, view_of
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
     from orbitmc.sampling.run import RunObserver
 
 
-@asks
+@accepts_settings
 @interruptible()
 def joint(
     model: Model | Program,
@@ -59,27 +59,29 @@ def joint(
     >>> found.probability.round(4).tolist()
     [[0.0156, 0.2132, 0.1947], [0.4497, 0.079, 0.0478]]
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
-    plain, listed = subject(model), _listed(names)
+    plain, listed = view_of(model), _as_names(names)
     named = plain.named(listed)
     _require_few(named)
     scope = variables_of(named)
     row = plain.quick_row(evidence, chosen, [scope])
     if row is not None:
         return _exact(named, scope, row.tables([scope])[0], row.about)
-    asked = subject(model, evidence)
-    return explained(asked, lambda: _found(asked, asked.named(listed), chosen, watchers))
+    asked = view_of(model, evidence)
+    return explain_contradictions(
+        asked, lambda: _solve(asked, asked.named(listed), chosen, watchers)
+    )
 
 
-def _listed(names: Sequence[str]) -> list[str]:
+def _as_names(names: Sequence[str]) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
     if not listed:
         raise InputError("name at least one variable")
     return listed
 
 
-def _require_few(named: Sequence[Named]) -> None:
+def _require_few(named: Sequence[Target]) -> None:
     entries = math.prod(len(one.values) for one in named)
     if entries > MOST_ENTRIES:
         raise LimitError(
@@ -88,25 +90,25 @@ def _require_few(named: Sequence[Named]) -> None:
         )
 
 
-def _found(
-    asked: Subject, named: Sequence[Named], settings: Settings, watchers: Iterable[RunObserver]
+def _solve(
+    asked: View, named: Sequence[Target], settings: Settings, watchers: Iterable[RunObserver]
 ) -> Joint:
     begun, scope = time.perf_counter(), variables_of(named)
     decision = decide(asked.model, settings, lambda graph: tie_scopes(graph, [scope]))
     if decision.plan is None:
-        return _sampled(asked, named, decision, watchers)
+        return _sample_joint(asked, named, decision, watchers)
     table = joints(decision.plan, [scope])[0]
     return _exact(named, scope, table, exact_about(decision, begun))
 
 
-def _exact(named: Sequence[Named], scope: Sequence[int], table: Floats, about: About) -> Joint:
+def _exact(named: Sequence[Target], scope: Sequence[int], table: Floats, about: About) -> Joint:
     """The answer from a table of variables."""
     told = in_names(table, scope, named)
     none = np.zeros_like(told)
     return _joint(named, (told, none, told, told, none), EXACT, about)
 
 
-def in_names(table: Floats, scope: Sequence[int], named: Sequence[Named]) -> Floats:
+def in_names(table: Floats, scope: Sequence[int], named: Sequence[Target]) -> Floats:
     """Say a joint table of variables in terms of names that depend on them."""
     places = dict(zip(scope, np.indices(table.shape), strict=True))
     shape = [len(one.values) for one in named]
@@ -125,12 +127,12 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 class JointFeature:
     """The indicator of every joint value; one of the variables may be averaged over."""
 
-    def __init__(self, named: Sequence[Named], sizes: Sequence[int], averaged: int) -> None:
+    def __init__(self, named: Sequence[Target], sizes: Sequence[int], averaged: int) -> None:
         self.named, self.averaged = named, averaged
         self.variables = np.array(variables_of(named), dtype=np.int64)
         self.shape = [len(one.values) for one in named]
         self.rows = math.prod(self.shape)
-        self.offset = np.zeros(1 if averaged == NOBODY else sizes[averaged], dtype=np.int64)
+        self.offset = np.zeros(1 if averaged == NO_VARIABLE else sizes[averaged], dtype=np.int64)
         for one, stride in zip(named, strides_of(self.shape), strict=True):
             if one.known is None and one.variable == averaged:
                 self.offset += stride * one.meaning
@@ -160,14 +162,14 @@ class JointFeature:
         return standard_errors(means)
 
 
-def _sampled(
-    asked: Subject, named: Sequence[Named], decision: Decision, watchers: Iterable[RunObserver]
+def _sample_joint(
+    asked: View, named: Sequence[Target], decision: Decision, watchers: Iterable[RunObserver]
 ) -> Joint:
     from orbitmc.estimate.features import worst_verdict
-    from orbitmc.inference.feature_sampling import best_averaged
+    from orbitmc.inference.feature_sampling import choose_averaged_variable
 
     graph = decision.model.graph
-    averaged = best_averaged(graph, variables_of(named))
+    averaged = choose_averaged_variable(graph, variables_of(named))
     feature = JointFeature(named, graph.cardinality.tolist(), averaged)
     noted = sample_feature(asked, decision, feature, watchers)
     found = noted.features()
@@ -184,7 +186,7 @@ def _sampled(
 
 
 def _joint(
-    named: Sequence[Named], columns: Sequence[NDArray[Any]], verdict: str, about: About
+    named: Sequence[Target], columns: Sequence[NDArray[Any]], verdict: str, about: About
 ) -> Joint:
     probability, error, low, high, rare = columns
     return Joint(

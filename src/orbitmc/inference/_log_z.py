@@ -18,10 +18,16 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.inference.feature_sampling import explained, require_no_checkpoint
+from orbitmc.inference.feature_sampling import explain_contradictions, require_no_checkpoint
 from orbitmc.inference.plan import exact_plan
-from orbitmc.inference.query import Subject, subject
-from orbitmc.inference.settings import DEFAULT_SECONDS, Options, Settings, asks, with_options
+from orbitmc.inference.query import View, view_of
+from orbitmc.inference.settings import (
+    DEFAULT_SECONDS,
+    Options,
+    Settings,
+    accepts_settings,
+    merge_options,
+)
 from orbitmc.sampling.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ VARIABLES_PER_SECOND = 2_000  # that may be summed out, in a fifth of the time
 NOTHING_LEFT = "nothing is left to sample once all variables are summed out that are cheap to"
 
 
-@asks
+@accepts_settings
 @interruptible()
 def log_z(
     model: Model | Program,
@@ -58,18 +64,18 @@ def log_z(
     >>> print(om.log_z(model, {"grass": "wet"}))
     -0.668923, exact
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
     if chosen.method not in METHODS:
         raise InputError(f"log Z is found by {', '.join(METHODS)}, not by {chosen.method!r}")
-    row = subject(model).quick_row(evidence, chosen)
+    row = view_of(model).quick_row(evidence, chosen)
     if row is not None:
         return certain(row.log_z, row.about)
-    asked = subject(model, evidence)
-    return explained(asked, lambda: _found(asked, chosen))
+    asked = view_of(model, evidence)
+    return explain_contradictions(asked, lambda: _solve(asked, chosen))
 
 
-def _found(asked: Subject, settings: Settings) -> Estimate:
+def _solve(asked: View, settings: Settings) -> Estimate:
     begun = time.perf_counter()
     settings.require_use()
     firm = harden(asked.model)
@@ -82,7 +88,7 @@ def _found(asked: Subject, settings: Settings) -> Estimate:
         found = _exact(graph, plan, about)
     else:
         with time_limit(begun + LATEST * _seconds(settings) + MORE - time.perf_counter()):
-            found = _sampled(graph, settings, about)
+            found = _sample_log_z(graph, settings, about)
     seconds = time.perf_counter() - begun
     return replace(found, about=replace(found.about, seconds=seconds))
 
@@ -96,7 +102,7 @@ def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:
     return certain(found, about)
 
 
-def _sampled(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
+def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
     from orbitmc.exact.contraction import eliminate_cheap_variables
     from orbitmc.inference.plan import require_memory, sampling_bytes
     from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z

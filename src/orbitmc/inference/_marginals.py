@@ -11,22 +11,22 @@ from orbitmc.estimate.marginals import Marginals, Provenance
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answered, kept
-from orbitmc.inference.plan import decide, decide_for
-from orbitmc.inference.query import Program, Query, asked_names, require_plain, require_program
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.plan import decide, plan_for_kernel
+from orbitmc.inference.query import Names, Program, require_plain, require_program, resolve_query
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.sampling.run import RunObserver
 
 
-@asks
+@accepts_settings
 @interruptible()
 def marginals(
     model: Model | Program,
     evidence: Evidence | None = None,
     *,
-    query: Query | None = None,
+    query: Names | None = None,
     kernel: Kernel | None = None,
     settings: Settings | None = None,
     watchers: Iterable[RunObserver] = (),
@@ -58,23 +58,23 @@ def marginals(
         require_program(model)
         require_plain(evidence, kernel)
         return model.marginals(settings, query=query, watchers=watchers, **options)
-    chosen = with_options(settings, options)
-    names = asked_names(query, model)
-    if kernel is None and (quick := _quick_answer(model, evidence, chosen, names)):
+    chosen = merge_options(settings, options)
+    names = resolve_query(query, model)
+    if kernel is None and (quick := _cached_answer(model, evidence, chosen, names)):
         return replace(quick, asked=Provenance(model, evidence, vars(chosen)))
     seen = model.given(evidence)
     with kept(chosen) as keep:
-        decision = decide(seen, chosen) if kernel is None else decide_for(seen, kernel, chosen)
+        decision = decide(seen, chosen) if kernel is None else plan_for_kernel(seen, kernel, chosen)
         found = answered(replace(decision, query=names), watchers, keep)
         return replace(found, asked=Provenance(model, evidence, vars(chosen)))
 
 
-def _quick_answer(
+def _cached_answer(
     model: Model, evidence: Evidence | None, settings: Settings, names: tuple[str, ...] | None
 ) -> Marginals | None:
     """An exact answer, where preparing one would take longer than giving it."""
     if settings.method not in ("auto", "exact"):
         return None
-    from orbitmc.inference.cache import quick_answer
+    from orbitmc.inference.cache import answer_from_cache
 
-    return quick_answer(model, evidence, settings, names)
+    return answer_from_cache(model, evidence, settings, names)

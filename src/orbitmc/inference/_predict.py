@@ -18,8 +18,8 @@ from orbitmc.estimate.marginals import About
 from orbitmc.estimate.verdicts import BELIEVED, EXACT
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
-from orbitmc.inference.query import Program, Query, asked_names, require_program
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import Names, Program, require_program, resolve_query
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -148,16 +148,16 @@ class Predictions:
         return told
 
 
-@asks
+@accepts_settings
 @interruptible()
 def predict(
     model: Model | Program,
     rows: Any,
     evidence: Evidence | None = None,
     *,
-    query: Query | None = None,
-    ignore: Query = (),
-    id: Query = (),
+    query: Names | None = None,
+    ignore: Names = (),
+    id: Names = (),
     settings: Settings | None = None,
     progress: Progress | None = None,
     **options: Unpack[Options],
@@ -189,7 +189,7 @@ def predict(
         query=query,
         ignore=ignore,
         ids=id,
-        settings=with_options(settings, options),
+        settings=merge_options(settings, options),
         progress=progress,
     )
     for remark in found.remarks():
@@ -202,15 +202,15 @@ def predictions(
     rows: Any,
     evidence: Evidence | None = None,
     *,
-    query: Query | None = None,
-    ignore: Query = (),
-    ids: Query = (),
+    query: Names | None = None,
+    ignore: Names = (),
+    ids: Names = (),
     settings: Settings,
     progress: Progress | None = None,
     watchers: Iterable[RunObserver] = (),
 ) -> Predictions:
     """The same, as plain arrays."""
-    from orbitmc.inference.rows import Answering, read_rows
+    from orbitmc.inference.rows import RowAnswerer, read_rows
 
     settings.require_use()
     settings.schedule()  # refuses two ends
@@ -218,18 +218,20 @@ def predictions(
         raise InputError("many rows are no run that could be saved: leave out the checkpoint")
     chosen = model_in(model).given(evidence)
     table = read_rows(chosen, rows, _listed(ignore), _listed(ids))
-    names = _asked(model, query, chosen) or _others(chosen, table.names)
-    return Answering(chosen, table, settings, names, watchers).answers(progress)
+    names = _resolve_targets(model, query, chosen) or _others(chosen, table.names)
+    return RowAnswerer(chosen, table, settings, names, watchers).answers(progress)
 
 
-def _listed(names: Query) -> tuple[str, ...]:
+def _listed(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _asked(source: Model | Program, query: Query | None, model: Model) -> tuple[str, ...] | None:
+def _resolve_targets(
+    source: Model | Program, query: Names | None, model: Model
+) -> tuple[str, ...] | None:
     """The variables that a query names; of a program, it may name predicates."""
     if query is None or isinstance(source, Model):
-        return asked_names(query, model)
+        return resolve_query(query, model)
     known = {*model.order}
     return tuple(name for name in source.atoms_in(query) if name in known)
 

@@ -28,13 +28,13 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.graph.transforms import extend
 from orbitmc.inference.events import (
+    Constant,
     Event,
-    Settled,
-    Signal,
-    Wires,
-    changed,
+    EventEncoder,
+    Indicator,
     combine_events,
     condition,
+    map_targets,
     masks_of,
     names_in,
     read_formula,
@@ -42,15 +42,15 @@ from orbitmc.inference.events import (
 )
 from orbitmc.inference.feature_sampling import (
     exact_about,
-    explained,
+    explain_contradictions,
     require_no_checkpoint,
     require_possible,
     sample_feature,
     variables_of,
 )
 from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Named, Subject, atoms_named, moved, narrowed, subject
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import Target, View, atom_targets, reindex, restrict, view_of
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.mln.grounding.atoms import constant_text
 from orbitmc.mln.grounding.queries import Pattern
 
@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     from orbitmc.sampling.run import RunObserver
 
 
-CERTAIN = Settled(True)
+CERTAIN = Constant(True)
 FEW_ENTRIES = 2**12  # of a joint table of all names: such events need no elimination of their own
 RARE = 1e-6  # what is given and less probable is rather made evidence, which loses no digits
 
 
-@asks
+@accepts_settings
 @interruptible()
 def probability(
     model: Model | Program,
@@ -89,28 +89,28 @@ def probability(
     >>> print(om.probability(model, "rain != 'none' or sprinkler == 'on'", given="grass == 'wet'"))
     0.984422, exact
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
-    found = _quickly_found(subject(model), event, given, evidence, chosen)
+    found = _from_cache(view_of(model), event, given, evidence, chosen)
     if found is not None:
         return found
-    asked = subject(model, evidence)
-    wanted, when = _both(event, given, asked)
-    return explained(asked, lambda: _found(asked, wanted, when, chosen, watchers))
+    asked = view_of(model, evidence)
+    wanted, when = _read_events(event, given, asked)
+    return explain_contradictions(asked, lambda: _solve(asked, wanted, when, chosen, watchers))
 
 
-def _both(event: str, given: str | None, asked: Subject) -> tuple[Event, Event]:
+def _read_events(event: str, given: str | None, asked: View) -> tuple[Event, Event]:
     return (
         _read(event, asked, "event"),
         CERTAIN if given is None else _read(given, asked, "given"),
     )
 
 
-def _quickly_found(
-    plain: Subject, event: str, given: str | None, evidence: Evidence | None, settings: Settings
+def _from_cache(
+    plain: View, event: str, given: str | None, evidence: Evidence | None, settings: Settings
 ) -> Estimate | None:
     """An exact answer from the joint table of all names, if that is small; None elsewhere."""
-    wanted, when = _both(event, given, plain)
+    wanted, when = _read_events(event, given, plain)
     scope = variables_of((*names_in(wanted), *names_in(when)))
     shape = [int(plain.model.graph.cardinality[variable]) for variable in scope]
     if math.prod(shape) > FEW_ENTRIES:
@@ -127,7 +127,7 @@ def _quickly_found(
     return certain(min(1.0, float(both.sum() / holds.sum())), row.about)
 
 
-def _read(text: str, asked: Subject, source: str) -> Event:
+def _read(text: str, asked: View, source: str) -> Event:
     if asked.program is not None:
         from orbitmc.inference.events import read_formula
 
@@ -137,45 +137,45 @@ def _read(text: str, asked: Subject, source: str) -> Event:
     return read_event(text, asked, source)
 
 
-def _found(
-    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
+def _solve(
+    asked: View, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
 ) -> Estimate:
     """Turn what is given into evidence where it is that; then event and condition remain."""
-    if given == Settled(False):
+    if given == Constant(False):
         raise ContradictionError("what is given is impossible")
     masks = masks_of(given)
     if masks is not None:
         if not all(mask.any() for mask in masks.values()):
             raise ContradictionError("what is given is impossible")
-        seen = narrowed(asked, masks)
-        event = changed(event, lambda one: moved(one, asked.model, seen.model))
+        seen = restrict(asked, masks)
+        event = map_targets(event, lambda one: reindex(one, asked.model, seen.model))
         asked, given = seen, CERTAIN
-    return _answered(asked, event, given, settings, watchers)
+    return _answer_event(asked, event, given, settings, watchers)
 
 
-def _answered(
-    asked: Subject, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
+def _answer_event(
+    asked: View, event: Event, given: Event, settings: Settings, watchers: Iterable[RunObserver]
 ) -> Estimate:
-    begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
-    signal = None if isinstance(event, Settled) else wires.signal(event)
+    begun, wires = time.perf_counter(), EventEncoder(asked.model.graph.variables)
+    signal = None if isinstance(event, Constant) else wires.signal(event)
     if given != CERTAIN:
         wires.require(given)
     decision = decide(
         asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
     )
     if decision.plan is None:
-        if isinstance(event, Settled) and given == CERTAIN:
+        if isinstance(event, Constant) and given == CERTAIN:
             require_possible(decision)
             said = About("exact", "evidence decides the event", warnings=decision.remarks)
             return certain(event.holds, said)
         return _sample_event(asked, event, given, decision, watchers)
-    chance = _eliminated(decision, wires, signal)
-    if isinstance(event, Settled):
+    chance = _eliminate(decision, wires, signal)
+    if isinstance(event, Constant):
         chance = float(event.holds)
     return certain(chance, exact_about(decision, begun))
 
 
-def _eliminated(decision: Decision, wires: Wires, signal: Signal | None) -> float:
+def _eliminate(decision: Decision, wires: EventEncoder, signal: Indicator | None) -> float:
     """How probable a signal is; without one, whether any state is possible."""
     from orbitmc.exact.contraction import marginals
 
@@ -207,7 +207,7 @@ class EventFeature:
                 row += weight * truth(event, values)
         return sums_by_column(found)
 
-    def _values(self, states: Bytes, value: int, one: Named) -> Any:
+    def _values(self, states: Bytes, value: int, one: Target) -> Any:
         """The values of a name in all states; the one that is averaged over has this one."""
         if one.variable == self.averaged:
             return one.meaning[value]
@@ -225,13 +225,13 @@ class EventFeature:
 
 
 def _sample_event(
-    asked: Subject, event: Event, given: Event, decision: Decision, watchers: Iterable[RunObserver]
+    asked: View, event: Event, given: Event, decision: Decision, watchers: Iterable[RunObserver]
 ) -> Estimate:
     from orbitmc.estimate.features import worst_verdict
-    from orbitmc.inference.feature_sampling import best_averaged
+    from orbitmc.inference.feature_sampling import choose_averaged_variable
 
     names = (*names_in(event), *names_in(given))
-    averaged = best_averaged(decision.model.graph, variables_of(names))
+    averaged = choose_averaged_variable(decision.model.graph, variables_of(names))
     feature = EventFeature(event, given, averaged)
     noted = sample_feature(asked, decision, feature, watchers)
     if feature.rows == 2 and not any(own[:, 1].any() for own in noted.sums):
@@ -264,10 +264,10 @@ def conjunctions(
 ) -> Marginals:
     """How probable all atoms and conjunctions of a program's query are."""
     require_no_checkpoint(settings)
-    asked = subject(program)
+    asked = view_of(program)
     events = dict(_events(program))
-    begun, wires = time.perf_counter(), Wires(asked.model.graph.variables)
-    open_ones = {name: event for name, event in events.items() if not isinstance(event, Settled)}
+    begun, wires = time.perf_counter(), EventEncoder(asked.model.graph.variables)
+    open_ones = {name: event for name, event in events.items() if not isinstance(event, Constant)}
     signals = [wires.signal(event) for event in open_ones.values()]
     decision = decide(
         asked.model, settings, lambda graph: extend(graph, wires.factors, wires.sizes)
@@ -284,7 +284,7 @@ def conjunctions(
         chances = np.array([min(1.0, float(own[signal.yes].sum())) for own, signal in pairs])
         found = certain_columns(list(open_ones), [TRUE] * len(open_ones), chances, EXACT)
         about = exact_about(decision, begun)
-    settled = {name: event for name, event in events.items() if isinstance(event, Settled)}
+    settled = {name: event for name, event in events.items() if isinstance(event, Constant)}
     holds = np.array([float(event.holds) for event in settled.values()])
     known = certain_columns(list(settled), [TRUE] * len(settled), holds, OBSERVED)
     place = {name: number for number, name in enumerate([*open_ones, *settled])}
@@ -296,7 +296,7 @@ def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:
     """Every conjunction that is asked about by its name, then every atom."""
     for conjunction in program.conjunctions:
         yield from _groundings(program, conjunction)
-    for one in atoms_named(program, program.asked):
+    for one in atom_targets(program, program.asked):
         yield one.name, condition([one], np.array([False, True]))
 
 
@@ -351,7 +351,7 @@ class _EachEvent:
             row += truth(event, values)
         return sums_by_column(found)
 
-    def _values(self, states: Bytes, one: Named) -> Any:
+    def _values(self, states: Bytes, one: Target) -> Any:
         return one.meaning[states[self.place[one.variable]]]
 
     def errors(self, means: Floats) -> Floats:
@@ -361,7 +361,7 @@ class _EachEvent:
 
 
 def _sample_conjunctions(
-    asked: Subject, events: Mapping[str, Event], decision: Decision, watchers: Iterable[RunObserver]
+    asked: View, events: Mapping[str, Event], decision: Decision, watchers: Iterable[RunObserver]
 ) -> tuple[Columns, Any]:
     from orbitmc.estimate.features import worst_verdict
 

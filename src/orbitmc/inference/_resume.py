@@ -20,9 +20,9 @@ from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.estimate.marginals import Marginals, Provenance, with_warnings
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answer, naming, watched
-from orbitmc.inference.plan import Decision, PlannedKernel, kernel_for, prepared_for
-from orbitmc.inference.query import Program, Query, asked_names
+from orbitmc.inference.answer import naming, observe_run, summarise_run
+from orbitmc.inference.plan import Decision, PlannedKernel, choose_kernel, prepared_for
+from orbitmc.inference.query import Names, Program, resolve_query
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.sampling.checkpoint import Checkpoint, load
 from orbitmc.sampling.sampler import continue_sampling
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Keep the run of a question in a file, so that it can be resumed.
 
 
-def record_of(decision: Decision) -> dict[str, Any]:
+def plan_record(decision: Decision) -> dict[str, Any]:
     """What a file needs to say, so that the same kernel can be built again."""
     own = {} if decision.kernel is None else {"own": type(decision.kernel).__name__}
     return {
@@ -46,7 +46,7 @@ def record_of(decision: Decision) -> dict[str, Any]:
     }
 
 
-class Keeping:
+class CheckpointWriter:
     """A watcher that keeps a run in a file while it goes on, and when it ends.
 
     A file that cannot be written costs neither the run nor its answer: there is a warning.
@@ -61,7 +61,7 @@ class Keeping:
 
     def __call__(self, run: Run) -> None:
         self.run = run
-        with _warned():
+        with _warn_if_unwritable():
             self.watch(run)
 
     def end(self) -> None:
@@ -69,12 +69,12 @@ class Keeping:
         from orbitmc.sampling.checkpoint import save
 
         if self.run is not None:
-            with _warned():
+            with _warn_if_unwritable():
                 save(self.run, self.path, self.question)
 
 
 @contextmanager
-def _warned() -> Iterator[None]:
+def _warn_if_unwritable() -> Iterator[None]:
     try:
         yield
     except InputError as error:
@@ -82,19 +82,19 @@ def _warned() -> Iterator[None]:
 
 
 @contextmanager
-def keeping(path: Path | str, every: float | None) -> Iterator[Keeping]:
+def checkpoint_writer(path: Path | str, every: float | None) -> Iterator[CheckpointWriter]:
     """Own a file for a run, which must be new."""
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r}", source=str(path))
     with lock_file(path):
         require_new_run(path)
-        with ended(Keeping(path, {}, every=every)) as keep:
+        with write_at_end(CheckpointWriter(path, {}, every=every)) as keep:
             yield keep
 
 
 @contextmanager
-def ended(keep: Keeping) -> Iterator[Keeping]:
+def write_at_end(keep: CheckpointWriter) -> Iterator[CheckpointWriter]:
     """Write the last state, whatever ends the run."""
     try:
         yield keep
@@ -122,7 +122,7 @@ def resume(
     *,
     kernel: Kernel | None = None,
     base: Kernel | None = None,
-    query: Query | None = None,
+    query: Names | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     memory: int = MEMORY,
@@ -146,24 +146,24 @@ def resume(
     path = Path(run)
     with lock_file(path):
         kept = load(path, memory=memory)
-        with ended(Keeping(path, kept.question, every=checkpoint_every)) as keep:
+        with write_at_end(CheckpointWriter(path, kept.question, every=checkpoint_every)) as keep:
             plain, ground = (
                 (model, None) if isinstance(model, Model) else (model.model, model.ground)
             )
-            found = go_on(
+            found = continue_run(
                 kept, plain, ground, kernel=kernel, base=base, threads=threads, executor=executor,
                 memory=memory, watchers=[*watchers, keep],
             )  # fmt: skip
-    settings = vars(kept_settings(kept.question, str(path), kernel, base)[0])
+    settings = vars(settings_from_checkpoint(kept.question, str(path), kernel, base)[0])
     if not isinstance(model, Model):
         asked = Provenance(model.model, None, settings, in_atoms=model.in_atoms)
         return replace(model.in_atoms(found), asked=asked)
-    names = asked_names(query, model)
-    answer = found.only(names or kept_query(kept, model))
+    names = resolve_query(query, model)
+    answer = found.only(names or query_from_checkpoint(kept, model))
     return replace(answer, asked=Provenance(model, None, settings))
 
 
-def go_on(
+def continue_run(
     kept: Checkpoint,
     model: Model,
     ground: Ground | None = None,
@@ -177,24 +177,26 @@ def go_on(
 ) -> Marginals:
     """Go on with a run, and say what it has learned of every variable."""
     source = str(kept.path)
-    settings, ruled_out = kept_settings(kept.question, source, kernel, base)
+    settings, ruled_out = settings_from_checkpoint(kept.question, source, kernel, base)
     firm = harden(model) if kernel is None else None
     asked = firm.model if firm else model
     prepared = prepared_for(asked.graph, kept.header.schedule)
     chosen = (
-        kernel_for(asked, prepared, settings, ground)
+        choose_kernel(asked, prepared, settings, ground)
         if kernel is None
         else PlannedKernel(kernel, "")
     )
     going = kept.restore(prepared, chosen.kernel, memory=memory)
-    with watched(watchers) as watching, naming(asked):
+    with observe_run(watchers) as watching, naming(asked):
         done = continue_sampling(going, threads=threads, executor=executor, watchers=watching)
     reason = f"a run resumed from {kept.path.name}"
     decision = Decision(asked, settings, reason, ruled_out=ruled_out, kernel=kernel)
-    return with_warnings(answer(done, decision, chosen), firm.remarks if firm else model.doubts)
+    return with_warnings(
+        summarise_run(done, decision, chosen), firm.remarks if firm else model.doubts
+    )
 
 
-def kept_settings(
+def settings_from_checkpoint(
     record: Mapping[str, Any], source: str, kernel: Kernel | None = None, base: Kernel | None = None
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings that decide which kernel a run uses, and the methods that were ruled out."""
@@ -202,22 +204,22 @@ def kept_settings(
         return _kernel_settings(record.get("kernel"), kernel, base), _ruled_out(record)
 
 
-def kept_query(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
+def query_from_checkpoint(kept: Checkpoint, model: Model) -> tuple[str, ...] | None:
     """The variables that the question of a run is about."""
     query = kept.question.get("query")
     with attribute_to_file(str(kept.path), records.CANNOT_GO_ON):
         if not records.or_none(records.list_of(records.is_text))(query):
             raise InputError("its query is not what it should be")
-        return asked_names(query, model)
+        return resolve_query(query, model)
 
 
 def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) -> Settings:
     record = dict(found) if isinstance(found, dict) else found
     own = record.pop(OWN, None) if isinstance(record, dict) else None
-    _require_own("kernel", own, kernel)
+    _require_known_kernel("kernel", own, kernel)
     named = record.get("base") if isinstance(record, dict) else None
     if isinstance(record, dict) and isinstance(named, dict) and named.keys() == {OWN}:
-        _require_own("base", named[OWN], base)
+        _require_known_kernel("base", named[OWN], base)
         record["base"] = "gibbs"
     elif base is not None:
         raise InputError("it has no base of one's own: leave out the base")
@@ -230,7 +232,7 @@ def _kernel_settings(found: object, kernel: Kernel | None, base: Kernel | None) 
     return settings
 
 
-def _require_own(what: str, name: object, given: Kernel | None) -> None:
+def _require_known_kernel(what: str, name: object, given: Kernel | None) -> None:
     """Refuse a run whose kernel we cannot build, unless it is given again."""
     if name is None and given is not None:
         raise InputError(f"it has no {what} of one's own: leave out the {what}")

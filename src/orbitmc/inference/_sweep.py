@@ -29,25 +29,25 @@ from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
 from orbitmc.inference.answer import carry_out
 from orbitmc.inference.feature_sampling import (
-    Noted,
-    apart,
-    explained,
+    FeatureEstimate,
+    explain_contradictions,
+    join_models,
     require_no_checkpoint,
     sample_feature,
-    together,
+    split_marginals,
 )
 from orbitmc.inference.plan import (
-    MOST_IN_BLOCKS,
+    MAX_BLOCK_GIBBS_VARIABLES,
     Decision,
+    count_frozen_by_single_site,
     decide,
-    decide_for,
     exact_plan,
-    frozen_alone,
+    plan_for_kernel,
     sampling_bytes,
     with_block_work,
 )
-from orbitmc.inference.query import Subject, subject
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import View, view_of
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
@@ -64,7 +64,7 @@ BETA_ROUNDING = 1e-15  # of an energy
 ENOUGH = 1e-6  # of a heat capacity: where steps cause more error, smaller ones are tried
 
 
-@asks
+@accepts_settings
 @interruptible()
 def sweep(
     model: Model | Program,
@@ -87,15 +87,15 @@ def sweep(
     >>> [round(rung.energy.value, 5) for rung in found]
     [-2.49348, -5.4409]
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
-    wanted = _checked(betas)
-    asked = subject(model, evidence)
-    return explained(asked, lambda: _found(asked, wanted, chosen, watchers))
+    wanted = _check_betas(betas)
+    asked = view_of(model, evidence)
+    return explain_contradictions(asked, lambda: _solve(asked, wanted, chosen, watchers))
 
 
-def _found(
-    asked: Subject, betas: Sequence[float], settings: Settings, watchers: Iterable[RunObserver]
+def _solve(
+    asked: View, betas: Sequence[float], settings: Settings, watchers: Iterable[RunObserver]
 ) -> Sweep:
     coldest = asked.model.at(max(betas))  # refuses what is no beta
     settings.require_use()
@@ -110,7 +110,7 @@ def _found(
     return tempered_sweep(asked, betas, settings, reason, watchers)
 
 
-def _checked(betas: Sequence[float]) -> list[float]:
+def _check_betas(betas: Sequence[float]) -> list[float]:
     try:
         found = [float(beta) for beta in betas]
     except (TypeError, ValueError):
@@ -120,13 +120,16 @@ def _checked(betas: Sequence[float]) -> list[float]:
     return found
 
 
-def _exact(asked: Subject, beta: float, settings: Settings) -> Rung:
+def _exact(asked: View, beta: float, settings: Settings) -> Rung:
     decision = decide(asked.model.at(beta), replace(settings, method="exact"))
     found = carry_out(decision)
     energy = _energy(asked.model, beta, settings)
     heat, off = _heat_capacity(asked.model, beta, energy, settings)
     return Rung(
-        beta, certain(energy, found.about), _derived(heat, off, found.about), asked.told(found)
+        beta,
+        certain(energy, found.about),
+        _derivative_estimate(heat, off, found.about),
+        asked.told(found),
     )
 
 
@@ -149,7 +152,7 @@ def _heat_capacity(
     found = []
     for step in STEPS:
         near = {k: _energy(model, beta * (1 + k * step), settings) for k in (-4, -2, -1, 1, 2, 4)}
-        fall, off = _extrapolated(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
+        fall, off = _richardson(*(-beta * _slope(near, gap, step) for gap in (1, 2)))
         lost = BETA_ROUNDING * abs(beta * energy) / step
         found.append((off + lost, fall))
         if off <= max(lost, ENOUGH * abs(fall)):
@@ -163,13 +166,13 @@ def _slope(f: dict[int, float], gap: int, step: float) -> float:
     return (8 * (f[gap] - f[-gap]) - (f[2 * gap] - f[-2 * gap])) / (12 * gap * step)
 
 
-def _extrapolated(fine: float, coarse: float) -> tuple[float, float]:
+def _richardson(fine: float, coarse: float) -> tuple[float, float]:
     """A derivative without its error of fourth order, and how far that is from the fine one."""
     better = fine + (fine - coarse) / 15.0
     return better, abs(better - fine)
 
 
-def _derived(value: float, error: float, about: About) -> Estimate:
+def _derivative_estimate(value: float, error: float, about: About) -> Estimate:
     """A number that is exact but for differences that stand for derivatives."""
     return Estimate(value, error, value - error, value + error, EXACT, about)
 
@@ -212,7 +215,9 @@ class EnergyFeature:
     def moments(self, every: list[Floats], recorded: int, lanes: int) -> list[Floats]:
         """Sums of the energy, its square, its squared deviation, and the square of that."""
         mean = float(column_means(every, recorded, lanes)[0].mean())
-        return [_moments(own, mean, counts) for own, counts in _counted(every, recorded, lanes)]
+        return [
+            _moments(own, mean, counts) for own, counts in _append_counts(every, recorded, lanes)
+        ]
 
     def ends(self, mean: float) -> tuple[Floats, Floats]:
         """The least and largest energy and squared deviation that were seen.
@@ -229,7 +234,7 @@ class EnergyFeature:
         return np.array([low, 0.0]), np.array([high, furthest])
 
 
-def _counted(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
+def _append_counts(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
     from orbitmc._simd.random import COLUMNS
     from orbitmc.estimate.statistics import part_lengths
@@ -259,7 +264,7 @@ EXCHANGES = 2  # sweeps of one copy between two exchanges: each pair has its tur
 
 
 def tempered_sweep(
-    asked: Subject,
+    asked: View,
     betas: Sequence[float],
     settings: Settings,
     reason: str,
@@ -280,14 +285,14 @@ def tempered_sweep(
 
 
 def _rungs(
-    asked: Subject,
+    asked: View,
     betas: Sequence[float],
     settings: Settings,
     reason: str,
     watchers: Iterable[RunObserver],
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
-    decision = _decided(together(cooled, _labels(betas)), betas, settings)
+    decision = _plan_rungs(join_models(cooled, _labels(betas)), betas, settings)
     reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
     decision = replace(decision, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
@@ -295,7 +300,7 @@ def _rungs(
     if settings.method == "auto":
         about = replace(noted.about, method="tempering")
         noted = replace(noted, marginals=replace(noted.marginals, about=about))
-    own = apart(noted.marginals, cooled)
+    own = split_marginals(noted.marginals, cooled)
     return [_rung(asked, place, feature, noted, own[place]) for place in range(len(betas))]
 
 
@@ -307,11 +312,11 @@ def _labels(betas: Sequence[float]) -> list[str]:
     return [f"{label}, number {place}" for place, label in enumerate(plain, 1)]
 
 
-def _decided(model: Model, betas: Sequence[float], settings: Settings) -> Decision:
+def _plan_rungs(model: Model, betas: Sequence[float], settings: Settings) -> Decision:
     """Let neighbours exchange their states, unless another method is asked for."""
     if settings.method != "auto":
         return decide(model, settings)
-    decision = decide_for(model, _kernel(model, betas, settings), settings)
+    decision = plan_for_kernel(model, _kernel(model, betas, settings), settings)
     exchanges = "neighbouring temperatures exchange states" if len(set(betas)) > 1 else "Gibbs"
     return replace(decision, reason=exchanges)
 
@@ -320,10 +325,10 @@ def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
     """Gibbs, in blocks where zeros freeze single variables, and exchanges of neighbours."""
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
-    if graph.has_zeros() and graph.variables <= MOST_IN_BLOCKS:
+    if graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES:
         from orbitmc.kernels.block_gibbs.kernel import low_width
 
-        if frozen_alone(prepare(graph), settings):
+        if count_frozen_by_single_site(prepare(graph), settings):
             work = with_block_work(replace(settings, base="low-width")).block_work
             base = low_width(graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
@@ -371,7 +376,7 @@ class LadderFeature:
 
 
 def _rung(
-    asked: Subject, place: int, feature: LadderFeature, noted: Noted, found: Marginals
+    asked: View, place: int, feature: LadderFeature, noted: FeatureEstimate, found: Marginals
 ) -> Rung:
     """The energy and the heat capacity of one copy, with its marginals."""
     beta, near, own = feature.betas[place], feature.near[place], feature.own[place]

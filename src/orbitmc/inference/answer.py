@@ -33,7 +33,7 @@ from orbitmc.graph.support import possible_values
 from orbitmc.inference.plan import (
     Decision,
     PlannedKernel,
-    kernel_for,
+    choose_kernel,
     prepared_for,
     require_memory,
     sampling_bytes_of,
@@ -44,7 +44,7 @@ from orbitmc.sampling.run import Run, RunObserver
 from orbitmc.sampling.sampler import sample
 
 if TYPE_CHECKING:
-    from orbitmc.inference._resume import Keeping
+    from orbitmc.inference._resume import CheckpointWriter
     from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.observers import Observer
@@ -60,15 +60,15 @@ LOOK_SECONDS, LOOK_SHARE = 0.5, 0.02  # to see whether elimination is worth advi
 MOST_LOOKED_AT = 20_000  # variables for which that is enough time
 
 
-def answer_by_sampling(
+def execute_sampling(
     decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float = 0.0
 ) -> Marginals:
     """Answer by running chains."""
-    run, chosen = sampled(decision, watchers, ground, after=after)
-    return answer(run, decision, chosen)
+    run, chosen = run_chains(decision, watchers, ground, after=after)
+    return summarise_run(run, decision, chosen)
 
 
-def sampled(
+def run_chains(
     decision: Decision,
     watchers: Iterable[RunObserver],
     ground: Ground | None,
@@ -81,13 +81,13 @@ def sampled(
     with Stopwatch() as preparing:
         prepared = decision.prepared or prepared_for(model.graph, settings.schedule())
         chosen = (
-            kernel_for(model, prepared, settings, ground)
+            choose_kernel(model, prepared, settings, ground)
             if decision.kernel is None
             else PlannedKernel(decision.kernel, "")
         )
         needed = sampling_bytes_of(prepared, chosen.kernel, settings)
         require_memory(needed, settings)
-    with watched(watchers) as watching, naming(model):
+    with observe_run(watchers) as watching, naming(model):
         run = sample(
             prepared,
             chosen.kernel,
@@ -98,7 +98,7 @@ def sampled(
             threads=settings.threads,
             executor=settings.executor,
             kind=TALLIES.get(settings.estimator, RaoBlackwellTally),
-            controlled=not _why_uncontrolled(settings),
+            controlled=not _why_no_control_variates(settings),
             room=settings.memory - needed,
             watchers=watching,
             notes=notes,
@@ -109,14 +109,14 @@ def sampled(
 
 
 @contextmanager
-def watched(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
+def observe_run(watchers: Iterable[RunObserver]) -> Iterator[list[RunObserver]]:
     """The watchers of a run, and those that it has anyway: its course, and a bar in notebooks."""
     if not in_notebook():
         yield [*watchers, CourseObserver()]
         return
-    from orbitmc.inference.progress import NotebookBar, Watching
+    from orbitmc.inference.progress import NotebookBar, ProgressObserver
 
-    bar = Watching(NotebookBar())
+    bar = ProgressObserver(NotebookBar())
     try:
         yield [*watchers, CourseObserver(), bar]
     finally:
@@ -139,15 +139,15 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def answer(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
+def summarise_run(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     """Say what a run has learned, and what must be said with it."""
     with Stopwatch() as answering:
-        found = _said(run, decision, chosen)
+        found = _summarise(run, decision, chosen)
     seconds = run.seconds + answering.seconds
     return replace(found, about=replace(found.about, seconds=seconds))
 
 
-def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
+def _summarise(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     model, settings, choice = decision.model, decision.settings, decision.choice
     hasty = run.interrupted and not run.recorded
     if hasty:
@@ -156,7 +156,7 @@ def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
     kernel = _mcsat_kernel(run, decision)
-    slices, approximate = _slices(run, kernel)
+    slices, approximate = _describe_slices(run, kernel)
     hurry = HURRY if run.skips_modes and not run.independent else ""
     about = About(
         method=_method_used(decision),
@@ -179,7 +179,12 @@ def _said(run: Run, decision: Decision, chosen: PlannedKernel) -> Marginals:
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
     asked = found.only(decision.query)
-    said = (early if hasty else ()) + _warnings(asked) + _missed(model, run, found) + approximate
+    said = (
+        (early if hasty else ())
+        + _warnings(asked)
+        + _describe_missed_mode(model, run, found)
+        + approximate
+    )
     ruled_out = about.ruled_out if asked.converged else _ruled_out(decision)
     return replace(found, about=replace(found.about, warnings=said, ruled_out=ruled_out))
 
@@ -202,11 +207,11 @@ def _affords_elimination(decision: Decision) -> bool:
     if graph.variables > MOST_LOOKED_AT:
         return False
     from orbitmc.exact.plan import predict
-    from orbitmc.inference.plan import affordable
+    from orbitmc.inference.plan import is_affordable
 
     seconds = min(LOOK_SECONDS, LOOK_SHARE * (settings.seconds or math.inf))
     try:
-        return affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
+        return is_affordable(predict(graph, memory=settings.memory, seconds=seconds), settings)
     except LimitError:
         return False
 
@@ -223,7 +228,7 @@ def _mcsat_kernel(run: Run, decision: Decision) -> MCSat | None:
     return base if isinstance(base, MCSat) else None
 
 
-def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
+def _describe_slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
     """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
     if kernel is None:
         return "", ()
@@ -234,7 +239,7 @@ def _slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
     return words, (f"{words}; slices by walk are exact",) if inexact else ()
 
 
-def _why_uncontrolled(settings: Settings) -> str:
+def _why_no_control_variates(settings: Settings) -> str:
     """Why a run does not even try control variates, in words; nothing if it does."""
     if settings.estimator != "control-variates":
         return settings.estimator
@@ -247,7 +252,7 @@ def _estimator_used(run: Run, settings: Settings) -> str:
     """What was averaged, and why."""
     if run.choice is not None:
         return run.choice.about
-    return TOO_SHORT if run.controlled else _why_uncontrolled(settings)
+    return TOO_SHORT if run.controlled else _why_no_control_variates(settings)
 
 
 def _method_used(decision: Decision) -> str:
@@ -280,7 +285,7 @@ def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statis
     return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
 
 
-def _missed(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
+def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:
     """Name the state that must be probable and that no chain has been in."""
     count = found.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
@@ -323,27 +328,27 @@ def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[s
     return len(causes), causes
 
 
-def kept(settings: Settings) -> AbstractContextManager[Keeping | None]:
+def kept(settings: Settings) -> AbstractContextManager[CheckpointWriter | None]:
     """The file in which a run is kept, if settings name one."""
     if settings.checkpoint is None:
         return nullcontext()
-    from orbitmc.inference._resume import keeping
+    from orbitmc.inference._resume import checkpoint_writer
 
-    return keeping(settings.checkpoint, settings.checkpoint_every)
+    return checkpoint_writer(settings.checkpoint, settings.checkpoint_every)
 
 
 def answered(
     decision: Decision,
     watchers: Iterable[RunObserver],
-    keep: Keeping | None,
+    keep: CheckpointWriter | None,
     ground: Ground | None = None,
 ) -> Marginals:
     """Answer as decided, and keep the run if there is a file for it."""
     if keep is None:
         return carry_out(decision, watchers, ground)
-    from orbitmc.inference._resume import record_of
+    from orbitmc.inference._resume import plan_record
 
-    keep.question.update(record_of(decision))
+    keep.question.update(plan_record(decision))
     return carry_out(decision, [*watchers, keep], ground)
 
 
@@ -371,15 +376,15 @@ def _answered(
     decision: Decision, watchers: Iterable[RunObserver], ground: Ground | None, after: float
 ) -> Marginals:
     if decision.plan is not None:
-        return answer_exactly(decision, decision.plan)
+        return execute_exact(decision, decision.plan)
 
-    return answer_by_sampling(decision, watchers, ground, after)
+    return execute_sampling(decision, watchers, ground, after)
 
 
 # Carry a decision out by elimination.
 
 
-def answer_exactly(decision: Decision, plan: Plan) -> Marginals:
+def execute_exact(decision: Decision, plan: Plan) -> Marginals:
     """Answer by elimination; marginals that no query names are not computed."""
     begun, model, query = time.perf_counter(), decision.model, decision.query
     wanted = [*model.index.values()] if query is None else _free(model, query)

@@ -24,8 +24,8 @@ from orbitmc.exact.templates import Elimination, Template, Upward, template
 from orbitmc.graph.evidence import Evidence, ResolvedEvidence, as_mapping, resolve
 from orbitmc.graph.log_weights import exact_sum, large_factors
 from orbitmc.graph.model import Model
-from orbitmc.inference.plan import affordable, price
-from orbitmc.inference.settings import Settings, unheeded
+from orbitmc.inference.plan import describe_cost, is_affordable
+from orbitmc.inference.settings import Settings, describe_unused_settings
 
 # What was worked out of an object, kept as long as the object is there.
 #
@@ -36,7 +36,7 @@ T = TypeVar("T")
 Key = tuple[int, Hashable]
 
 
-class Kept:
+class WeakCache:
     """The last few things that were worked out, by object and by what was asked of it.
 
     No more than so many, and together no more than so many bytes.
@@ -89,7 +89,7 @@ MOST_COST = 2.0**25
 """Of an order; beyond, what values rule out saves more than what is kept."""
 
 SEARCH = 1.0  # seconds at most for an order
-KEPT = Kept(256, most_bytes=2**28)
+KEPT = WeakCache(256, most_bytes=2**28)
 Names = tuple[str, ...] | None
 
 
@@ -114,7 +114,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Row:
+class CachedElimination:
     """One row of evidence, eliminated: `values` are those of the observed variables, in order."""
 
     model: Model
@@ -129,7 +129,7 @@ class Row:
     def about(self) -> About:
         """What to say of an answer."""
         seconds = time.perf_counter() - self.begun
-        reason = f"{price(self.elimination.template)}{self.unheeded}"
+        reason = f"{describe_cost(self.elimination.template)}{self.unheeded}"
         return About(
             method="exact",
             reason=reason,
@@ -159,16 +159,16 @@ class Row:
         return {**free, **self.values}
 
 
-def quick_row(
+def cached_elimination(
     model: Model,
     evidence: Evidence | None,
     settings: Settings,
     tied: Sequence[Scope] = (),
-) -> Row | None:
+) -> CachedElimination | None:
     """Eliminate a small model with evidence; None where others must look at it."""
     settings.require_use()
     settings.schedule()  # refuses two ends
-    if not _may_be_quick(model, settings):
+    if not _is_cacheable(model, settings):
         return None
     begun = time.perf_counter()
     domains = KEPT.of(model, "domains", model.domains)
@@ -180,20 +180,22 @@ def quick_row(
         return None
     likely = tuple(model.index[name] for name in soft)
     elimination = _elimination(model, tuple(sorted(hard)), likely, tuple(tied))
-    if elimination is None or not affordable(elimination.template, settings):
+    if elimination is None or not is_affordable(elimination.template, settings):
         return None
-    return _eliminated(model, elimination, hard, findings, begun, unheeded(settings))
+    return _eliminate_row(
+        model, elimination, hard, findings, begun, describe_unused_settings(settings)
+    )
 
 
-def quick_answer(
+def answer_from_cache(
     model: Model, evidence: Evidence | None, settings: Settings, names: Names
 ) -> Marginals | None:
     """All marginals, or some, of a small model; None where others must look at it."""
-    row = quick_row(model, evidence, settings)
-    return None if row is None else _dressed(row, names)
+    row = cached_elimination(model, evidence, settings)
+    return None if row is None else _to_marginals(row, names)
 
 
-def _may_be_quick(model: Model, settings: Settings) -> bool:
+def _is_cacheable(model: Model, settings: Settings) -> bool:
     asked = settings.method in ("auto", "exact")
     plain = settings.checkpoint is None and settings.approximation is None
     return asked and plain and model.graph.variables <= MOST_VARIABLES
@@ -213,11 +215,11 @@ def prepared_elimination(
     model: Model, hard: tuple[str, ...], soft: tuple[str, ...], settings: Settings
 ) -> Elimination | None:
     """An elimination for rows that observe these variables; None if a row costs too much."""
-    if not _may_be_quick(model, settings):
+    if not _is_cacheable(model, settings):
         return None
     observed, likely = (tuple(model.index[name] for name in names) for names in (hard, soft))
     found = _elimination(model, observed, likely, ())
-    return found if found is not None and affordable(found.template, settings) else None
+    return found if found is not None and is_affordable(found.template, settings) else None
 
 
 def _elimination(
@@ -229,12 +231,12 @@ def _elimination(
     return KEPT.of(
         model,
         (hard, soft, tied),
-        lambda: _planned(problem, hard, soft, tied),
+        lambda: _plan_template(problem, hard, soft, tied),
         lambda found: 0 if found is None else found.held_bytes,
     )
 
 
-def _planned(
+def _plan_template(
     problem: Problem, hard: Scope, soft: Scope, tied: tuple[Scope, ...]
 ) -> Elimination | None:
     try:
@@ -243,14 +245,14 @@ def _planned(
         return None
 
 
-def _eliminated(
+def _eliminate_row(
     model: Model,
     elimination: Elimination,
     hard: dict[int, int],
     findings: ResolvedEvidence,
     begun: float,
     idle: str,
-) -> Row | None:
+) -> CachedElimination | None:
     """One row; None if it is impossible or its weight is no number."""
     found = elimination.template
     values = {variable: hard[variable] for variable in found.observed}
@@ -262,10 +264,10 @@ def _eliminated(
     log_z = exact_sum(float(part[0]) for part in upward.parts)
     if not math.isfinite(log_z):
         return None
-    return Row(model, elimination, values, upward, log_z, begun, idle)
+    return CachedElimination(model, elimination, values, upward, log_z, begun, idle)
 
 
-def _dressed(row: Row, names: Names) -> Marginals | None:
+def _to_marginals(row: CachedElimination, names: Names) -> Marginals | None:
     """Marginals of one row; None if they are no numbers."""
     elimination = row.elimination
     layout = KEPT.of(elimination, names, lambda: _layout(row.model, elimination, names))

@@ -20,7 +20,7 @@ from orbitmc._util.text import Text, quote, suggestion
 from orbitmc.errors import InputError
 from orbitmc.graph.evidence import value_number
 from orbitmc.graph.transforms import Factor
-from orbitmc.inference.query import Named, Subject, atoms_named
+from orbitmc.inference.query import Target, View, atom_targets
 from orbitmc.mln.grounding.queries import Pattern, query_atoms
 from orbitmc.mln.language.grammar import Tree, parse_sentence
 from orbitmc.mln.language.scanner import Source, Statement
@@ -37,7 +37,7 @@ OPPOSITE: Mapping[Kind, Kind] = {"and": "or", "or": "and"}
 
 
 @dataclass(frozen=True)
-class Settled:
+class Constant:
     """An event that is certain, or impossible."""
 
     holds: bool
@@ -47,29 +47,29 @@ class Settled:
 class Condition:
     """Which joint values of one or two names, none of them known, make an event true."""
 
-    named: tuple[Named, ...]
+    named: tuple[Target, ...]
     holds: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Joined:
+class Connective:
     """Several events; `iff` joins two."""
 
     kind: Kind
     parts: tuple[Event, ...]
 
 
-Event = Settled | Condition | Joined
+Event = Constant | Condition | Connective
 
 
-def condition(named: Sequence[Named], holds: NDArray[np.bool_]) -> Event:
+def condition(named: Sequence[Target], holds: NDArray[np.bool_]) -> Event:
     """A condition on names; what is known of them is settled."""
     known = tuple(slice(None) if one.known is None else one.known for one in named)
     left, open_ones = holds[known], tuple(one for one in named if one.known is None)
     if len(open_ones) == 2 and open_ones[0].name == open_ones[1].name:
         left, open_ones = left.diagonal(), open_ones[:1]
     if left.all() or not left.any():
-        return Settled(bool(left.all()))
+        return Constant(bool(left.all()))
     return Condition(open_ones, left)
 
 
@@ -78,60 +78,60 @@ def combine_events(kind: Literal["and", "or"], events: Sequence[Event]) -> Event
     decisive = kind == "or"
     parts: list[Event] = []
     for event in events:
-        if isinstance(event, Settled):
+        if isinstance(event, Constant):
             if event.holds == decisive:
                 return event
-        elif isinstance(event, Joined) and event.kind == kind:
+        elif isinstance(event, Connective) and event.kind == kind:
             parts += event.parts
         else:
             parts.append(event)
     if not parts:
-        return Settled(not decisive)
-    return parts[0] if len(parts) == 1 else Joined(kind, tuple(parts))
+        return Constant(not decisive)
+    return parts[0] if len(parts) == 1 else Connective(kind, tuple(parts))
 
 
 def equivalent(left: Event, right: Event) -> Event:
     """Both of two events or none."""
-    if isinstance(left, Settled):
-        return right if left.holds else negated(right)
-    if isinstance(right, Settled):
-        return left if right.holds else negated(left)
-    return Joined("iff", (left, right))
+    if isinstance(left, Constant):
+        return right if left.holds else negate(right)
+    if isinstance(right, Constant):
+        return left if right.holds else negate(left)
+    return Connective("iff", (left, right))
 
 
-def negated(event: Event) -> Event:
+def negate(event: Event) -> Event:
     """The opposite event."""
     match event:
-        case Settled(holds):
-            return Settled(not holds)
+        case Constant(holds):
+            return Constant(not holds)
         case Condition(named, holds):
             return Condition(named, ~holds)
-        case Joined("iff", (left, right)):
-            return Joined("iff", (negated(left), right))
-        case Joined(kind, parts):
-            return Joined(OPPOSITE[kind], tuple(map(negated, parts)))
+        case Connective("iff", (left, right)):
+            return Connective("iff", (negate(left), right))
+        case Connective(kind, parts):
+            return Connective(OPPOSITE[kind], tuple(map(negate, parts)))
     raise TypeError(event)
 
 
-def names_in(event: Event) -> Iterator[Named]:
+def names_in(event: Event) -> Iterator[Target]:
     """Every name in an event, repetitions included."""
     if isinstance(event, Condition):
         yield from event.named
-    elif isinstance(event, Joined):
+    elif isinstance(event, Connective):
         for part in event.parts:
             yield from names_in(part)
 
 
-def truth(event: Event, values: Callable[[Named], Any]) -> Any:
+def truth(event: Event, values: Callable[[Target], Any]) -> Any:
     """Whether an event holds, in one state or in many; `values` are those of a name in them."""
     match event:
-        case Settled(holds):
+        case Constant(holds):
             return np.bool_(holds)
         case Condition(named, holds):
             return holds[tuple(values(one) for one in named)]
-        case Joined("iff", (left, right)):
+        case Connective("iff", (left, right)):
             return truth(left, values) == truth(right, values)
-        case Joined(kind, parts):
+        case Connective(kind, parts):
             found = truth(parts[0], values)
             for part in parts[1:]:
                 other = truth(part, values)
@@ -140,15 +140,15 @@ def truth(event: Event, values: Callable[[Named], Any]) -> Any:
     raise TypeError(event)
 
 
-def changed(event: Event, renew: Callable[[Named], Named]) -> Event:
+def map_targets(event: Event, renew: Callable[[Target], Target]) -> Event:
     """The same event about other names."""
     match event:
         case Condition(named, holds):
             return condition([renew(one) for one in named], holds)
-        case Joined("iff", (left, right)):
-            return equivalent(changed(left, renew), changed(right, renew))
-        case Joined("and" | "or" as kind, parts):
-            return combine_events(kind, [changed(part, renew) for part in parts])
+        case Connective("iff", (left, right)):
+            return equivalent(map_targets(left, renew), map_targets(right, renew))
+        case Connective("and" | "or" as kind, parts):
+            return combine_events(kind, [map_targets(part, renew) for part in parts])
     return event
 
 
@@ -157,7 +157,7 @@ def masks_of(event: Event) -> dict[int, NDArray[np.bool_]] | None:
     if isinstance(event, Condition) and len(event.named) == 1:
         one = event.named[0]
         return {one.variable: event.holds[one.meaning]}
-    if not isinstance(event, Joined) or event.kind != "and":
+    if not isinstance(event, Connective) or event.kind != "and":
         return None
     found: dict[int, NDArray[np.bool_]] = {}
     for part in event.parts:
@@ -197,7 +197,7 @@ class Token(NamedTuple):
     quoted: bool = False
 
 
-def read_event(text: str, asked: Subject, source: str) -> Event:
+def read_event(text: str, asked: View, source: str) -> Event:
     """Read an event about the variables of a model."""
     if not isinstance(text, str):
         raise InputError(f"{source}: an event is text such as \"A == 'x'\", not {quote(text)}")
@@ -207,7 +207,7 @@ def read_event(text: str, asked: Subject, source: str) -> Event:
 class _Reader:
     """A text while it is read: one token is looked at, the ones before it are understood."""
 
-    def __init__(self, text: Text, asked: Subject) -> None:
+    def __init__(self, text: Text, asked: View) -> None:
         self.text, self.asked = text, asked
         self.tokens = _tokens(text)
         self.place = 0
@@ -230,7 +230,7 @@ class _Reader:
     def _take(self, kind: str, expected: str) -> Token:
         found = self._accept(kind)
         if found is None:
-            raise self._wrong(f"expected {expected}, found {_shown(self.now)}")
+            raise self._wrong(f"expected {expected}, found {_quote_token(self.now)}")
         return found
 
     def _wrong(self, message: str, at: int | None = None) -> InputError:
@@ -268,7 +268,7 @@ class _Reader:
             self._take(")", "and, or, or ')'")
         else:
             found = self._compared()
-        return negated(found) if opposite else found
+        return negate(found) if opposite else found
 
     def _compared(self) -> Event:
         """A name, what it is compared with, or the name alone if it is true or false."""
@@ -278,42 +278,42 @@ class _Reader:
         if self._accept("=="):
             return self._equal(left)
         if self._accept("!="):
-            return negated(self._equal(left))
+            return negate(self._equal(left))
         if self._accept("in"):
             return self._among(left)
         if self.now.kind == "not" and self.tokens[self.place + 1].kind == "in":
             self.place += 2
-            return negated(self._among(left))
+            return negate(self._among(left))
         if self.now.kind in ("<", ">", "<=", ">="):
             raise self._wrong("values have no order: compare with == or !=, or list them after in")
         if self.now.kind not in ("end", "and", "or", ")"):
-            found = _shown(self.now)
+            found = _quote_token(self.now)
             raise self._wrong(f"expected ==, !=, in, and, or, or the end, found {found}{NAMES}")
         with self._at(token):
             return _is(left, value_number(left.name, True, left.values))
 
-    def _equal(self, left: Named) -> Event:
+    def _equal(self, left: Target) -> Event:
         token = self._take("name", f"a value of {left.name}")
         if self._is_other(left, token):
             return self._alike(left, self.asked.find(token.word), token)
         return _is(left, self._value(left, token))
 
-    def _is_other(self, left: Named, token: Token) -> bool:
+    def _is_other(self, left: Target, token: Token) -> bool:
         """Whether a word is no value, but the name of another variable."""
         plain = not token.quoted and token.word not in left.values
         return plain and token.word in self.asked.known
 
-    def _alike(self, left: Named, right: Named, token: Token) -> Event:
+    def _alike(self, left: Target, right: Target, token: Token) -> Event:
         same = np.array([[one == other for other in right.values] for one in left.values])
         if not same.any():
             raise self._wrong(f"{left.name} and {right.name} have no value in common", token.at)
         return condition([left, right], same)
 
-    def _among(self, left: Named) -> Event:
+    def _among(self, left: Target) -> Event:
         bracket = self.now
         if bracket.kind not in BRACKETS:
             raise self._wrong(
-                f"expected a list of values such as ('a', 'b'), found {_shown(self.now)}"
+                f"expected a list of values such as ('a', 'b'), found {_quote_token(self.now)}"
             )
         self.place += 1
         values = [self._value(left, self._take("name", f"a value of {left.name}"))]
@@ -324,16 +324,16 @@ class _Reader:
         self._take(BRACKETS[bracket.kind], f"a comma or {BRACKETS[bracket.kind]!r}")
         return _is(left, *values)
 
-    def _value(self, left: Named, token: Token) -> int:
+    def _value(self, left: Target, token: Token) -> int:
         with self._at(token):
-            return value_number(left.name, _meant(token, left.values), left.values)
+            return value_number(left.name, _lookup_value(token, left.values), left.values)
 
 
-def _is(left: Named, *values: int) -> Event:
+def _is(left: Target, *values: int) -> Event:
     return condition([left], np.isin(np.arange(len(left.values)), values))
 
 
-def _meant(token: Token, values: Sequence[str]) -> str | int | bool:
+def _lookup_value(token: Token, values: Sequence[str]) -> str | int | bool:
     """A value by its name; without quotes also by its number, or true or false."""
     word = token.word
     if token.quoted or word in values:
@@ -363,7 +363,7 @@ def _tokens(text: Text) -> list[Token]:
     return found
 
 
-def _shown(token: Token) -> str:
+def _quote_token(token: Token) -> str:
     return "the end" if token.kind == "end" else quote(token.word)
 
 
@@ -401,9 +401,9 @@ class _Meaning:
             raise self._wrong(tree, REFUSED.get(tree.kind, "expected a ground atom"))
         parts = [self.of(part, depth + 1) for part in tree.parts]
         if tree.kind == "not":
-            return negated(parts[0])
+            return negate(parts[0])
         if tree.kind == "implies":
-            return combine_events("or", [negated(parts[0]), parts[1]])
+            return combine_events("or", [negate(parts[0]), parts[1]])
         if tree.kind == "iff":
             return equivalent(parts[0], parts[1])
         return combine_events("and" if tree.kind == "and" else "or", parts)
@@ -425,7 +425,7 @@ class _Meaning:
             atoms = query_atoms(ground, [Pattern(tree.word, words or None)])
         except InputError as error:
             raise self._wrong(tree, error.message.replace("the query names", "it names")) from None
-        named = atoms_named(self.program, atoms)
+        named = atom_targets(self.program, atoms)
         if len(named) != 1:
             raise self._wrong(
                 tree, f"{len(named)} atoms fit {quote(tree.word)}: name one ground atom"
@@ -448,14 +448,14 @@ class _Meaning:
 TRUE = np.array([False, True])
 
 
-class Signal(NamedTuple):
+class Indicator(NamedTuple):
     """A variable, and those of its values that mean yes."""
 
     variable: int
     yes: NDArray[np.bool_]
 
 
-class Wires:
+class EventEncoder:
     """Helper variables behind those of a graph, with their `sizes` and `factors`."""
 
     def __init__(self, variables: int) -> None:
@@ -463,11 +463,11 @@ class Wires:
         self.sizes: list[int] = []
         self.factors: list[Factor] = []
 
-    def signal(self, event: Event) -> Signal:
+    def signal(self, event: Event) -> Indicator:
         """Where it can be seen whether an event, which is not settled, holds."""
         if isinstance(event, Condition):
             return self._condition(event)
-        assert isinstance(event, Joined)
+        assert isinstance(event, Connective)
         found = self.signal(event.parts[0])
         for part in event.parts[1:]:
             found = self._join(event.kind, found, self.signal(part))
@@ -478,27 +478,27 @@ class Wires:
         variable, yes = self.signal(event)
         self._add((variable,), yes)
 
-    def _condition(self, event: Condition) -> Signal:
+    def _condition(self, event: Condition) -> Indicator:
         first = event.named[0]
         if len(event.named) == 1:
-            return Signal(first.variable, event.holds[first.meaning])
+            return Indicator(first.variable, event.holds[first.meaning])
         second = event.named[1]
         holds = event.holds[np.ix_(first.meaning, second.meaning)]
         if first.variable == second.variable:
-            return Signal(first.variable, holds.diagonal())
+            return Indicator(first.variable, holds.diagonal())
         return self._helper((first.variable, second.variable), holds)
 
-    def _join(self, kind: str, left: Signal, right: Signal) -> Signal:
+    def _join(self, kind: str, left: Indicator, right: Indicator) -> Indicator:
         if left.variable == right.variable:
-            return Signal(left.variable, _both(kind, left.yes, right.yes))
+            return Indicator(left.variable, _both(kind, left.yes, right.yes))
         holds = _both(kind, left.yes[:, None], right.yes[None, :])
         return self._helper((left.variable, right.variable), holds)
 
-    def _helper(self, scope: Sequence[int], holds: NDArray[np.bool_]) -> Signal:
+    def _helper(self, scope: Sequence[int], holds: NDArray[np.bool_]) -> Indicator:
         helper = self.variables + len(self.sizes)
         self.sizes.append(2)
         self._add((*scope, helper), holds[..., None] == TRUE)
-        return Signal(helper, TRUE)
+        return Indicator(helper, TRUE)
 
     def _add(self, scope: tuple[int, ...], allowed: NDArray[np.bool_]) -> None:
         self.factors.append((scope, np.where(allowed, 0.0, -np.inf)))

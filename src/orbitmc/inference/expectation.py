@@ -23,14 +23,14 @@ from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.model import Model
 from orbitmc.inference.feature_sampling import (
     exact_about,
-    explained,
+    explain_contradictions,
     require_no_checkpoint,
     sample_feature,
     variables_of,
 )
 from orbitmc.inference.plan import Decision, decide
-from orbitmc.inference.query import Named, Subject, subject
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import Target, View, view_of
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 
 if TYPE_CHECKING:
     from orbitmc.inference.query import Program
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Function = Callable[[Mapping[str, NDArray[Any]]], Any]
 Table = tuple[Sequence[str], Any]
-Lookup = Callable[[Named], NDArray[Any] | None]
+Lookup = Callable[[Target], NDArray[Any] | None]
 
 MOST_TRIED = 2**12  # joint values of names, for a function that was the same in all states
 ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are the same
@@ -50,9 +50,9 @@ ROUNDING = 1e-12  # numbers that differ by less, relative to the larger one, are
 class Values(Mapping[str, NDArray[Any]]):
     """The values of names in some states, found when one asks; notes who was asked about."""
 
-    def __init__(self, asked: Subject, lookup: Lookup, count: int) -> None:
+    def __init__(self, asked: View, lookup: Lookup, count: int) -> None:
         self.asked, self.lookup, self.count = asked, lookup, count
-        self.used: dict[str, Named] = {}
+        self.used: dict[str, Target] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         one = self.asked.find(name)
@@ -69,7 +69,7 @@ class Values(Mapping[str, NDArray[Any]]):
 
 
 @dataclass(frozen=True)
-class Asked:
+class FunctionQuery:
     """A feature under its name: a function of the values of names in many states."""
 
     name: str
@@ -90,14 +90,14 @@ class Asked:
         return found.astype(np.float64)
 
 
-def features_from(features: Mapping[str, Function | Table], asked: Subject) -> list[Asked]:
+def features_from(features: Mapping[str, Function | Table], asked: View) -> list[FunctionQuery]:
     """Check what is asked for, before anything is sampled."""
     if not isinstance(features, Mapping) or not features:
         raise InputError("expected a mapping from names to functions of states, or to tables")
-    return [Asked(name, _function(name, one, asked)) for name, one in features.items()]
+    return [FunctionQuery(name, _function(name, one, asked)) for name, one in features.items()]
 
 
-def _function(name: str, one: Function | Table, asked: Subject) -> Function:
+def _function(name: str, one: Function | Table, asked: View) -> Function:
     if callable(one):
         return one
     if not isinstance(one, tuple) or len(one) != 2:
@@ -115,13 +115,13 @@ class FunctionFeature:
 
     averaged = -1
 
-    def __init__(self, functions: Sequence[Asked], asked: Subject) -> None:
+    def __init__(self, functions: Sequence[FunctionQuery], asked: View) -> None:
         self.functions, self.asked = functions, asked
         self.variables = np.arange(asked.model.graph.variables)
         self.rows = 2 * len(functions)
         self.low, self.high = np.full((2, len(functions)), np.inf)
         self.high *= -1
-        self.used: list[dict[str, Named]] = [{} for _ in functions]
+        self.used: list[dict[str, Target]] = [{} for _ in functions]
         self.alone = (
             threading.Lock()
         )  # packs work in threads; whose functions these are need not know
@@ -189,7 +189,7 @@ class FunctionFeature:
 TRIED = 64  # states in which functions show what they depend on
 
 
-@asks
+@accepts_settings
 @interruptible()
 def expect(
     model: Model | Program,
@@ -216,19 +216,19 @@ def expect(
     >>> print(om.expect(model, wet, {"grass": "wet"})["sources"])
     1.11127, exact
     """
-    chosen = with_options(settings, options)
+    chosen = merge_options(settings, options)
     require_no_checkpoint(chosen)
-    plain = subject(model)
-    found = _quickly_found(plain, features_from(features, plain), evidence, chosen)
+    plain = view_of(model)
+    found = _from_cache(plain, features_from(features, plain), evidence, chosen)
     if found is not None:
         return found
-    asked = subject(model, evidence)
+    asked = view_of(model, evidence)
     functions = features_from(features, asked)
-    return explained(asked, lambda: _found(asked, functions, chosen, watchers))
+    return explain_contradictions(asked, lambda: _solve(asked, functions, chosen, watchers))
 
 
-def _quickly_found(
-    plain: Subject, functions: Sequence[Asked], evidence: Evidence | None, settings: Settings
+def _from_cache(
+    plain: View, functions: Sequence[FunctionQuery], evidence: Evidence | None, settings: Settings
 ) -> Estimates | None:
     """Exact means where elimination is soon prepared; None elsewhere."""
     row = plain.quick_row(evidence, settings)
@@ -246,32 +246,35 @@ def _quickly_found(
             return _exact(functions, means, row.about)
 
 
-def _found(
-    asked: Subject, functions: Sequence[Asked], settings: Settings, watchers: Iterable[RunObserver]
+def _solve(
+    asked: View,
+    functions: Sequence[FunctionQuery],
+    settings: Settings,
+    watchers: Iterable[RunObserver],
 ) -> Estimates:
     begun = time.perf_counter()
     decision = decide(asked.model, settings)
     if decision.plan is None:
-        return _sampled(asked, functions, decision, watchers)
-    used = _tried(asked, functions, decision)
+        return _sample_expectation(asked, functions, decision, watchers)
+    used = _probe_names(asked, functions, decision)
     while True:
         scopes = [variables_of(own.values()) for own in used]
         decision = decide(asked.model, settings, lambda graph, s=scopes: tie_scopes(graph, s))  # type: ignore[misc]
         if decision.plan is None:
-            return _sampled(asked, functions, decision, watchers)
+            return _sample_expectation(asked, functions, decision, watchers)
         means = _means(asked, functions, used, scopes, joints(decision.plan, scopes))
         if means is not None:
             return _exact(functions, means, exact_about(decision, begun))
 
 
-def _exact(functions: Sequence[Asked], means: Sequence[float], about: About) -> Estimates:
+def _exact(functions: Sequence[FunctionQuery], means: Sequence[float], about: About) -> Estimates:
     pairs = zip(functions, means, strict=True)
     return Estimates({one.name: certain(mean, about) for one, mean in pairs}, about)
 
 
-def _tried(
-    asked: Subject, functions: Sequence[Asked], decision: Decision
-) -> list[dict[str, Named]]:
+def _probe_names(
+    asked: View, functions: Sequence[FunctionQuery], decision: Decision
+) -> list[dict[str, Target]]:
     """The names that functions look at in some possible states."""
     from orbitmc.exact.draws import independent_states
 
@@ -281,8 +284,8 @@ def _tried(
 
 
 def _names_used(
-    asked: Subject, functions: Sequence[Asked], lookup: Lookup, count: int
-) -> list[dict[str, Named]]:
+    asked: View, functions: Sequence[FunctionQuery], lookup: Lookup, count: int
+) -> list[dict[str, Target]]:
     """The names that each function looks at in so many states."""
     found = []
     for function in functions:
@@ -293,9 +296,9 @@ def _names_used(
 
 
 def _means(
-    asked: Subject,
-    functions: Sequence[Asked],
-    used: Sequence[dict[str, Named]],
+    asked: View,
+    functions: Sequence[FunctionQuery],
+    used: Sequence[dict[str, Target]],
     scopes: Sequence[tuple[int, ...]],
     tables: Sequence[Floats],
 ) -> list[float] | None:
@@ -306,9 +309,9 @@ def _means(
 
 
 def _mean(
-    asked: Subject,
-    function: Asked,
-    used: dict[str, Named],
+    asked: View,
+    function: FunctionQuery,
+    used: dict[str, Target],
     scope: Sequence[int],
     table: Floats,
 ) -> float | None:
@@ -324,8 +327,11 @@ def _mean(
     return float(table.reshape(-1)[possible] @ found)
 
 
-def _sampled(
-    asked: Subject, functions: Sequence[Asked], decision: Decision, watchers: Iterable[RunObserver]
+def _sample_expectation(
+    asked: View,
+    functions: Sequence[FunctionQuery],
+    decision: Decision,
+    watchers: Iterable[RunObserver],
 ) -> Estimates:
     from orbitmc.estimate.features import expectations, worst_verdict
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from orbitmc.estimate.features import Features
     from orbitmc.estimate.statistics import Statistics
     from orbitmc.graph.factor_graph import FactorGraph
-    from orbitmc.inference.query import Named, Subject
+    from orbitmc.inference.query import Target, View
     from orbitmc.sampling.run import RunObserver
 
 
@@ -50,7 +50,7 @@ def require_no_checkpoint(settings: Settings) -> None:
         raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
 
 
-def explained(asked: Subject, answer: Callable[[], Answer]) -> Answer:
+def explain_contradictions(asked: View, answer: Callable[[], Answer]) -> Answer:
     """Answer, and say contradictions in terms of whoever asked."""
     try:
         return answer()
@@ -71,7 +71,7 @@ def require_possible(decision: Decision) -> None:
     marginals(graph, memory=decision.settings.memory, plan=decision.plan, wanted=[])
 
 
-def variables_of(names: Iterable[Named]) -> tuple[int, ...]:
+def variables_of(names: Iterable[Target]) -> tuple[int, ...]:
     """Places of the variables that names depend on, each once."""
     return tuple(dict.fromkeys(one.variable for one in names if one.known is None))
 
@@ -87,7 +87,7 @@ def exact_about(decision: Decision, begun: float) -> About:
 
 
 @dataclass(frozen=True)
-class Noted:
+class FeatureEstimate:
     """Sums of a feature over a run, and what its marginals say of the variables behind it."""
 
     sums: list[Floats]
@@ -126,29 +126,29 @@ def _require_memory(needed: int, settings: Settings) -> None:
 
 
 def sample_feature(
-    asked: Subject,
+    asked: View,
     decision: Decision,
     feature: Feature,
     watchers: Iterable[RunObserver],
     depends: Callable[[], Sequence[int]] | None = None,
-) -> Noted:
+) -> FeatureEstimate:
     """Run chains and sum a feature up; it `depends` on its variables, unless it says on which."""
     from orbitmc.estimate.tally import rows_of
-    from orbitmc.inference.answer import answer, sampled
+    from orbitmc.inference.answer import run_chains, summarise_run
     from orbitmc.sampling.run import partial_answer
 
     model = decision.model
-    notes = FeatureNotes(model.graph, feature, decision.settings.lane_count)
+    notes = FeatureSums(model.graph, feature, decision.settings.lane_count)
     _require_memory(notes.bytes * decision.settings.pack_count, decision.settings)
-    run, chosen = sampled(decision, watchers, asked.ground, notes=notes)
+    run, chosen = run_chains(decision, watchers, asked.ground, notes=notes)
     hasty = run.interrupted and not run.recorded
     run = partial_answer(run) if hasty else run
     places = np.array(feature.variables if depends is None else depends(), dtype=np.int64)
     names = tuple(model.names[place] for place in places)
-    found = answer(run, replace(decision, query=names), chosen)
+    found = summarise_run(run, replace(decision, query=names), chosen)
     said = (*decision.remarks, *((EARLY,) if hasty else ()), *found.about.warnings)
     touched = np.isin(run.part_of, run.part_of[places])
-    return Noted(
+    return FeatureEstimate(
         sums=notes.sums,
         recorded=run.recorded,
         lanes=run.lanes,
@@ -185,7 +185,7 @@ class Feature(Protocol):
         """The errors of what is reported, from means of rows `[row, column]`."""
 
 
-def best_averaged(graph: FactorGraph, variables: Iterable[int]) -> int:
+def choose_averaged_variable(graph: FactorGraph, variables: Iterable[int]) -> int:
     """The variable with the most values, and then the fewest factors, if these are few enough."""
     factors = lengths(graph.incident_start)
     few = [one for one in variables if factors[one] <= MOST_FACTORS]
@@ -193,7 +193,7 @@ def best_averaged(graph: FactorGraph, variables: Iterable[int]) -> int:
     return min(ranked)[2] if ranked else NOBODY
 
 
-class FeatureNotes:
+class FeatureSums:
     """Keeps sums of a feature for each pack, in parts of time as tallies do."""
 
     def __init__(self, graph: FactorGraph, feature: Feature, lanes: int) -> None:
@@ -250,7 +250,7 @@ class FeatureNotes:
 class _Batches:
     """The states of one pack that wait to be summed up, and the sums of earlier ones."""
 
-    def __init__(self, notes: FeatureNotes) -> None:
+    def __init__(self, notes: FeatureSums) -> None:
         self.notes, self.filled, self.part = notes, 0, 0
         self.last, self.seconds = 1, 0.0  # how many samples were summed up at last, and how long
         self.sums = empty_sums(notes.feature.rows)
@@ -279,7 +279,7 @@ class _Batches:
 # Several models in one run: parts of one model that do not touch, each with its own verdicts.
 
 
-def together(models: Sequence[Model], labels: Sequence[str]) -> Model:
+def join_models(models: Sequence[Model], labels: Sequence[str]) -> Model:
     """One model of the free variables of several, whose names say which one they are from."""
     pairs = list(zip(models, labels, strict=True))
     return Model(
@@ -290,7 +290,7 @@ def together(models: Sequence[Model], labels: Sequence[str]) -> Model:
     )
 
 
-def apart(found: Marginals, models: Sequence[Model]) -> list[Marginals]:
+def split_marginals(found: Marginals, models: Sequence[Model]) -> list[Marginals]:
     """What was found of each model, in its own names and with its observed variables."""
     parts, first = [], 0
     for model in models:

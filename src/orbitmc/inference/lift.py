@@ -79,7 +79,7 @@ def by_exact_symmetries(
     found = automorphisms(model.graph, seconds=seconds)
     kernels = orbital_kernels(prepared, found.group, symmetric=True)
     if not kernels:
-        return PlannedKernel(base, f"the model has no symmetries: {alone(base)}")
+        return PlannedKernel(base, f"the model has no symmetries: {describe_base_only(base)}")
     pools = rows_of_orbits(model.graph.cardinality, orbit_labels(found.group))
     return PlannedKernel(lifted(base, kernels, alpha=alpha), _describe_group(found), pools)
 
@@ -107,12 +107,12 @@ def by_approximate_symmetries(
     >>> type(chosen.kernel).__name__
     'Mixture'
     """
-    symmetric, remark = _symmetrised(model, clusters, rank)
+    symmetric, remark = _symmetrise(model, clusters, rank)
     exchanged = cheap_blocks(model, symmetric.graph, max_moved, min_acceptance)
-    return by_shuffles(prepared, exchanged, alpha=alpha, remark=remark, base=base)
+    return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, remark=remark, base=base)
 
 
-def by_shuffles(
+def lift_by_exchange_blocks(
     prepared: PreparedGraph,
     exchanged: ExchangeBlocks,
     *,
@@ -122,7 +122,9 @@ def by_shuffles(
 ) -> PlannedKernel:
     """Mix a base chain with shuffles of blocks; without any there is only that."""
     if not exchanged.blocks:
-        words = f"the approximation has no symmetries that are cheap to use: {alone(base)}"
+        words = (
+            f"the approximation has no symmetries that are cheap to use: {describe_base_only(base)}"
+        )
         return PlannedKernel(base, remark + words)
     kernel = lifted(base, [shuffle(prepared, exchanged)], alpha=alpha)
     return PlannedKernel(
@@ -132,7 +134,7 @@ def by_shuffles(
     )
 
 
-def _symmetrised(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
+def _symmetrise(model: Model, clusters: int, rank: int | None) -> tuple[Model, str]:
     """The paper's approximation, and a remark if the model is too large for all of it."""
     if rank is not None:
         return over_symmetric(model, clusters=clusters, rank=rank), ""
@@ -152,17 +154,17 @@ def cheap_blocks(
 ) -> ExchangeBlocks:
     """Cut the orbits of a more symmetric graph into blocks that are cheap to shuffle."""
     found = automorphisms(symmetric, seconds=SECONDS)
-    most = max_moved if max_moved is not None else usual_moved(model)
+    most = max_moved if max_moved is not None else typical_moved_factors(model)
     budget = None if min_acceptance is None else budget_for(min_acceptance)
     return blocks(model.graph, orbit_cells(found.group), max_moved=most, budget=budget)
 
 
-def usual_moved(model: Model) -> int:
+def typical_moved_factors(model: Model) -> int:
     """How many factors a block of twenty variables moves, if they share none."""
     return -(-ORBITAL_MEMBERS * len(model.graph.incident) // max(1, model.graph.variables))
 
 
-def by_generators(
+def lift_by_generators(
     model: Model,
     prepared: PreparedGraph,
     generators: Sequence[str],
@@ -174,7 +176,7 @@ def by_generators(
 
     Each jump takes one of them, or its inverse: small elements are accepted oftener than products.
     """
-    group = typed_group(model, generators)
+    group = parse_generators(model, generators)
     if group.is_trivial:
         raise InputError("the given generators move nothing: there is nothing to jump along")
     kernel = lifted(base, [orbital(model.graph, group)], alpha=alpha)
@@ -184,7 +186,7 @@ def by_generators(
     )
 
 
-def typed_group(model: Model, generators: Sequence[str]) -> PermutationGroup:
+def parse_generators(model: Model, generators: Sequence[str]) -> PermutationGroup:
     """Read generators in cycle notation and the names of variables, as `(A B)(C D)`."""
     if isinstance(generators, str):
         raise InputError("generators come as a list, each in cycle notation")
@@ -214,7 +216,7 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
     return low_rank(clustered, rank) if rank else clustered
 
 
-def alone(base: Kernel) -> str:
+def describe_base_only(base: Kernel) -> str:
     """What is left where there is nothing to jump along."""
     return "Gibbs alone" if isinstance(base, RandomScan) else f"{type(base).__name__} alone"
 
@@ -231,7 +233,7 @@ def _describe_group(found: SymmetryReport) -> str:
 # From a ground program to a lifted kernel: jump by renaming constants, alike or nearly alike.
 
 
-def by_renaming(
+def lift_by_renaming(
     ground: Ground,
     model: Model,
     prepared: PreparedGraph,
@@ -260,7 +262,7 @@ def by_renaming(
     return PlannedKernel(kernel, about, _pools(ground, found, rest))
 
 
-def by_approximation(
+def lift_by_similar_evidence(
     model: Model,
     prepared: PreparedGraph,
     settings: Settings,
@@ -279,10 +281,10 @@ def by_approximation(
         symmetric = graph_of(ground, clustered_weights(ground, clusters))
         most, share = settings.max_moved, settings.min_acceptance
         exchanged = cheap_blocks(model, symmetric, most, share)
-        return by_shuffles(prepared, exchanged, alpha=alpha, base=base)
+        return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, base=base)
     rank = RANK if settings.rank is None else settings.rank
     classes = CLASSES[str(settings.approximation)](ground, model, clusters, rank)
-    return by_similar_constants(model, constant_swaps(ground, classes), alpha=alpha, base=base)
+    return lift_by_similar_constants(model, constant_swaps(ground, classes), alpha=alpha, base=base)
 
 
 CLASSES: Mapping[str, Callable[[Ground, Model, int, int], Classes]] = {
@@ -297,7 +299,7 @@ CLASSES: Mapping[str, Callable[[Ground, Model, int, int], Classes]] = {
 """Which constants of a program an approximation cannot tell apart."""
 
 
-def by_similar_constants(
+def lift_by_similar_constants(
     model: Model,
     swaps: ConstantSwaps,
     *,
@@ -306,7 +308,7 @@ def by_similar_constants(
 ) -> PlannedKernel:
     """Mix a base chain with swaps of constants that the model accepts; `alpha` as before."""
     if not swaps.classes:
-        return PlannedKernel(base, f"no two constants share a class: {alone(base)}")
+        return PlannedKernel(base, f"no two constants share a class: {describe_base_only(base)}")
     kernel = lifted(base, [renaming(model.graph, swaps)], alpha=_steps(alpha, swaps))
     return PlannedKernel(kernel, f"{_describe_classes(swaps)}, with {1 - alpha:.0%} of the changes")
 
@@ -385,7 +387,7 @@ def by_pilot(
     '1 blocks of 4 variables in all are shuffled in 20% of the steps'
     """
     exchanged = pilot_blocks(prepared, members=members)
-    return by_shuffles(prepared, exchanged, alpha=alpha, base=base)
+    return lift_by_exchange_blocks(prepared, exchanged, alpha=alpha, base=base)
 
 
 def pilot_blocks(prepared: PreparedGraph, *, members: int = MEMBERS) -> ExchangeBlocks:

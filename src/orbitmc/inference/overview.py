@@ -16,7 +16,7 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.graph.relevance import components
 from orbitmc.graph.support import Domains, possible_values
-from orbitmc.inference.plan import EXACT_SECONDS, fitted, sampling_bytes
+from orbitmc.inference.plan import EXACT_SECONDS, fit_to_budget, sampling_bytes
 from orbitmc.inference.settings import Settings
 
 ORDER_SECONDS = 2.0
@@ -81,7 +81,7 @@ def overview(model: Model, *, memory: int = MEMORY) -> Overview:
     parts = np.bincount(components(graph))
     sizes, counts = np.unique(graph.cardinality, return_counts=True)
     used = _entries(graph)
-    sampling = fitted(graph, Settings(memory=memory))
+    sampling = fit_to_budget(graph, Settings(memory=memory))
     return Overview(
         variables=len(model.order),
         observed=len(model.observed),

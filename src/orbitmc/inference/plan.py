@@ -44,7 +44,9 @@ ORDER_SECONDS = 2.0  # how long `auto` looks for a good elimination order
 MOST_ORDER_SECONDS = 60.0  # in a long run, where a better order might be affordable
 NEAR = 256.0  # times as much memory or time as there is: so much less a better order may need
 ORDER_SHARE = 0.2  # of the time that was asked for, if that is less
-MOST_IN_BLOCKS = 4_000  # variables for which blocks are chosen unasked: more take minutes
+MAX_BLOCK_GIBBS_VARIABLES = (
+    4_000  # variables for which blocks are chosen unasked: more take minutes
+)
 BLOCK_SHARE = 0.2  # of a run goes into choosing blocks
 BLOCK_SPEED = 3e6  # visits of factors in a second, about
 UNTIMED_SECONDS = 60.0  # what a run that ends after samples may take, where work is limited
@@ -74,7 +76,7 @@ class Decision:
     query: tuple[str, ...] | None = None
 
 
-def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
+def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
@@ -88,7 +90,7 @@ def decide_for(model: Model, kernel: Kernel, settings: Settings) -> Decision:
     settings.require_use()
     _require_few_values(model, "the exact method has no such limit")
 
-    settings = fitted(model.graph, settings)
+    settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
     return Decision(model, settings, reason, kernel=kernel, remarks=model.doubts)
@@ -117,12 +119,12 @@ def decide(
         with Stopwatch() as deciding:
             firm = harden(model)
             if too_wide and settings.method == "auto":
-                decision = _sampled(firm.model, settings, too_wide)
+                decision = _plan_sampling(firm.model, settings, too_wide)
             elif settings.method in ("auto", "exact"):
-                decision = _exact_or_sampled(firm.model, settings, eliminated)
+                decision = _plan_exact_or_sampling(firm.model, settings, eliminated)
             else:
                 _require_few_values(model, "the exact method has no such limit")
-                decision = _as_asked(firm.model, settings)
+                decision = _plan_as_requested(firm.model, settings)
     except ContradictionError as error:
         from orbitmc.graph.feasibility import explain_contradiction
 
@@ -139,18 +141,20 @@ def with_block_work(settings: Settings) -> Settings:
     return replace(settings, block_work=max(1, int(BLOCK_SHARE * seconds * BLOCK_SPEED)))
 
 
-def _as_asked(model: Model, settings: Settings) -> Decision:
+def _plan_as_requested(model: Model, settings: Settings) -> Decision:
     """Sample by the method that was asked for."""
-    settings, reason = fitted(model.graph, settings), f"{settings.method} was asked for"
-    return _unfrozen(model, settings, reason) or _tuned(model, settings, reason)
+    settings, reason = fit_to_budget(model.graph, settings), f"{settings.method} was asked for"
+    return _plan_blocks_if_frozen(model, settings, reason) or _plan_with_race(
+        model, settings, reason
+    )
 
 
-def _exact_or_sampled(
+def _plan_exact_or_sampling(
     model: Model, settings: Settings, eliminated: Callable[[FactorGraph], FactorGraph]
 ) -> Decision:
     plan, reason = exact_plan(eliminated(model.graph), settings)
     if plan is None:
-        return _sampled(model, settings, reason)
+        return _plan_sampling(model, settings, reason)
     return Decision(model, replace(settings, method="exact"), reason, plan)
 
 
@@ -161,66 +165,72 @@ def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str
     within = math.inf if settings.method == "exact" else most_seconds(settings)
     begun = working_time()
     try:
-        plan = predict(graph, memory=settings.memory, seconds=patience(settings), within=within)
+        plan = predict(
+            graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within
+        )
         if settings.method == "exact":
             require_fit(plan, settings.memory)
-        if settings.method == "auto" and (longer := _more_patience(plan, settings)):
+        if settings.method == "auto" and (longer := _longer_order_search_seconds(plan, settings)):
             plan = predict(graph, memory=settings.memory, seconds=longer, within=within)
     except LimitError as error:
         if settings.method == "exact":
             raise
         return None, str(error)
-    if settings.method == "exact" or affordable(plan, settings, working_time() - begun):
-        from orbitmc.inference.settings import unheeded
+    if settings.method == "exact" or is_affordable(plan, settings, working_time() - begun):
+        from orbitmc.inference.settings import describe_unused_settings
 
-        return plan, f"{price(plan)}{unheeded(settings)}"
-    return None, f"{price(plan)}, too much"
+        return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
+    return None, f"{describe_cost(plan)}, too much"
 
 
-def patience(settings: Settings) -> float:
+def order_search_seconds(settings: Settings) -> float:
     """How long to look for a good order; a short run cannot wait for it."""
     if settings.method == "exact":
         return 5 * ORDER_SECONDS
     return min(ORDER_SECONDS, ORDER_SHARE * (settings.seconds or math.inf))
 
 
-def _more_patience(plan: Plan | Template, settings: Settings) -> float:
+def _longer_order_search_seconds(plan: Plan | Template, settings: Settings) -> float:
     """How long to look on for an order where a better one may be affordable; 0 elsewhere.
 
     A long run can wait, and a longer search finds orders that need a fraction of memory and time.
     """
     longer = min(ORDER_SHARE * (settings.seconds or 0.0), MOST_ORDER_SECONDS)
     near = plan.bytes <= NEAR * settings.memory and plan.seconds <= NEAR * (settings.seconds or 0.0)
-    return longer if near and longer > ORDER_SECONDS and not affordable(plan, settings) else 0.0
+    return longer if near and longer > ORDER_SECONDS and not is_affordable(plan, settings) else 0.0
 
 
-def _sampled(model: Model, settings: Settings, reason: str) -> Decision:
+def _plan_sampling(model: Model, settings: Settings, reason: str) -> Decision:
     """Sample, because exact elimination was ruled out."""
     _require_few_values(model, reason)
 
-    settings = fitted(model.graph, settings)
+    settings = fit_to_budget(model.graph, settings)
     plain = replace(settings, method="gibbs")
     if settings.scan == "random" or settings.base == "low-width":
         chosen = Decision(model, plain, reason)
-    elif in_blocks := _unfrozen(model, plain, reason):
+    elif in_blocks := _plan_blocks_if_frozen(model, plain, reason):
         chosen = in_blocks
     else:
-        chosen = _tuned(model, replace(settings, method="lmh"), reason)
+        chosen = _plan_with_race(model, replace(settings, method="lmh"), reason)
     return replace(chosen, ruled_out=("exact",))
 
 
-def _unfrozen(model: Model, settings: Settings, reason: str) -> Decision | None:
+def _plan_blocks_if_frozen(model: Model, settings: Settings, reason: str) -> Decision | None:
     """Draw blocks instead of single variables, where zeros freeze these; None elsewhere."""
     asked = settings.method == "gibbs" and settings.base == "gibbs" and settings.scan is None
-    if not asked or not model.graph.has_zeros() or model.graph.variables > MOST_IN_BLOCKS:
+    if (
+        not asked
+        or not model.graph.has_zeros()
+        or model.graph.variables > MAX_BLOCK_GIBBS_VARIABLES
+    ):
         return None
 
     prepared = prepared_for(model.graph, settings.schedule())
-    frozen = frozen_alone(prepared, settings)
+    frozen = count_frozen_by_single_site(prepared, settings)
     if frozen == 0:
         return None
     words = f"{frozen} variables are frozen if changed one at a time"
-    chosen = _tuned(model, replace(settings, base="low-width"), f"{reason}; {words}")
+    chosen = _plan_with_race(model, replace(settings, base="low-width"), f"{reason}; {words}")
     return replace(chosen, prepared=prepared)
 
 
@@ -232,7 +242,7 @@ def _require_few_values(model: Model, otherwise: str) -> None:
         )
 
 
-def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
+def _plan_with_race(model: Model, settings: Settings, reason: str) -> Decision:
     """Let a race choose the jumps of Lifted Metropolis-Hastings."""
     require_memory(sampling_bytes(model.graph, settings), settings)
     if settings.method != "lmh" or settings.names_jumps:
@@ -246,7 +256,7 @@ def _tuned(model: Model, settings: Settings, reason: str) -> Decision:
     return Decision(model, moved, f"{reason}; {choice.about}", choice=choice, prepared=prepared)
 
 
-def price(plan: Plan | Template) -> str:
+def describe_cost(plan: Plan | Template) -> str:
     """What exact elimination costs, in words."""
     return (
         f"exact elimination takes about {format_bytes(plan.bytes)} and {plan.seconds:.2g} s "
@@ -254,7 +264,7 @@ def price(plan: Plan | Template) -> str:
     )
 
 
-def affordable(plan: Plan | Template, settings: Settings, spent: float = 0.0) -> bool:
+def is_affordable(plan: Plan | Template, settings: Settings, spent: float = 0.0) -> bool:
     """Whether an exact answer fits into the memory and the time that there is.
 
     So many seconds are `spent` of those that were asked for.
@@ -288,23 +298,23 @@ class PlannedKernel:
         return narrow_dtype(self)
 
 
-def kernel_for(
+def choose_kernel(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None = None
 ) -> PlannedKernel:
     """The kernel that a method means; the same settings give the same kernel."""
     if settings.method == "lifted":
-        return _lifted(model, prepared, settings, ground)
+        return _lifted_kernel(model, prepared, settings, ground)
     if settings.method == "lmh":
-        return _lmh(model, prepared, settings)
+        return _lmh_kernel(model, prepared, settings)
     if settings.method == "mcsat":
         return PlannedKernel(_mcsat(model, settings), "")
     if settings.base == "low-width":
-        return _in_blocks(model, settings)
+        return _block_gibbs_kernel(model, settings)
     kernel = RandomScan() if settings.scan == "random" else SystematicScan()
     return PlannedKernel(kernel, "")
 
 
-def _in_blocks(model: Model, settings: Settings) -> PlannedKernel:
+def _block_gibbs_kernel(model: Model, settings: Settings) -> PlannedKernel:
     """Gibbs that draws blocks of variables."""
     from orbitmc.kernels.block_gibbs.kernel import low_width
 
@@ -312,46 +322,48 @@ def _in_blocks(model: Model, settings: Settings) -> PlannedKernel:
     return PlannedKernel(kernel, kernel.about)
 
 
-def _lifted(
+def _lifted_kernel(
     model: Model, prepared: PreparedGraph, settings: Settings, ground: Ground | None
 ) -> PlannedKernel:
     """Jumps along exact symmetries; of a program, along renamings of its constants."""
     base = base_chain(model, settings)
     if ground is not None:
-        from orbitmc.inference.lift import by_renaming
+        from orbitmc.inference.lift import lift_by_renaming
 
-        return by_renaming(ground, model, prepared, alpha=_alpha(settings), base=base)
+        return lift_by_renaming(ground, model, prepared, alpha=_base_weight(settings), base=base)
     from orbitmc.inference.lift import by_exact_symmetries
 
-    return by_exact_symmetries(model, prepared, alpha=_alpha(settings), base=base)
+    return by_exact_symmetries(model, prepared, alpha=_base_weight(settings), base=base)
 
 
-def _lmh(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
+def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
     """Lifted Metropolis-Hastings: recorded jumps, given generators, or blocks that are shuffled."""
     if settings.approximation is not None:
-        from orbitmc.inference.lift import by_approximation
+        from orbitmc.inference.lift import lift_by_similar_evidence
 
         base = base_chain(model, settings)
-        return by_approximation(model, prepared, settings, alpha=_alpha(settings), base=base)
+        return lift_by_similar_evidence(
+            model, prepared, settings, alpha=_base_weight(settings), base=base
+        )
     if settings.moves is not None and not settings.generators:
         from orbitmc.tuning.record import tuning_from_record
 
         return PlannedKernel(tuning_from_record(settings.moves).kernel(model, prepared), "")
-    from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, by_generators
+    from orbitmc.inference.lift import CLUSTERS, by_approximate_symmetries, lift_by_generators
 
     base = base_chain(model, settings)
     if settings.generators:
-        return by_generators(
-            model, prepared, settings.generators, alpha=_alpha(settings), base=base
+        return lift_by_generators(
+            model, prepared, settings.generators, alpha=_base_weight(settings), base=base
         )
     if settings.by_pilot:
         from orbitmc.inference.lift import by_pilot
 
-        return by_pilot(prepared, alpha=_alpha(settings), base=base)
+        return by_pilot(prepared, alpha=_base_weight(settings), base=base)
     return by_approximate_symmetries(
         model,
         prepared,
-        alpha=_alpha(settings),
+        alpha=_base_weight(settings),
         clusters=CLUSTERS if settings.clusters is None else settings.clusters,
         rank=settings.rank,
         max_moved=settings.max_moved,
@@ -365,7 +377,7 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
     if settings.base == "mcsat":
         return _mcsat(model, settings)
     if settings.base == "low-width":
-        return _in_blocks(model, settings).kernel
+        return _block_gibbs_kernel(model, settings).kernel
     return RandomScan() if isinstance(settings.base, str) else settings.base
 
 
@@ -375,7 +387,7 @@ def _mcsat(model: Model, settings: Settings) -> Kernel:
     return mc_sat(model.graph, large=WAYS[settings.slices or "walk"])
 
 
-def _alpha(settings: Settings) -> float:
+def _base_weight(settings: Settings) -> float:
     from orbitmc.kernels._mixture import PAPER_WEIGHT
 
     return PAPER_WEIGHT if settings.alpha is None else settings.alpha
@@ -458,11 +470,11 @@ def prepared_for(graph: FactorGraph, schedule: Schedule) -> PreparedGraph:
     return prepare(graph, most_limits=max(affordable, FEW_LIMITS))
 
 
-def fitted(graph: FactorGraph, settings: Settings) -> Settings:
+def fit_to_budget(graph: FactorGraph, settings: Settings) -> Settings:
     """Settings with as many packs, lanes and steps between samples as a large model can afford."""
     if graph.variables < LARGE:
         return settings
-    timed = _within_time(graph, settings)
+    timed = _fit_to_seconds(graph, settings)
     for packs, lanes in _shapes(timed, settings):
         chosen = replace(timed, packs=packs, lanes=lanes)
         if sampling_bytes(graph, chosen) <= settings.memory:
@@ -470,19 +482,21 @@ def fitted(graph: FactorGraph, settings: Settings) -> Settings:
     return chosen
 
 
-def _within_time(graph: FactorGraph, settings: Settings) -> Settings:
+def _fit_to_seconds(graph: FactorGraph, settings: Settings) -> Settings:
     """Fewer packs, lanes, then sweeps between samples, until there is time for enough samples."""
     seconds = settings.schedule().seconds
     if seconds is None:
         return settings
     for way in WAYS:
-        chosen = _with(graph, settings, *way)
+        chosen = _replace_shape(graph, settings, *way)
         if ENOUGH * sample_seconds(graph, chosen) <= SHARE * seconds:
             break
     return chosen
 
 
-def _with(graph: FactorGraph, settings: Settings, packs: int, lanes: int, sweeps: int) -> Settings:
+def _replace_shape(
+    graph: FactorGraph, settings: Settings, packs: int, lanes: int, sweeps: int
+) -> Settings:
     usual = settings.spacing is not None or sweeps == SWEEPS_PER_SAMPLE
     spacing = settings.spacing if usual else sweeps * graph.variables
     packs, lanes = settings.packs or packs, settings.lanes or lanes
@@ -522,7 +536,7 @@ STARTS = 8  # different ones: to find one may take long; as many chains begin in
 PILOT = 16  # samples of each chain, a sweep apart
 
 
-def frozen_alone(prepared: PreparedGraph, settings: Settings) -> int:
+def count_frozen_by_single_site(prepared: PreparedGraph, settings: Settings) -> int:
     """How many variables never have a choice after some start, in a short pilot run of Gibbs.
 
     Values that are impossible anyhow do not count. Without a factor of several variables that has

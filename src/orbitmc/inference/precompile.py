@@ -27,8 +27,8 @@ from orbitmc.groups.decomposition import exchangeable_rows
 from orbitmc.inference._best import best
 from orbitmc.inference._log_z import log_z
 from orbitmc.inference._marginals import marginals
-from orbitmc.inference.lift import typed_group
-from orbitmc.inference.program import logic
+from orbitmc.inference.lift import parse_generators
+from orbitmc.inference.program import ground_program
 from orbitmc.inference.settings import Settings
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
@@ -160,7 +160,7 @@ def _symmetries() -> None:
         automorphisms(model.graph, values=True, seconds=math.inf)
     coloured = variable_graph(energy_form(plain_spins().graph))
     ball_cells(coloured, np.zeros(coloured.vertices, dtype=np.int64), reach=1)
-    exchangeable_rows(typed_group(spins(), ALIKE))
+    exchangeable_rows(parse_generators(spins(), ALIKE))
     _approximations()
 
 
@@ -192,14 +192,14 @@ def _log_z() -> None:
 def _programs() -> None:
     """Exchange constants of a program."""
     program = parse(SMOKERS)
-    asked = logic(program, parse_database("", program), query="Smokes,Friends")
+    asked = ground_program(program, parse_database("", program), query="Smokes,Friends")
     for lanes in (LANES, LANE_UNIT):
         limits = Settings(samples=2, warm_up=1, packs=1, lanes=lanes)
         for method in ("lifted", "lmh"):
             asked.marginals(replace(limits, method=method))
 
 
-def _weighed() -> None:
+def _compile_log_weights() -> None:
     """Mix jumps in, and weigh states as a race does that guesses how often jumps succeed."""
     _ask(spins, method="lmh", alpha=0.8)
     _ask(spins, method="lmh", generators=("(s0_0 s0_1)",))
@@ -226,7 +226,7 @@ def _jumps(name: str) -> None:
 QUESTIONS: Mapping[str, Callable[[], None]] = {
     "gibbs": _plain_chains,
     "symmetry": _symmetries,
-    "lmh": _weighed,
+    "lmh": _compile_log_weights,
     "exact": _eliminated,
     "mcsat": _sliced,
     "lifted": _lifted,
@@ -240,7 +240,7 @@ QUESTIONS: Mapping[str, Callable[[], None]] = {
 """What to ask, by the name of what it compiles."""
 
 
-def compile_for(name: str) -> tuple[int, float]:
+def precompile(name: str) -> tuple[int, float]:
     """Compile what a usual question needs; gives how many functions, and seconds."""
     tiers.compile_everything()
     LOGGER.disabled = True  # whoever asks speaks of it

@@ -22,10 +22,10 @@ from orbitmc.estimate.marginals import (
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answered, kept
-from orbitmc.inference.cache import quick_answer
+from orbitmc.inference.cache import answer_from_cache
 from orbitmc.inference.plan import decide
-from orbitmc.inference.query import Query
-from orbitmc.inference.settings import Options, Settings, asks, with_options
+from orbitmc.inference.query import Names
+from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
 from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -89,22 +89,22 @@ class MarkovLogic(HtmlRepr):
     def asked(self) -> QueryAtoms:
         return query_atoms(self.ground, self.patterns)
 
-    @asks
+    @accepts_settings
     @interruptible()
     def marginals(
         self,
         settings: Settings | None = None,
         *,
-        query: Query | None = None,
+        query: Names | None = None,
         watchers: Iterable[RunObserver] = (),
         **options: Unpack[Options],
     ) -> Marginals:
         """How probable each atom is; a query may ask about others than the program was read for."""
-        chosen, asked = with_options(settings, options), self.asking(query)
+        chosen, asked = merge_options(settings, options), self.asking(query)
         try:
             if asked.conjunctions:
                 return asked.joint_answer(chosen, watchers)
-            found = quick_answer(self.model, None, chosen, asked.variables)
+            found = answer_from_cache(self.model, None, chosen, asked.variables)
             if found is None:
                 with kept(chosen) as keep:
                     decision = decide(self.model, chosen)
@@ -122,7 +122,7 @@ class MarkovLogic(HtmlRepr):
         unknown = self.asked.variable[self.asked.variable >= 0].tolist()
         return tuple(self.model.names[variable] for variable in dict.fromkeys(unknown))
 
-    def asking(self, query: Query | None) -> "MarkovLogic":
+    def asking(self, query: Names | None) -> "MarkovLogic":
         """The same program, asked about other atoms."""
         if query is None:
             return self
@@ -138,7 +138,7 @@ class MarkovLogic(HtmlRepr):
 
         return conjunctions(self, settings, watchers)
 
-    def atoms_in(self, query: Query) -> Sequence[str]:
+    def atoms_in(self, query: Names) -> Sequence[str]:
         """The atoms that a query means, known or not."""
         return self.asking(query).asked.names
 
@@ -200,7 +200,11 @@ def read_logic(
     """
     files = [databases] if isinstance(databases, str | Path) else list(databases)
     texts = list(evidence)
-    asked = None if query is None and query_file is None else _asked(query, query_file, memory)
+    asked = (
+        None
+        if query is None and query_file is None
+        else _combine_queries(query, query_file, memory)
+    )
     project = _project(program, memory)
     if project is not None:
         files = files if files or texts else list(project.databases)
@@ -214,7 +218,7 @@ def read_logic(
     )
     pieces = [read_database(path, spoken, memory=memory) for path in files]
     pieces += [parse_database(text, spoken, source="evidence") for text in texts]
-    found = logic(
+    found = ground_program(
         spoken,
         merge_databases(pieces),
         query=asked,
@@ -234,13 +238,13 @@ def _project(program: str | Path | Sequence[str | Path], memory: int) -> Project
     return None
 
 
-def _asked(query: str | None, file: str | Path | None, memory: int) -> str:
+def _combine_queries(query: str | None, file: str | Path | None, memory: int) -> str:
     """What is asked in words and in a file, together."""
     pieces = [] if query is None else [query]
     return ";".join(pieces if file is None else [*pieces, *query_lines(file, memory=memory)])
 
 
-def logic(
+def ground_program(
     program: Program,
     known: Database,
     *,
@@ -277,10 +281,10 @@ def logic(
         program = split_into_clauses(program, universe(program, [known]))
     found = ground(program, known, world, max_groundings=max_groundings, memory=memory, watch=watch)
     joined = read_conjunctions(query, program) if query is not None else ()
-    return MarkovLogic(found, patterns or _everything_unknown(found), tuple(remarks), joined)
+    return MarkovLogic(found, patterns or _unknown_patterns(found), tuple(remarks), joined)
 
 
-def _everything_unknown(found: Ground) -> tuple[Pattern, ...]:
+def _unknown_patterns(found: Ground) -> tuple[Pattern, ...]:
     patterns = tuple(Pattern(name, None) for name, atoms in found.atoms.items() if atoms.variables)
     if not found.atoms:
         raise InputError("the program declares no predicate: nothing can be asked about")

@@ -28,7 +28,7 @@ class Display(Protocol):
         """Show nothing more."""
 
 
-class Watching:
+class ProgressObserver:
     """A watcher that shows progress, and less often the more that costs."""
 
     def __init__(self, display: Display | None) -> None:

@@ -18,7 +18,7 @@ from orbitmc.graph.model import Model
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
-    from orbitmc.inference.cache import Row
+    from orbitmc.inference.cache import CachedElimination
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels.protocol import Kernel
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from orbitmc.mln.grounding.queries import QueryAtoms
 
 
-Query = Sequence[str] | str
+Names = Sequence[str] | str
 """One name, or several."""
 
 
-def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
+def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     """The variables that a query names, each once; None where all are asked about."""
     if query is None:
         return None
@@ -47,7 +47,7 @@ def asked_names(query: Query | None, model: Model) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def names_in(typed: Query, model: Model) -> list[str]:
+def names_in(typed: Names, model: Model) -> list[str]:
     """Take a typed query, or several, apart at commas, but not the name of one variable."""
     texts = [typed] if isinstance(typed, str) else typed
     return [name for text in texts for name in _names_in(text, model)]
@@ -84,12 +84,12 @@ def require_plain(evidence: Evidence | None, kernel: Kernel | None) -> None:
 #
 # A name is a variable of a model, free or observed, or a ground atom of a program, known or not.
 
-NOBODY = -1  # in the place of a variable: what is known needs none
+NO_VARIABLE = -1  # in the place of a variable: what is known needs none
 TRUTHS = ("false", "true")
 
 
 @dataclass(frozen=True)
-class Named:
+class Target:
     """A name: `meaning[value of the variable]` is the place of its own value in `values`.
 
     What is known has no `variable`, and one meaning.
@@ -103,16 +103,16 @@ class Named:
     @property
     def known(self) -> int | None:
         """Its value, if that is decided."""
-        return int(self.meaning[0]) if self.variable == NOBODY else None
+        return int(self.meaning[0]) if self.variable == NO_VARIABLE else None
 
 
 @dataclass(frozen=True)
-class Subject:
+class View:
     """A model that evidence is built into, or the model of a program, and how to find names."""
 
     model: Model
     names: Sequence[str]
-    find: Callable[[str], Named]
+    find: Callable[[str], Target]
     program: MarkovLogic | None = None
 
     @cached_property
@@ -131,7 +131,7 @@ class Subject:
 
     def quick_row(
         self, evidence: Evidence | None, settings: Settings, tied: Sequence[tuple[int, ...]] = ()
-    ) -> Row | None:
+    ) -> CachedElimination | None:
         """An exact answer with more evidence, where that is soon prepared, or was prepared before.
 
         Its tables are those of variables of `model`, which need not be conditioned for it.
@@ -139,9 +139,9 @@ class Subject:
         refused = self.program is not None and evidence is not None and len(evidence) > 0
         if refused or settings.method not in ("auto", "exact"):
             return None
-        from orbitmc.inference.cache import quick_row
+        from orbitmc.inference.cache import cached_elimination
 
-        return quick_row(self.model, evidence, settings, tied)
+        return cached_elimination(self.model, evidence, settings, tied)
 
     def decided_by(self, evidence: Evidence | None) -> Collection[str]:
         """Variables of which evidence tells the value."""
@@ -152,7 +152,7 @@ class Subject:
         """Marginals of variables in terms of whoever asked."""
         return found if self.program is None else self.program.in_atoms(found)
 
-    def named(self, names: Sequence[str]) -> tuple[Named, ...]:
+    def named(self, names: Sequence[str]) -> tuple[Target, ...]:
         """Find several names, each given once."""
         found = tuple(self.find(name) for name in names)
         for place, one in enumerate(found):
@@ -161,50 +161,50 @@ class Subject:
         return found
 
 
-def subject(model: Model | Program, evidence: Evidence | None = None) -> Subject:
+def view_of(model: Model | Program, evidence: Evidence | None = None) -> View:
     """What can be asked about a model with evidence, or about a program."""
     if isinstance(model, Model):
         seen = model.given(evidence)
-        return Subject(seen, seen.order, lambda name: _variable(seen, name))
+        return View(seen, seen.order, lambda name: _variable(seen, name))
     require_program(model)
     require_plain(evidence, None)
     return _atoms(model)
 
 
-def _variable(model: Model, name: str) -> Named:
+def _variable(model: Model, name: str) -> Target:
     if name in model.index:
         place = model.index[name]
         values = model.values[place]
-        return Named(name, values, place, np.arange(len(values)))
+        return Target(name, values, place, np.arange(len(values)))
     if name in model.observed:
         seen = model.observed[name]
-        return Named(name, seen.values, NOBODY, np.array([seen.value]))
+        return Target(name, seen.values, NO_VARIABLE, np.array([seen.value]))
     raise InputError(f"unknown variable {quote(name)}{suggestion(str(name), model.order)}")
 
 
-def _atoms(program: MarkovLogic) -> Subject:
-    return Subject(program.model, program.asked.names, lambda name: _atom(program, name), program)
+def _atoms(program: MarkovLogic) -> View:
+    return View(program.model, program.asked.names, lambda name: _atom(program, name), program)
 
 
-def _atom(program: MarkovLogic, name: str) -> Named:
+def _atom(program: MarkovLogic, name: str) -> Target:
     from orbitmc.mln.grounding.queries import query_atoms, read_query
 
     found = query_atoms(program.ground, read_query(name, program.ground.program))
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
         raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
-    return atoms_named(program, found)[0]
+    return atom_targets(program, found)[0]
 
 
-def atoms_named(program: MarkovLogic, atoms: QueryAtoms) -> list[Named]:
+def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
     from orbitmc.mln.data.database import TRUE
 
     size = program.model.graph.cardinality
     return [
-        Named(name, TRUTHS, NOBODY, np.array([int(status == TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == TRUE)]))
         if variable < 0
-        else Named(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
+        else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(
             atoms.names,
             atoms.status.tolist(),
@@ -215,27 +215,29 @@ def atoms_named(program: MarkovLogic, atoms: QueryAtoms) -> list[Named]:
     ]
 
 
-def everything(asked: Subject) -> tuple[Named, ...]:
+def all_targets(asked: View) -> tuple[Target, ...]:
     """All names, in the order of whoever wrote the model; of a program, what it was read for."""
     if asked.program is not None:
-        return tuple(atoms_named(asked.program, asked.program.asked))
+        return tuple(atom_targets(asked.program, asked.program.asked))
     return tuple(asked.find(name) for name in asked.names)
 
 
-def narrowed(asked: Subject, masks: Mapping[int, NDArray[np.bool_]]) -> Subject:
+def restrict(asked: View, masks: Mapping[int, NDArray[np.bool_]]) -> View:
     """The same subject, given that some variables have only some of their values."""
     before = asked.model
-    evidence = {before.names[v]: _seen(before.values[v], mask) for v, mask in masks.items()}
+    evidence = {
+        before.names[v]: _mask_evidence(before.values[v], mask) for v, mask in masks.items()
+    }
     after = before.given(evidence)
-    return Subject(after, asked.names, lambda name: moved(asked.find(name), before, after))
+    return View(after, asked.names, lambda name: reindex(asked.find(name), before, after))
 
 
-def _seen(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list[float]:
+def _mask_evidence(values: Sequence[str], mask: NDArray[np.bool_]) -> str | list[float]:
     """Evidence for one value, or for several alike."""
     return values[int(mask.argmax())] if mask.sum() == 1 else mask.astype(float).tolist()
 
 
-def moved(one: Named, before: Model, after: Model) -> Named:
+def reindex(one: Target, before: Model, after: Model) -> Target:
     """A name in terms of a model that has more evidence."""
     if one.known is not None:
         return one
@@ -243,4 +245,4 @@ def moved(one: Named, before: Model, after: Model) -> Named:
     if name in after.index:
         return replace(one, variable=after.index[name])
     value = after.observed[name].value
-    return replace(one, variable=NOBODY, meaning=one.meaning[[value]])
+    return replace(one, variable=NO_VARIABLE, meaning=one.meaning[[value]])

@@ -23,9 +23,9 @@ from orbitmc.inference._marginals import marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
 from orbitmc.inference.answer import carry_out
 from orbitmc.inference.cache import prepared_elimination
-from orbitmc.inference.feature_sampling import apart, together
-from orbitmc.inference.plan import MOST_IN_BLOCKS, decide, exact_plan, sampling_bytes
-from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, unheeded
+from orbitmc.inference.feature_sampling import join_models, split_marginals
+from orbitmc.inference.plan import MAX_BLOCK_GIBBS_VARIABLES, decide, exact_plan, sampling_bytes
+from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
 from orbitmc.sampling.run import RunObserver
 
@@ -206,7 +206,7 @@ class Kind:
     rows: list[int]
 
 
-class WideRows:
+class SampledRows:
     """Kinds of rows that wait to be sampled; which are too wide is found out for each pattern."""
 
     def __init__(self, settings: Settings, names: tuple[str, ...]) -> None:
@@ -240,7 +240,7 @@ class WideRows:
         variables = needed = 0
         for kind in self.kinds:
             graph = kind.model.graph
-            most = MOST_IN_BLOCKS if graph.has_zeros() else MOST_VARIABLES
+            most = MAX_BLOCK_GIBBS_VARIABLES if graph.has_zeros() else MOST_VARIABLES
             own = sampling_bytes(graph, self.settings)
             variables, needed = variables + graph.variables, needed + own
             if batch and (variables > most or 2 * needed > self.settings.memory):
@@ -256,7 +256,7 @@ class WideRows:
         models = [kind.model for kind in batch]
         reason = next(iter(self.reasons.values()))
         try:
-            decision = decide(together(models, labels), self._share(len(batch)), too_wide=reason)
+            decision = decide(join_models(models, labels), self._share(len(batch)), too_wide=reason)
             found = carry_out(decision, watchers)
         except ContradictionError as error:
             if len(batch) == 1:
@@ -266,7 +266,7 @@ class WideRows:
             for part in (batch[:half], batch[half:]):
                 yield from self.sampled(part, watchers)
             return
-        for kind, own in zip(batch, apart(found, models), strict=True):
+        for kind, own in zip(batch, split_marginals(found, models), strict=True):
             yield own.only(self.names), kind.rows
 
     def _share(self, kinds: int) -> Settings:
@@ -282,11 +282,11 @@ class WideRows:
 IMPOSSIBLE = "its evidence is impossible: the model gives it probability 0"
 
 
-Answered = tuple[Floats, NDArray[np.bool_]]
+RowTables = tuple[Floats, NDArray[np.bool_]]
 """Probabilities [value, row], and which of the rows are possible."""
 
 
-class Answering:
+class RowAnswerer:
     """The table of answers while it is filled."""
 
     def __init__(
@@ -330,7 +330,7 @@ class Answering:
             errors=self.errors,
             interrupted=self.stopped,
             seconds=time.perf_counter() - begun,
-            unheeded=unheeded(self.settings),
+            unheeded=describe_unused_settings(self.settings),
             doubts=(*self.model.doubts, *self._given_away()),
             ids=self.rows.ids,
         )
@@ -403,12 +403,12 @@ class Answering:
 
     def _parts(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers, first: Numbers
-    ) -> Iterator[tuple[slice, Answered]]:
+    ) -> Iterator[tuple[slice, RowTables]]:
         """Answer distinct rows, part by part; with an executor, on its workers."""
         parts = list(chunks(elimination, len(first), self.settings.memory))
         if self.settings.executor is not None:
             work = [(rows[:, first[part]], places[first[part]]) for part in parts]
-            yield from zip(parts, parts_elsewhere(self, batch, work), strict=False)
+            yield from zip(parts, answer_on_workers(self, batch, work), strict=False)
             return
         for part in parts:
             if self.stopped:
@@ -422,7 +422,7 @@ class Answering:
 
     def answered(
         self, elimination: Elimination, batch: Batch, rows: Numbers, places: Numbers
-    ) -> Answered:
+    ) -> RowTables:
         """Probabilities [value, row], and which of the rows are possible."""
         template, model = elimination.template, self.model
         likelihoods = [
@@ -460,7 +460,7 @@ class Answering:
 
     def _rest(self, rows: Numbers) -> None:
         """Ask about each kind of row once: exactly one by one, or sampled side by side."""
-        wide = WideRows(self.settings, self.names)
+        wide = SampledRows(self.settings, self.names)
         for evidence, alike in self._kinds(rows).items():
             if self.stopped:
                 return
@@ -553,10 +553,10 @@ class SharedRows:
     settings: Settings
     names: tuple[str, ...]
 
-    def opened(self) -> Answering:
+    def opened(self) -> RowAnswerer:
         """Rows that a worker answers by itself."""
         model = replace(self.model, graph=readonly_graph(self.model.graph))
-        return Answering(model, self.rows, self.settings, self.names)
+        return RowAnswerer(model, self.rows, self.settings, self.names)
 
 
 class PartsWork(NamedTuple):
@@ -566,7 +566,9 @@ class PartsWork(NamedTuple):
     parts: Sequence[Part]
 
 
-def parts_elsewhere(asked: Answering, batch: Batch, parts: Sequence[Part]) -> Iterator[Answered]:
+def answer_on_workers(
+    asked: RowAnswerer, batch: Batch, parts: Sequence[Part]
+) -> Iterator[RowTables]:
     """Answer parts of a batch on workers; ends early if nobody waits for them."""
     executor = _executor(asked)
     each = -(-len(parts) // (PIECES * workers_of(executor, MOST_WORKERS)))
@@ -580,17 +582,17 @@ def parts_elsewhere(asked: Answering, batch: Batch, parts: Sequence[Part]) -> It
         yield from answers
 
 
-def _executor(asked: Answering) -> Executor:
+def _executor(asked: RowAnswerer) -> Executor:
     assert asked.settings.executor is not None
     return asked.settings.executor
 
 
-def _needed(asked: Answering) -> SharedRows:
+def _needed(asked: RowAnswerer) -> SharedRows:
     alone = replace(asked.settings, executor=None, threads=1)
     return SharedRows(asked.model, asked.rows, alone, asked.names)
 
 
-def _answer_parts(asked: Answering, work: PartsWork) -> list[Answered]:
+def _answer_parts(asked: RowAnswerer, work: PartsWork) -> list[RowTables]:
     names = asked.rows.names
     hard, soft = (tuple(names[k] for k in own) for own in (work.batch.hard, work.batch.soft))
     elimination = prepared_elimination(asked.model, hard, soft, asked.settings)

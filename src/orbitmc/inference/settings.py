@@ -323,12 +323,12 @@ class Options(TypedDict, total=False):
     checkpoint_every: float | None
 
 
-def with_options(settings: Settings | None, options: Options) -> Settings:
+def merge_options(settings: Settings | None, options: Options) -> Settings:
     """Settings with some of them changed."""
     return replace(settings or Settings(), **options)
 
 
-def asks(question: Callable[P, R]) -> Callable[P, R]:
+def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
     """Let a question show all settings as keywords, in its signature and its docstring.
 
     It takes them as `**options: Unpack[Options]`. A keyword that does not exist raises a
@@ -381,7 +381,7 @@ SAMPLED = (
 """Beside what only some methods listen to: settings that mean nothing to an exact answer."""
 
 
-def unheeded(settings: Settings, *heeded: str) -> str:
+def describe_unused_settings(settings: Settings, *heeded: str) -> str:
     """Say which settings an exact answer had no use for, as the end of a reason."""
     known = settings_of(Settings).values()
     idle = [
@@ -397,7 +397,7 @@ def unheeded(settings: Settings, *heeded: str) -> str:
 def require_consistent(settings: Settings) -> None:
     """Refuse values that make no sense together, and settings that nothing would listen to."""
     _require_generators(settings)
-    _require_listeners(settings)
+    _require_used_settings(settings)
     if settings.alpha is not None and not 0 < settings.alpha < 1:
         raise InputError(f"alpha lies between 0 and 1, not at {settings.alpha}")
     _require_lanes(settings)
@@ -407,7 +407,7 @@ def require_consistent(settings: Settings) -> None:
     _require_one_source(settings)
 
 
-def _require_listeners(settings: Settings) -> None:
+def _require_used_settings(settings: Settings) -> None:
     """Refuse what the method does not listen to, nor MC-SAT where it is the base chain."""
     based = settings.method in LIFTED and settings.base == "mcsat"
     listening = {settings.method, "mcsat"} if based else {settings.method}

@@ -24,7 +24,7 @@ from orbitmc.groups.permutation_groups import (
     orbits,
     permutation_group,
 )
-from orbitmc.inference.lift import CLASSES, CLUSTERS, RANK, typed_group, usual_moved
+from orbitmc.inference.lift import CLASSES, CLUSTERS, RANK, parse_generators, typical_moved_factors
 from orbitmc.kernels._gibbs import SystematicScan
 from orbitmc.kernels.exchange import shuffle
 from orbitmc.kernels.metropolis import ACCEPTED, NULL, PROPOSALS
@@ -266,7 +266,7 @@ def symmetry_overview(
     if generators:
         tried = _approximations(model, ground, seconds) if trying else ((), ())
         with Stopwatch() as counting:
-            group = typed_group(model, generators)
+            group = parse_generators(model, generators)
             order = _order(group)
         how = "given, not counted" if order is None else "given, counted"
         return SymmetryOverview(model, group, order, counting.seconds, True, how, *tried)
@@ -333,19 +333,19 @@ def _approximation(drawn: Trials, name: str, find: Finder, seconds: float) -> Ap
     try:
         require_time(SECONDS_PER_ENTRY * len(model.graph.table))
         alike = find(model, seconds)
-        wanted = timed((usual_moved(model), *MAX_MOVED))
-        usual, *cuts = (_cut(drawn, alike, most) for most in wanted)
+        wanted = timed((typical_moved_factors(model), *MAX_MOVED))
+        usual, *cuts = (_truncate(drawn, alike, most) for most in wanted)
     except LimitError as error:
         return _too_large(model, name, error)
     return Approximation(name, usual, tuple(cuts))
 
 
 def _too_large(model: Model, name: str, error: LimitError) -> Approximation:
-    nothing = Cut(usual_moved(model), exchange_blocks([]), 0, None)
+    nothing = Cut(typical_moved_factors(model), exchange_blocks([]), 0, None)
     return Approximation(name, nothing, remark=str(error))
 
 
-def _cut(drawn: Trials, alike: Numbers, most: int) -> Cut:
+def _truncate(drawn: Trials, alike: Numbers, most: int) -> Cut:
     graph, connections = drawn.model.graph, drawn.connections
     exchanged = blocks(graph, alike, max_moved=most, connections=connections)
     rows = (exchanged.rows(block) for block in range(exchanged.blocks))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orbitmc.exact.map import Neighbourhoods
-from orbitmc.inference.progress import Watching
+from orbitmc.inference.progress import ProgressObserver
 from orbitmc.sampling.annealed_importance import _Cooling
 from tests.cli.commands import grid, orbitmc, rain
 
@@ -25,7 +25,7 @@ def model(tmp_path):
 def pressed(monkeypatch):
     """Presses Ctrl-C once, when the first samples are there; the list says how often it was."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    found, plain = [], Watching.__call__
+    found, plain = [], ProgressObserver.__call__
 
     def press(watching, run):
         plain(watching, run)
@@ -33,7 +33,7 @@ def pressed(monkeypatch):
             found.append(run.recorded)
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Watching, "__call__", press)
+    monkeypatch.setattr(ProgressObserver, "__call__", press)
     yield found
     signal.signal(signal.SIGINT, before)
 

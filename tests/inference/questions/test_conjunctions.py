@@ -6,7 +6,7 @@ import pytest
 
 import orbitmc as om
 from orbitmc.errors import InputError, LimitError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.grounding.atoms import constant_text
 from orbitmc.mln.language.parser import parse
@@ -16,7 +16,7 @@ TEXT = "p = {A, B}\nX(p)\nY(p)\n1.2 X(x) => Y(x)\n-0.4 Y(x)\n"
 
 def program(query=None, evidence="", text=TEXT):
     read = parse(text)
-    return logic(read, parse_database(evidence, read), query=query)
+    return ground_program(read, parse_database(evidence, read), query=query)
 
 
 def both(x_weight=0.0):

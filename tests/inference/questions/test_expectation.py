@@ -6,7 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.inference.expectation import FunctionFeature
-from orbitmc.inference.feature_sampling import FeatureNotes
+from orbitmc.inference.feature_sampling import FeatureSums
 from tests.inference.questions.truth import hard_models, over, require_honest, soft_models
 
 SPRINKLER, SMOKERS = "examples/sprinkler.bif", "examples/smokers"
@@ -208,7 +208,7 @@ def test_what_waits_to_be_summed_up_counts_as_time_of_the_run(monkeypatch):
             return np.zeros((1, 8))
 
     graph = om.ising_grid(2, 2, 0.3).graph
-    notes = FeatureNotes(graph, Slow(), lanes=32)
+    notes = FeatureSums(graph, Slow(), lanes=32)
     states = np.zeros((4, 32), dtype=np.uint8)
     notes.note(0, states, 0)
     assert (clock[0], notes.waiting) == (32.0, 0.0)  # the first sample shows what it takes

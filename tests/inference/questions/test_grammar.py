@@ -6,7 +6,7 @@ import pytest
 import orbitmc as om
 from orbitmc.errors import InputError
 from orbitmc.inference.events import MOST_DEPTH, read_event, read_formula
-from orbitmc.inference.query import subject
+from orbitmc.inference.query import view_of
 from tests.inference.questions.events import holds
 
 MODEL = om.model(
@@ -20,7 +20,7 @@ PIECES = [
 
 
 def read(text):
-    return read_event(text, subject(MODEL), "event")
+    return read_event(text, view_of(MODEL), "event")
 
 
 def chance(text):

@@ -25,7 +25,7 @@ SLOW = pytest.mark.slow
 def _at_home(monkeypatch):
     """Single questions go the way that shares nothing with rows."""
     monkeypatch.chdir(Path(__file__).parents[3])
-    monkeypatch.setattr(quick, "quick_answer", lambda *question: None)
+    monkeypatch.setattr(quick, "answer_from_cache", lambda *question: None)
 
 
 def named(graph):

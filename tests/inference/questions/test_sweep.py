@@ -8,7 +8,7 @@ from orbitmc.errors import InputError
 from orbitmc.inference import _sweep as asking
 from orbitmc.inference import _sweep as tempered
 from orbitmc.inference._sweep import EnergyFeature
-from orbitmc.inference.feature_sampling import together
+from orbitmc.inference.feature_sampling import join_models
 from tests.inference.questions.truth import hard_models, require_honest, soft_models
 from tests.oracle.enumeration import log_weights_of_all
 
@@ -78,7 +78,7 @@ def test_temperatures_that_exchange_states_lie_within_their_errors(too_wide, mak
 def test_the_kernel_of_a_sweep_keeps_all_temperatures():
     model = om.model({"A": ["x", "y"], "B": ["x", "y"]}, [(["A", "B"], [[3, 1], [2, 5]])])
     betas = [1.0, 0.3]
-    both = together([model.at(beta) for beta in betas], ["cold", "hot"])
+    both = join_models([model.at(beta) for beta in betas], ["cold", "hot"])
     kernel = tempered._kernel(both, betas, om.Settings())
     assert om.testing.check_kernel(kernel, models=[both]).stationary < 1e-12
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from orbitmc.errors import InputError
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 from tests.mln.dialects.worlds import IMPOSSIBLE, answered, by_worlds
@@ -80,4 +80,4 @@ def test_no_query_is_about_degrees():
     text = "word = {a, b}\n#fuzzy\nZ(word)\nX(word)\n1 Z(?w) => X(?w)"
     program = parse(text, dialect="pracmln")
     with pytest.raises(InputError, match="Z is fuzzy: its atoms have the degrees of truth"):
-        logic(program, parse_database("0.4 Z(a)", program), query="Z(a)")
+        ground_program(program, parse_database("0.4 Z(a)", program), query="Z(a)")

@@ -3,7 +3,7 @@
 import itertools
 import math
 
-from orbitmc.inference.program import logic
+from orbitmc.inference.program import ground_program
 from orbitmc.mln.data.reader import parse_database
 from orbitmc.mln.language.parser import parse
 
@@ -25,7 +25,7 @@ def by_worlds(atoms, log_weight):
 def asked(program, evidence="", *, dialect, query=None, **options):
     """Our reading of a program and its evidence."""
     read = parse(program, dialect=dialect)
-    return logic(read, parse_database(evidence, read), query=query, **options)
+    return ground_program(read, parse_database(evidence, read), query=query, **options)
 
 
 def answered(program, evidence="", *, dialect, query=None, **options):
