@@ -210,7 +210,7 @@ def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) 
     """How long all pieces of an answer to a model will take."""
     if model.graph.variables <= TRIED:
         return 0.0
-    small = _made_up(model)
+    small = _dummy_answer(model)
     begun = time.perf_counter()
     for _ in pieces(small):
         pass
@@ -218,7 +218,7 @@ def writing_seconds(model: Model, pieces: Callable[[Marginals], Iterator[str]]) 
     return float(each * model.graph.cardinality.sum(dtype=np.int64))
 
 
-def _made_up(model: Model) -> Marginals:
+def _dummy_answer(model: Model) -> Marginals:
     """An answer for the first variables, of numbers that mean nothing."""
     values = model.values[:TRIED]
     start = np.concatenate([[0], np.cumsum([len(own) for own in values])])

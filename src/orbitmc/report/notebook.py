@@ -33,7 +33,7 @@ from orbitmc.graph.model import Model
 from orbitmc.groups.cycles import cycle_text
 from orbitmc.groups.permutation_groups import format_order, orbits
 from orbitmc.report.html import NOTEBOOK, counted, paragraph, safe, short, table, tone
-from orbitmc.report.sentences import doing, verdict
+from orbitmc.report.sentences import describe_method, verdict
 from orbitmc.report.svg import MOST_VARIABLES, bar, draw_graph, joint_table
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def _marginals(answer: Marginals) -> str:
     rows, left_out = marginal_table(answer, MOST_ROWS)
     more = f"<p>… and {left_out:,} more rows; answer.to_frame() has all</p>" if left_out else ""
     exact = answer.about.method == "exact"
-    word, _, said = (f"exact: {doing(answer)}" if exact else verdict(answer)).partition(": ")
+    word, _, said = (f"exact: {describe_method(answer)}" if exact else verdict(answer)).partition(
+        ": "
+    )
     said = in_python(said)
     colour = "good" if answer.converged else "doubt"
     badge = f'<span class="badge {colour}">{safe(word)}</span>'

@@ -23,7 +23,7 @@ from orbitmc.inference.plan import Decision, exact_plan
 from orbitmc.inference.settings import ENDS, Settings
 from orbitmc.report.html import PAGE, SCRIPT, code, counted, paragraph, safe, short, table, tone
 from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
-from orbitmc.report.sentences import doing, verdict, worst
+from orbitmc.report.sentences import describe_method, verdict, worst
 from orbitmc.report.svg import Line, draw_graph, histogram, line_chart, scatter
 from orbitmc.report.terminal import csv_pieces
 from orbitmc.version import __version__
@@ -232,7 +232,7 @@ def method(answer: Marginals) -> str:
         else ""
     )
     return (
-        paragraph(safe(doing(answer), MAX_FAMILIES_SHOWN))
+        paragraph(safe(describe_method(answer), MAX_FAMILIES_SHOWN))
         + averaged
         + _race(about)
         + _outcomes(about)
@@ -522,7 +522,7 @@ def _anchor(title: str) -> str:
 def _verdict(answer: Marginals) -> str:
     """One sentence, and what to do next."""
     if answer.about.method == "exact":
-        words, after = "The answer is exact.", doing(answer)
+        words, after = "The answer is exact.", describe_method(answer)
     else:
         words, _, after = verdict(answer).partition("; ")
         words, after = f"{words[0].upper()}{words[1:]}.", after or "nothing is left to do"
@@ -585,7 +585,7 @@ def _beside_exact(answer: Marginals, found: Checks) -> str:
     said = (
         f"{known.covered:,} of {known.compared:,} intervals hold the exact value ({share:.0%}; "
         f"95 % should). Errors are {known.mean_error:.2g} on average and "
-        f"{known.largest_error:.2g} at most. {safe(doing(found.exact), LONG)}."
+        f"{known.largest_error:.2g} at most. {safe(describe_method(found.exact), LONG)}."
     )
     titles = ("exact probability", "estimate")
     about = "estimated against exact probabilities"

@@ -31,11 +31,11 @@ def remarks(answer: Marginals) -> list[str]:
     """What to say beside the numbers, a sentence or two per line."""
     warnings = [f"warning: {warning}" for warning in answer.about.warnings]
     if answer.about.method == "exact":
-        return [doing(answer), *warnings]
-    return [doing(answer), *warnings, verdict(answer)]
+        return [describe_method(answer), *warnings]
+    return [describe_method(answer), *warnings, verdict(answer)]
 
 
-def doing(answer: Marginals) -> str:
+def describe_method(answer: Marginals) -> str:
     """Say what was done and why."""
     about = answer.about
     if about.method == "exact":

@@ -185,7 +185,7 @@ def head(about: About, *, converged: bool) -> dict[str, Any]:
     }
 
 
-def dumped(held: Any) -> str:
+def dump_json(held: Any) -> str:
     """One JSON object as text."""
     return json.dumps(held, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -208,7 +208,7 @@ def joint_json(found: Joint) -> str:
         **numbers,
         "verdict": found.verdict,
     }
-    return dumped(held)
+    return dump_json(held)
 
 
 def joint_csv(found: Joint) -> str:
@@ -237,7 +237,7 @@ def _line(found: Joint, row: tuple[Any, ...], sure: bool) -> list[str]:
 def estimates_json(found: Estimates) -> str:
     """An object by name."""
     numbers = {name: one.record() for name, one in found.items()}
-    return dumped({**head(found.about, converged=found.converged), "estimates": numbers})
+    return dump_json({**head(found.about, converged=found.converged), "estimates": numbers})
 
 
 def estimates_csv(found: Estimates) -> str:
