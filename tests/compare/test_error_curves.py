@@ -9,8 +9,8 @@ import orbitmc as om
 from orbitmc.compare._error_curves import (
     DEGREES,
     Estimate,
-    agreed,
     by_method,
+    combine_if_agreeing,
     error_curve,
     error_curves,
     prepared_sampler,
@@ -74,7 +74,7 @@ def test_two_samplers_that_agree_give_their_mean_and_a_floor():
     start = np.array([0, 2])
     one = Estimate(np.array([0.4, 0.6]), *2 * [np.array([0.01, 0.01])])
     two = Estimate(np.array([0.42, 0.58]), *2 * [np.array([0.01, 0.01])])
-    truth = agreed([one, two], start, ["a", "b"])
+    truth = combine_if_agreeing([one, two], start, ["a", "b"])
     assert truth.probability == pytest.approx([0.41, 0.59])
     variance = 0.01**2 / 2
     assert truth.floor.of_estimate == pytest.approx(variance / (2 * 0.41 * 0.59))
@@ -85,7 +85,7 @@ def test_two_samplers_that_disagree_are_not_believed():
     one = Estimate(np.array([0.4, 0.6]), *2 * [np.array([0.01, 0.01])])
     two = Estimate(np.array([0.5, 0.5]), *2 * [np.array([0.01, 0.01])])
     with pytest.raises(LimitError, match="nobody knows the truth"):
-        agreed([one, two], start, ["a", "b"])
+        combine_if_agreeing([one, two], start, ["a", "b"])
 
 
 @pytest.mark.parametrize("variables", [5, 50, 2000])
@@ -99,7 +99,7 @@ def test_samplers_that_agree_are_hardly_ever_refused(variables):
         return Estimate(np.column_stack([1 - up, up]).ravel(), *2 * [np.repeat(error, 2)])
 
     for _ in range(200):
-        agreed([estimate(), estimate()], start, ["a", "b"])
+        combine_if_agreeing([estimate(), estimate()], start, ["a", "b"])
 
 
 def test_regions_that_move_together_are_seldom_refused():
@@ -112,7 +112,7 @@ def test_regions_that_move_together_are_seldom_refused():
 
     for _ in range(300):
         try:
-            agreed([estimate(), estimate()], start, ["a", "b"])
+            combine_if_agreeing([estimate(), estimate()], start, ["a", "b"])
         except LimitError:
             refused += 1
     assert refused <= 6
@@ -127,7 +127,7 @@ def test_a_small_shift_of_many_variables_is_not_believed():
         for up in (one, other)
     ]
     with pytest.raises(LimitError, match="nobody knows the truth"):
-        agreed(runs, start, ["a", "b"])
+        combine_if_agreeing(runs, start, ["a", "b"])
 
 
 def test_exact_inference_does_not_race(grid):

@@ -162,7 +162,7 @@ def reference_of(
     ready = map(prepared_sampler, both)
     runs = [_long_run(one, seconds, seed + number) for number, one in enumerate(ready)]
     start = values_of(model.graph.cardinality).start
-    return agreed(runs, start, [one.name for one in both])
+    return combine_if_agreeing(runs, start, [one.name for one in both])
 
 
 def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
@@ -203,7 +203,9 @@ def _long_run(one: PreparedSampler, seconds: float, seed: int) -> Estimate:
     )
 
 
-def agreed(runs: Sequence[Estimate], start: Indices, names: Sequence[str]) -> Reference:
+def combine_if_agreeing(
+    runs: Sequence[Estimate], start: Indices, names: Sequence[str]
+) -> Reference:
     """The mean of two independent estimates, if they agree within their errors.
 
     No more differences may be beyond four errors than chance would explain, and none may be
