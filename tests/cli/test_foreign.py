@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from click import Command, Context, UsageError
 
-from orbitmc.cli.options import MEANT, OURS, translated
+from orbitmc.cli.options import ALIASES, HINTS, translate_alchemy_options
 from tests.cli.commands import orbitmc
 
 PROGRAM = "thing = {cup, mug}\nseen(thing)\nused(thing)\nlog(3) seen(?x) => used(?x)\n"
@@ -53,13 +53,15 @@ def test_a_list_of_closed_predicates(smokers):
     assert closed["Y(A)"] == pytest.approx(1 / (1 + math.exp(0.5)), abs=1e-9)
 
 
-@pytest.mark.parametrize("option", sorted(OURS))
+@pytest.mark.parametrize("option", sorted(HINTS))
 def test_options_of_other_programs_are_named_with_ours(option):
     own = {"-i", "-e", "-q", "-r", "-m", "-a", "-o", "--method"}
     with pytest.raises(UsageError) as refused:
-        translated(Context(Command("infer")), ["s.mln", option, "1"], own, {"closed", "query_file"})
+        translate_alchemy_options(
+            Context(Command("infer")), ["s.mln", option, "1"], own, {"closed", "query_file"}
+        )
     assert refused.value.message == (
-        f"{option} belongs to another program; here write {OURS[option]}"
+        f"{option} belongs to another program; here write {HINTS[option]}"
     )
 
 
@@ -86,11 +88,11 @@ def test_a_predicate_that_is_closed_and_opened_or_asked_about(smokers):
 
 def test_what_we_name_is_an_option_or_a_verb_of_ours():
     everything = orbitmc("infer", "--help-all").stdout + orbitmc("--help").stdout
-    for words in OURS.values():
+    for words in HINTS.values():
         own = [word for word in words.split() if word.startswith("--")]
         names = [word.strip("-,():").split("=")[0] for word in own]
         assert all(name in everything for name in names), words
-    assert {*MEANT.values()} == {"closed", "opened", "query_file"}
+    assert {*ALIASES.values()} == {"closed", "opened", "query_file"}
 
 
 def test_an_option_that_nobody_knows_and_one_without_a_value(smokers):

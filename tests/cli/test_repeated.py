@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from orbitmc.cli.main import app
-from orbitmc.cli.options import assigned
+from orbitmc.cli.options import parse_assignments
 from orbitmc.errors import InputError
 from tests.cli.commands import answer_of, orbitmc, rain
 
@@ -100,6 +100,6 @@ def test_repeated_temperatures_are_all_swept(tmp_path):
 
 
 def test_settings_that_list_words_are_joined_and_others_refused():
-    assert assigned("infer", ["opened=P", "opened=Q,R"]) == {"opened": ("P", "Q", "R")}
+    assert parse_assignments("infer", ["opened=P", "opened=Q,R"]) == {"opened": ("P", "Q", "R")}
     with pytest.raises(InputError, match="scan: it is set twice"):
-        assigned("infer", ["scan=random", "scan=systematic"])
+        parse_assignments("infer", ["scan=random", "scan=systematic"])

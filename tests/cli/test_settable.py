@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from orbitmc.cli.options import assigned
+from orbitmc.cli.options import parse_assignments
 from orbitmc.errors import InputError
 from tests.cli.commands import answer_of, orbitmc, rain
 
 
 def test_values_are_read_by_the_types_of_their_settings():
     typed = ["scan=random", "alpha=0.5", "packs = 2", "opened=Smokes, Friends", "dialect=tuffy"]
-    assert assigned("infer", typed) == {
+    assert parse_assignments("infer", typed) == {
         "scan": "random",
         "alpha": 0.5,
         "packs": 2,
@@ -24,7 +24,7 @@ def test_moves_are_text_or_a_file(tmp_path):
     moves = {"families": ["flip"], "period": 3}
     (tmp_path / "first.json").write_text(json.dumps({"moves": moves}))
     for text in (json.dumps(moves), str(tmp_path / "first.json")):
-        assert assigned("infer", [f"moves={text}"])["moves"] == moves
+        assert parse_assignments("infer", [f"moves={text}"])["moves"] == moves
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_moves_are_text_or_a_file(tmp_path):
 )
 def test_what_makes_no_sense_is_said(verb, typed, said):
     with pytest.raises(InputError) as caught:
-        assigned(verb, [typed])
+        parse_assignments(verb, [typed])
     assert said in str(caught.value)
 
 
 def test_a_setting_is_set_once():
     with pytest.raises(InputError, match="--set scan: it is set twice"):
-        assigned("infer", ["scan=random", "scan=systematic"])
+        parse_assignments("infer", ["scan=random", "scan=systematic"])
 
 
 def test_settings_reach_the_run(tmp_path):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from orbitmc.cli.session import heard
+from orbitmc.cli.session import handle_interrupts
 
 
 def test_ctrl_c_is_heard_where_python_drops_exceptions(capfd):
@@ -15,7 +15,7 @@ def test_ctrl_c_is_heard_where_python_drops_exceptions(capfd):
         signal.raise_signal(signal.SIGINT)
 
     def compile_for_long():
-        with heard():
+        with handle_interrupts():
             called_back()
             time.sleep(10)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, read_question
-from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, assigned, option
-from orbitmc.cli.session import INTERRUPTED, say, verb
+from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, option, parse_assignments
+from orbitmc.cli.session import INTERRUPTED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def compare(
 ) -> int:
     """Measure error against time of several methods, and draw it."""
     names = options.words_in(methods)
-    given = assigned("compare", more)
+    given = parse_assignments("compare", more)
     estimator = given.pop("estimator", "rao-blackwell")
     _require(names, seconds, output, estimator)
     from orbitmc.cli.running import Compiling
@@ -74,7 +74,7 @@ def compare(
 
     asked = read_question(model, evidence, memory, LogicOptions(query=as_one(query), **given)).model
     for doubt in asked.doubts:
-        say(f"warning: {doubt}")
+        print_remark(f"warning: {doubt}")
     samplers = [by_method(asked, name, seconds=seconds, memory=memory) for name in names]
     patience = reference_seconds or REFERENCE_SHARE * seconds
     with Compiling(quiet=quiet):
@@ -103,7 +103,7 @@ def compare(
     }
     written = figure_files.keep(f"{model.name}: {seeds} runs of each method", settings=settings)
     if not any(path.suffix == ".svg" for path in written):
-        say("there is no figure: drawing needs matplotlib (pip install 'orbitmc[plots]')")
+        print_remark("there is no figure: drawing needs matplotlib (pip install 'orbitmc[plots]')")
     _summarise(figure_files.rows)
     _tell(f"the curves are in {output}", quiet)
     return INTERRUPTED if interrupted else 0
@@ -127,7 +127,7 @@ def _require(names: Sequence[str], seconds: float, output: Path, estimator: str)
 
 def _tell(words: str, quiet: bool) -> None:
     if not quiet:
-        say(words)
+        print_remark(words)
 
 
 def _progress(one: "PreparedSampler", found: "ErrorCurve") -> str:

@@ -8,7 +8,7 @@ import typer
 
 from orbitmc.cli import options
 from orbitmc.cli.options import BUDGET, Debug, option
-from orbitmc.cli.session import say, verb
+from orbitmc.cli.session import print_remark, verb
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -37,7 +37,7 @@ def demo(
     debug: options.Debug = False,
 ) -> int:
     """Show where Gibbs fails and LMH does not."""
-    say("the first run compiles for a while")
+    print_remark("the first run compiles for a while")
     from orbitmc.conditionals.prepared import prepare
     from orbitmc.inference._marginals import marginals
 
@@ -48,7 +48,7 @@ def demo(
     runs = {name: _run(prepared, period, samples, seed) for name, period in periods.items()}
     _show(model, truth, runs)
     for name, run in runs.items():
-        say(
+        print_remark(
             f"{name}: {run.seconds:.2g} s, {run.updates / run.seconds / 1e6:,.0f} million updates/s"
         )
     return 0
@@ -152,7 +152,9 @@ def warm(
     names = _chosen(list(QUESTIONS), only or [])
     with _pool(min(len(names), processes or available_cores())) as pool:
         functions, seconds = _compiled(pool, names)
-    say(f"compiled {functions} functions in {seconds:.0f} s of all processes; kept in {folder()}")
+    print_remark(
+        f"compiled {functions} functions in {seconds:.0f} s of all processes; kept in {folder()}"
+    )
     return 0
 
 

@@ -15,11 +15,11 @@ from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
 from orbitmc.cli import output as answers
-from orbitmc.cli.inputs import LogicOptions, Question, logic_question
-from orbitmc.cli.options import QUESTION, argument, assigned, option, part_of
+from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
+from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
-from orbitmc.cli.session import say, verb
+from orbitmc.cli.session import print_remark, verb
 from orbitmc.errors import ContradictionError, InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def infer(
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
     answers.require_page(report, [source, *(evidence or ())])
-    given = assigned("infer", more)
+    given = parse_assignments("infer", more)
     settings = settings_from(
         given,
         method=method,
@@ -88,7 +88,7 @@ def infer(
         asked = questions.read_question(source, evidence, memory, logic, query)
         answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
-            say(remark)
+            print_remark(remark)
         reserve = _log_z_seconds(settings) if log_z else 0.0
         answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output, reserve=reserve)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
@@ -100,7 +100,7 @@ def infer(
 
 
 def _ask(
-    asked: questions.Question,
+    asked: questions.ModelInput,
     settings: "Settings",
     *,
     quiet: bool,
@@ -252,7 +252,7 @@ def resume(
 ) -> int:
     """Go on with a run, bit for bit as if it had never stopped."""
     require_output(output)
-    given = assigned("resume", more)
+    given = parse_assignments("resume", more)
     from orbitmc.cli.running import Session
     from orbitmc.inference._resume import (
         continue_run,
@@ -283,7 +283,9 @@ def resume(
         return code or session.exit_code
 
 
-def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source: str) -> Question:
+def ask_again(
+    record: Mapping[str, Any], moved: Path | None, memory: int, source: str
+) -> ModelInput:
     """Read the question of a run once more, from its record."""
     path = Path(moved or _model(record, source))
     if "logic" in record:
@@ -295,7 +297,7 @@ def ask_again(record: Mapping[str, Any], moved: Path | None, memory: int, source
         evidence = _evidence(record.get("evidence"), _are_seen)
     from orbitmc.formats.registry import read
 
-    return Question(read(path, memory=memory).given(evidence), record)
+    return ModelInput(read(path, memory=memory).given(evidence), record)
 
 
 def _model(record: Mapping[str, Any], source: str) -> str:

@@ -53,7 +53,7 @@ class LogicOptions:
 
 
 @dataclass(frozen=True)
-class Question:
+class ModelInput:
     """A model that evidence is built into, and how to say its answer.
 
     `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
@@ -104,7 +104,7 @@ def read_question(
     memory: int,
     logic: LogicOptions | None = None,
     query: Sequence[str] | None = None,
-) -> Question:
+) -> ModelInput:
     """Read a model, or a program, with all pieces of evidence; a `query` names its variables."""
     if is_logic(path):
         return logic_question(path, tuple(pieces or ()), memory, logic or LogicOptions())
@@ -121,7 +121,7 @@ def read_question(
     seen = merged_evidence(found, model)
     names = resolve_query(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
-    return Question(model.given(seen), record, query=names, unseen=(model, seen))
+    return ModelInput(model.given(seen), record, query=names, unseen=(model, seen))
 
 
 def _named(logic: LogicOptions) -> str:
@@ -157,7 +157,7 @@ def read_program(
 
 def logic_question(
     path: Path, pieces: Sequence[str], memory: int, options: LogicOptions
-) -> Question:
+) -> ModelInput:
     files, texts = _sorted_out(pieces)
     asked = read_program(path, pieces, memory, options)
     file = None if options.query_file is None else str(Path(options.query_file).resolve())
@@ -166,7 +166,7 @@ def logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(replace(options, query_file=file)),
     }
-    return Question(
+    return ModelInput(
         asked.model,
         record,
         asked.ground,

@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from orbitmc._util.files import lock_file
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
-from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, QUESTION, argument, assigned, option
+from orbitmc.cli.options import (
+    BUDGET,
+    METHOD,
+    OUTPUT,
+    QUESTION,
+    argument,
+    option,
+    parse_assignments,
+)
 from orbitmc.cli.output import require_other, require_writable
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,7 +104,7 @@ def learn(
     require_writable(output)
     require_other(output, [*databases, *(held_out or ())])
     require_writable(checkpoint)
-    given = assigned("learn", more)
+    given = parse_assignments("learn", more)
     from orbitmc._util.files import write_text
     from orbitmc.cli.running import Compiling
     from orbitmc.mln.data.reader import read_databases
@@ -131,27 +139,27 @@ def learn(
         for warning in dict.fromkeys(
             [*read.warnings, *(words for world in (*worlds, *unseen) for words in world.warnings)]
         ):
-            say(f"note: {warning}")
+            print_remark(f"note: {warning}")
     asked = learning_record(read, [*worlds, *unseen], settings)
     with lock_file(checkpoint):
         start = None
         if checkpoint is not None and checkpoint.exists():
             start = load(checkpoint, asked, memory=memory)
             if not quiet:
-                say(f"continuing after iteration {start.iteration}, from {checkpoint}")
+                print_remark(f"continuing after iteration {start.iteration}, from {checkpoint}")
         watching = _Watching(quiet, checkpoint, asked)
         with Compiling(quiet=quiet):
             learned = learn_weights(
                 read, worlds, settings, held_out=unseen, start=start, watch=watching
             )
             deviations = standard_errors(learned.task, learned.weights) if errors else None
-            scored = _scored(learned)
+            scored = _describe_score(learned)
         remarks = "\n".join([*_remarks(learned, settings), *scored])
         text = program_text(learned.ground, learned.weights, remarks=remarks, errors=deviations)
         write_text(output, text)
         watching.keep(learned.step)
     for words in () if quiet else scored:
-        say(words)
+        print_remark(words)
     return _end(learned, output, quiet)
 
 
@@ -169,7 +177,7 @@ def _deviation(words: str) -> float | None:
         raise InputError(f"--prior: expected a number or auto, not {words!r}") from None
 
 
-def _scored(learned: "LearningResult") -> list[str]:
+def _describe_score(learned: "LearningResult") -> list[str]:
     """How the weights do on databases that they were not learned from, in words."""
     from orbitmc.mln.learning.quality import score
 
@@ -196,14 +204,14 @@ class _Watching:
     def __call__(self, step: "Step") -> None:
         now = time.perf_counter()
         if not self.quiet and now >= self.shown + self.wait:
-            say(_words(step))
+            print_remark(_words(step))
             self.shown, self.wait = now, min(MOST_SECONDS, GROWTH * self.wait)
         if now >= self.kept + KEPT_SECONDS:
             self.kept = now
             try:
                 self.keep(step)
             except InputError as error:
-                say(f"warning: the step was not saved: {error}; it continues")
+                print_remark(f"warning: the step was not saved: {error}; it continues")
 
     def keep(self, step: "Step") -> None:
         from orbitmc.mln.learning.checkpoint import save
@@ -240,17 +248,21 @@ def _remarks(learned: "LearningResult", settings: "LearningSettings") -> list[st
 def _end(learned: "LearningResult", output: Path, quiet: bool) -> int:
     """Say how it went; gives the exit code."""
     if not quiet or not learned.converged or learned.interrupted:
-        say(f"{_words(learned.step)}, {learned.seconds:.1f} s")
+        print_remark(f"{_words(learned.step)}, {learned.seconds:.1f} s")
     if not quiet:
         if learned.task.settings.deviation is None:
-            say(f"cross-validation chose a prior of width {learned.task.prior.deviation:g}")
+            print_remark(
+                f"cross-validation chose a prior of width {learned.task.prior.deviation:g}"
+            )
         if learned.task.exact is None and not learned.task.is_hidden:
-            say("the objective shown is the pseudo-likelihood; that of likelihood is not known")
-        say(f"{len(learned.weights):,} weights are in {output}")
+            print_remark(
+                "the objective shown is the pseudo-likelihood; that of likelihood is not known"
+            )
+        print_remark(f"{len(learned.weights):,} weights are in {output}")
     if learned.interrupted:
-        say("interrupted: these weights are not the best ones")
+        print_remark("interrupted: these weights are not the best ones")
         return INTERRUPTED
     if not learned.converged:
-        say("not converged: give it more --iterations or --seconds")
+        print_remark("not converged: give it more --iterations or --seconds")
         return NOT_CONVERGED
     return 0

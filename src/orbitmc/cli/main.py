@@ -74,7 +74,10 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    sys.stdout, sys.stderr = _opened(sys.stdout), _opened(sys.stderr)
+    sys.stdout, sys.stderr = (
+        _replace_closed_streams(sys.stdout),
+        _replace_closed_streams(sys.stderr),
+    )
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
     try:
@@ -91,7 +94,7 @@ def _run() -> None:
         sys.stdout.flush()
 
 
-def _opened(stream: TextIO | None) -> TextIO:
+def _replace_closed_streams(stream: TextIO | None) -> TextIO:
     """Let what is said to a closed stream vanish, as services start programs with these."""
     if stream is not None:
         return stream

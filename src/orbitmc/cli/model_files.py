@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, read_question
-from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, assigned, option
+from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, option, parse_assignments
 from orbitmc.cli.output import require_other, require_writable
-from orbitmc.cli.session import say, verb
+from orbitmc.cli.session import print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check(
     """Say what is in a model, what answers cost, and what looks wrong."""
     from orbitmc.inference.overview import overview
 
-    logic = LogicOptions(query=as_one(query), **assigned("check", more))
+    logic = LogicOptions(query=as_one(query), **parse_assignments("check", more))
     asked = read_question(model, evidence, memory, logic).model
     found = overview(asked, memory=memory)
     if not json and found.exact.seconds is not None and found.exact.seconds <= CHEAP:
@@ -122,9 +122,9 @@ def convert(
     asked = read_question(model, evidence, memory).model
     write(asked, output)
     for doubt in asked.doubts:
-        say(f"warning: {doubt}")
+        print_remark(f"warning: {doubt}")
     if not quiet:
-        say(f"the model of {len(asked.order):,} variables is in {output}")
+        print_remark(f"the model of {len(asked.order):,} variables is in {output}")
     return 0
 
 
@@ -140,7 +140,11 @@ def ground(
     output: Annotated[
         Path | None,
         option(
-            "-o --output", OUTPUT, GROUND_OUTPUT_HELP, metavar="FILE", shown="only say its size"
+            "-o --output",
+            OUTPUT,
+            GROUND_OUTPUT_HELP,
+            metavar="FILE",
+            shown="only print_remark its size",
         ),
     ] = None,
     evidence: options.EvidenceList = None,
@@ -156,7 +160,7 @@ def ground(
     require_other(output, [program, *(databases or ()), *(evidence or ())])
     if not is_logic(program):
         raise InputError("a program has the suffix .mln or .pracmln", source=str(program))
-    logic = LogicOptions(query=as_one(query), **assigned("ground", more))
+    logic = LogicOptions(query=as_one(query), **parse_assignments("ground", more))
     asked = read_question(program, [*(databases or ()), *(evidence or ())], memory, logic)
     if output is not None:
         from orbitmc.formats.registry import write
@@ -164,7 +168,7 @@ def ground(
         write(asked.model, output)
     if not quiet:
         for remark in asked.remarks:
-            say(remark)
+            print_remark(remark)
     graph = asked.model.graph
     where = f" in {output}" if output else ""
     print(f"{graph.variables:,} variables and {graph.factors:,} factors{where}")
@@ -203,7 +207,7 @@ def symmetry(
     from orbitmc.cli.running import Compiling
     from orbitmc.inference.symmetries import symmetry_overview
 
-    logic = LogicOptions(query=as_one(query), **assigned("symmetry", more))
+    logic = LogicOptions(query=as_one(query), **parse_assignments("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
     with Compiling():
         found = symmetry_overview(

@@ -30,7 +30,9 @@ class Verb(TyperCommand):
         """Read the command line; settings of programs may be written as options."""
         own = {name for parameter in self.params for name in parameter.opts}
         if any(word.startswith("-") and word.partition("=")[0] not in own for word in args):
-            args = translated(ctx, args, {*own, *HELP}, of_programs(self.name or ""))
+            args = translate_alchemy_options(
+                ctx, args, {*own, *HELP}, program_settings(self.name or "")
+            )
         self._refuse_repeated(ctx, args)
         return super().parse_args(ctx, args)
 
@@ -275,12 +277,12 @@ def settable(verb: str) -> Mapping[str, Setting]:
     }.get(verb, reading)
 
 
-def of_programs(verb: str) -> set[str]:
+def program_settings(verb: str) -> set[str]:
     """Settings of a verb that are about programs; they may be written as options, too."""
     return settable(verb).keys() & settings_of(LogicOptions).keys()
 
 
-def assigned(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:
+def parse_assignments(verb: str, pieces: Iterable[str] | None) -> dict[str, Any]:
     """Read all `NAME=VALUE` that were given to a verb."""
     known, found = settable(verb), dict[str, Any]()
     for piece in pieces or ():
@@ -361,7 +363,7 @@ def metavar(one: Setting) -> str:
 # `--dialect pracmln` means `--set dialect=pracmln`. Options of Alchemy, LoMRF and Tuffy that mean a
 # setting are taken for it; of the others, an error says what to write here.
 
-MEANT = {
+ALIASES = {
     "-cw": "closed",
     "-cwa": "closed",
     "-ow": "opened",
@@ -380,7 +382,7 @@ TEMPERED = "--method lmh, or --method auto, which tempers where that pays"
 LEARNING = "orbitmc learn PROGRAM DATABASE -o LEARNED"
 NOTHING = "nothing: it is not supported"
 NEEDLESS = "nothing: it is not needed"
-OURS = {
+HINTS = {
     "-ms": "--method mcsat",
     "-p": "--method gibbs",
     "-gibbs": "--method gibbs",
@@ -421,7 +423,7 @@ OURS = {
 SEVERAL_LETTERS = re.compile(r"-[A-Za-z]{2,}")
 
 
-def translated(
+def translate_alchemy_options(
     context: typer.Context, words: Sequence[str], own: Collection[str], settings: Collection[str]
 ) -> list[str]:
     """The words of a command line with settings behind `--set`; foreign options are refused."""
@@ -437,8 +439,8 @@ def translated(
             if not equals and not waiting:
                 context.fail(f"{name}: expected a value after it")
             found += ["--set", f"{setting}={value if equals else waiting.pop(0)}"]
-        elif name in OURS and name not in own:
-            context.fail(f"{name} belongs to another program; here write {OURS[name]}")
+        elif name in HINTS and name not in own:
+            context.fail(f"{name} belongs to another program; here write {HINTS[name]}")
         elif SEVERAL_LETTERS.fullmatch(name) and not {name, name[:2]} & {*own}:
             context.fail(f"No such option: {name}")
         else:
@@ -450,5 +452,5 @@ def _setting(name: str, own: Collection[str], settings: Collection[str]) -> str:
     """The setting that a word names, if it is no option of its own."""
     if name in own:
         return ""
-    meant = MEANT.get(name) or (name[2:].replace("-", "_") if name.startswith("--") else "")
+    meant = ALIASES.get(name) or (name[2:].replace("-", "_") if name.startswith("--") else "")
     return meant if meant in settings else ""

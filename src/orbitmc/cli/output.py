@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orbitmc._util.text import suffix
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def deliver(answer: "Marginals", *, json: bool, output: Path | None, quiet: bool
     trusted = answer.converged and not answer.about.warnings and not answer.about.interrupted
     if not quiet or not trusted:
         for remark in remarks(answer):
-            say(remark)
+            print_remark(remark)
     if unwritten is not None:
-        say(f"{unwritten}; the answer is printed as JSON instead")
+        print_remark(f"{unwritten}; the answer is printed as JSON instead")
         return unwritten.exit_code
     if output is not None and not quiet:
-        say(f"the answer is in {output}")
+        print_remark(f"the answer is in {output}")
     if answer.about.interrupted:
         return INTERRUPTED
     return 0 if answer.converged else NOT_CONVERGED
@@ -121,11 +121,13 @@ def write_report(
     try:
         answer.report(path, overwrite=rows_file(path) == output)
     except InputError as error:
-        say(f"the report was not written: {error}")
+        print_remark(f"the report was not written: {error}")
         return error.exit_code
     if not quiet:
         more = len(answer.columns.probability) > MOST_ROWS
-        say(f"the report is in {path}" + (f", all its rows in {rows_file(path)}" if more else ""))
+        print_remark(
+            f"the report is in {path}" + (f", all its rows in {rows_file(path)}" if more else "")
+        )
     return 0
 
 

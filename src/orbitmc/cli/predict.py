@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from orbitmc.cli import options
 from orbitmc.cli.inputs import as_one
 from orbitmc.cli.options import QUESTION
-from orbitmc.cli.questions import Asking, Reply, question
+from orbitmc.cli.questions import QuestionCommand, Reply, question
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Ids = Annotated[list[str] | None, options.option("--id", QUESTION, ID_HELP, meta
 
 @question(kinds=(".csv", ".json"), opens_query=True)
 def predict(
-    asking: Asking,
+    asking: QuestionCommand,
     rows: RowsFile,
     query: options.Names = None,
     ignore: Ignored = None,

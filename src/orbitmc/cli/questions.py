@@ -14,8 +14,16 @@ from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
 from orbitmc.cli import output as answers
-from orbitmc.cli.options import BUDGET, OUTPUT, QUESTION, argument, assigned, option, part_of
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, say, verb
+from orbitmc.cli.options import (
+    BUDGET,
+    OUTPUT,
+    QUESTION,
+    argument,
+    option,
+    parse_assignments,
+    part_of,
+)
+from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ OUTPUT_HELP = "Write the answer to a file: {}."
 
 
 @dataclass(frozen=True)
-class Asking:
+class QuestionCommand:
     """Whom to ask, how, and who watches."""
 
     source: "Model | MarkovLogic"
@@ -106,7 +114,7 @@ def question(
         def command(**given: Any) -> int:
             mine = {one.name: given.pop(one.name) for one in own}
             query = questions.as_one(mine["query"]) if opens_query else None
-            return _carried_out(answer, mine, query, kinds, **given)
+            return _run_question(answer, mine, query, kinds, **given)
 
         command.__name__, command.__doc__ = answer.__name__, answer.__doc__
         parameters = [one.replace(kind=KEYWORD) for one in (*_model(), *own)]
@@ -140,7 +148,7 @@ def _shared(
             yield inspect.Parameter("output", KEYWORD, default=None, annotation=written)
 
 
-def _carried_out(
+def _run_question(
     answer: Callable[..., Reply],
     mine: dict[str, Any],
     query: str | None,
@@ -169,7 +177,9 @@ def _carried_out(
     from orbitmc.cli.running import Session
 
     with Session(quiet, None, None, {}) as session:
-        reply = answer(Asking(source, how, session.watchers, quiet, session.progress.show), **mine)
+        reply = answer(
+            QuestionCommand(source, how, session.watchers, quiet, session.progress.show), **mine
+        )
     _deliver(reply, json, output, quiet)
     return _exit_code(reply, quiet)
 
@@ -189,7 +199,7 @@ def _read(
     """
     from orbitmc.cli.infer import settings_from
 
-    found = assigned(name, more)
+    found = parse_assignments(name, more)
     own = part_of(found, questions.LogicOptions)
     settings = settings_from(found, **{k: v for k, v in given.items() if k not in found})
     if not questions.is_logic(path):
@@ -198,7 +208,7 @@ def _read(
     asked = questions.LogicOptions(**{**logic, **own})
     program = questions.read_program(path, tuple(evidence or ()), settings.memory, asked)
     for remark in () if quiet else program.remarks:
-        say(remark)
+        print_remark(remark)
     return program, settings
 
 
@@ -235,7 +245,7 @@ def _deliver(reply: Reply, json: bool, output: Path | None, quiet: bool) -> None
         else:
             write_pieces(output, _pieces(reply.csv if kind == ".csv" else reply.json))
         if not quiet:
-            say(f"the answer is in {output}")
+            print_remark(f"the answer is in {output}")
     if json or output is None:
         sys.stdout.writelines(_pieces(reply.json if json else reply.table))
 
@@ -257,10 +267,10 @@ def _exit_code(reply: Reply, quiet: bool) -> int:
     about = reply.about
     if not quiet or not reply.converged or about.warnings or about.interrupted:
         for warning in about.warnings:
-            say(f"warning: {warning}")
-        say(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {reply.verdict}")
+            print_remark(f"warning: {warning}")
+        print_remark(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {reply.verdict}")
     if about.interrupted:
-        say("interrupted: the answer uses what was found so far")
+        print_remark("interrupted: the answer uses what was found so far")
         return INTERRUPTED
     return reply.code or (0 if reply.converged else NOT_CONVERGED)
 
@@ -275,7 +285,7 @@ ANSWER = "probability"
 
 @question()
 def ask(
-    asking: Asking,
+    asking: QuestionCommand,
     event: Annotated[str | None, argument("EVENT", EVENT_HELP)] = None,
     given: Annotated[str | None, option("--given", QUESTION, GIVEN_HELP, metavar="EVENT")] = None,
     about: Annotated[str | None, option("--about", QUESTION, ABOUT_HELP, metavar="NAME")] = None,
@@ -344,7 +354,9 @@ NAMES_HELP = "Variables, or ground atoms of a program."
 
 
 @question()
-def joint(asking: Asking, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]) -> Reply:
+def joint(
+    asking: QuestionCommand, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]
+) -> Reply:
     """Say how probable the joint values of variables are."""
     from orbitmc.inference import _joint as asked
     from orbitmc.report.terminal import joint_csv, joint_json, joint_table
@@ -372,7 +384,7 @@ Chains = Annotated[
 
 
 @question(without=("seconds", "samples", "error"), kinds=(".csv", ".npz", ".nc"))
-def draw(asking: Asking, states: States = 1000, chains: Chains = None) -> Reply:
+def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) -> Reply:
     """Draw states, independently where that is affordable."""
     each = _chains(states, chains)
     from orbitmc.inference._draws import draws
@@ -412,7 +424,7 @@ MethodName = Annotated[
 
 
 @question(without=("samples", "error"), method=MethodName, opens_query=True)
-def best(asking: Asking, count: Count = 1, query: options.Names = None) -> Reply:
+def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None) -> Reply:
     """Find the most probable states, all variables together."""
     from orbitmc.graph.model import Model
     from orbitmc.inference._best import best as ask_best
@@ -456,7 +468,7 @@ def best_world(
 
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:
-        say(remark)
+        print_remark(remark)
     found = best_of_program(program, settings, 1)
     state = next(iter(found))
     lines = [
@@ -471,7 +483,7 @@ def best_world(
         write_text(results, text)
     else:
         print(text, end="")
-    return _ended(found, quiet)
+    return _exit_code_for(found, quiet)
 
 
 def _true_atoms(found: "BestStates") -> str:
@@ -483,15 +495,15 @@ def _true_atoms(found: "BestStates") -> str:
     return "".join(f"{line}\n" for line in told)
 
 
-def _ended(found: "BestStates", quiet: bool) -> int:
+def _exit_code_for(found: "BestStates", quiet: bool) -> int:
     """Say what to think of the answer; gives the exit code."""
     for warning in found.about.warnings:
-        say(f"warning: {warning}")
+        print_remark(f"warning: {warning}")
     if not quiet or not found.proven:
         about = found.about
-        say(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {found.verdict()}")
+        print_remark(f"{about.method} ({about.reason}), {about.seconds:.2g} s: {found.verdict()}")
     if found.about.interrupted:
-        say("interrupted: the best states so far")
+        print_remark("interrupted: the best states so far")
         return INTERRUPTED
     return 0
 
@@ -505,7 +517,7 @@ COLUMNS = ("value", "standard_error", "low", "high", "verdict")
 
 @question()
 def sweep(
-    asking: Asking,
+    asking: QuestionCommand,
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""

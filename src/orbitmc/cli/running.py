@@ -8,7 +8,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from orbitmc._numba.compile_log import LOGGER, REMARKS
-from orbitmc.cli.session import handled_by, say
+from orbitmc.cli.session import handled_by, print_remark
 from orbitmc.errors import InputError
 from orbitmc.inference.progress import ProgressObserver
 from orbitmc.sampling.checkpoint import Checkpoints, save
@@ -59,7 +59,7 @@ class Display:
 
     def show(self, fraction: float, words: str) -> None:
         if self.bar is None:
-            say(f"{fraction:4.0%} {words}")
+            print_remark(f"{fraction:4.0%} {words}")
             self.seconds = min(MOST_SECONDS, self.seconds * GROWTH)
         else:
             self.bar.update(self.bar.task_ids[0], completed=fraction, description=words)
@@ -134,14 +134,14 @@ class Session:
         try:
             self.keep(run)
         except InputError as error:
-            say(f"warning: the run was not saved: {error}; it continues")
+            print_remark(f"warning: the run was not saved: {error}; it continues")
 
     def _keep_at_last(self, run: Run, path: Path) -> None:
         try:
             save(run, path, self.question)
         except InputError as error:
-            say(f"the run was not saved: {error}")
+            print_remark(f"the run was not saved: {error}")
             self.exit_code = error.exit_code
             return
         if run.interrupted or not self.quiet:
-            say(f"the run is saved in {path}; `orbitmc resume` continues it")
+            print_remark(f"the run is saved in {path}; `orbitmc resume` continues it")

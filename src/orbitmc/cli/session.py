@@ -49,7 +49,7 @@ def handled_by(handler: Handler) -> Iterator[None]:
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def handle_interrupts() -> Iterator[None]:
     """Turn requests to end into `KeyboardInterrupt`, also where Python drops exceptions.
 
     What was dropped there, as in what a compiler calls back, is asked for again a little later.
@@ -112,7 +112,7 @@ def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) ->
         return command(*arguments, **options)
 
 
-def say(message: str) -> None:
+def print_remark(message: str) -> None:
     """Say one line on standard error; where nobody can hear it, go on without."""
     try:
         print(f"orbitmc: {message}", file=sys.stderr, flush=True)
@@ -122,36 +122,38 @@ def say(message: str) -> None:
 
 def _exit_code(command: Callable[[], int], debug: bool) -> int:
     try:
-        with heard():
+        with handle_interrupts():
             code = command()
             sys.stdout.flush()
         return code
     except BrokenPipeError as error:
         return unwritten(error)
     except OrbitError as error:
-        say(str(error))
+        print_remark(str(error))
         return error.exit_code
     except OSError as error:
         return unwritten(error) if error.errno in FULL else _bug(error, debug)
     except KeyboardInterrupt as stop:
         return _interrupted(str(stop))
     except MemoryError:
-        say("out of memory; with a smaller --memory, such a run is refused before it starts")
+        print_remark(
+            "out of memory; with a smaller --memory, such a run is refused before it starts"
+        )
         return 5
     except Exception as error:
         return _interrupted() if is_interrupt(error) else _bug(error, debug)
 
 
 def _interrupted(when: str = "") -> int:
-    say(f"interrupted {when or 'before the answer was complete'}")
+    print_remark(f"interrupted {when or 'before the answer was complete'}")
     return INTERRUPTED
 
 
 def _bug(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    say(f"this is a bug of orbitmc: {type(error).__name__}: {error}".split("\n")[0])
-    say("please report it, with what `--debug` prints after the same command")
+    print_remark(f"this is a bug of orbitmc: {type(error).__name__}: {error}".split("\n")[0])
+    print_remark("please report it, with what `--debug` prints after the same command")
     return BROKEN
 
 
@@ -160,7 +162,7 @@ def unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return 0
-    say(f"cannot write the answer: {error.strerror}")
+    print_remark(f"cannot write the answer: {error.strerror}")
     return UNWRITTEN
 
 
