@@ -94,11 +94,11 @@ def test_a_file_is_owned_once_without_unix(tmp_path):
     script = """
 from pathlib import Path
 from orbitmc.errors import InputError
-from orbitmc._util.files import owned
+from orbitmc._util.files import lock_file
 path = Path(sys.argv[1])
-with owned(path):
+with lock_file(path):
     try:
-        with owned(path):
+        with lock_file(path):
             print("twice")
     except InputError as error:
         print(error)

@@ -15,8 +15,8 @@ from tests.mln.learning.programs import PEOPLE, SMOKERS
 HOLD = """
 import sys, time
 from pathlib import Path
-from orbitmc._util.files import owned
-with owned(Path(sys.argv[1])):
+from orbitmc._util.files import lock_file
+with lock_file(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(100)
 """
@@ -57,11 +57,11 @@ def test_many_at_once_are_never_two(tmp_path):
 import sys
 from pathlib import Path
 from orbitmc.errors import InputError
-from orbitmc._util.files import owned
+from orbitmc._util.files import lock_file
 path, had = Path(sys.argv[1]), 0
 while had < 100:
     try:
-        with owned(path):
+        with lock_file(path):
             (path.parent / "one").mkdir()
             (path.parent / "one").rmdir()
             had += 1

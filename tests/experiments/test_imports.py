@@ -19,7 +19,7 @@ PUBLIC = {
     "orbitmc": set(om.__all__),
     "orbitmc.compare": COMPARED,
     "orbitmc.exact.contraction": {"marginals"},
-    "orbitmc.mln.learning.learner": {"Settings"},
+    "orbitmc.mln.learning.learner": {"LearningSettings"},
 }
 
 

@@ -2,7 +2,8 @@
 
 A kernel writes which variables may change into `target`, their proposed values into `proposed`,
 and the logarithm of its proposal ratio (0 if symmetric) into `change`; then it calls
-`accept_reject`. The change of log-weight is taken from the true model, whatever suggested the proposal.
+`accept_reject`. The change of log-weight is taken from the true model, whatever suggested the
+proposal.
 """
 
 from typing import Any, NamedTuple
