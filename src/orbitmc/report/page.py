@@ -18,8 +18,8 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
-from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import Decision, exact_plan
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.plan import plan_elimination
 from orbitmc.inference.settings import ENDS, Settings
 from orbitmc.report.html import PAGE, SCRIPT, code, counted, paragraph, safe, short, table, tone
 from orbitmc.report.notebook import by_concern, head, lists, marginal_table, model_summary
@@ -74,10 +74,10 @@ def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
         return None, "The answer is exact."
     try:
         settings = Settings(seconds=EXACT_SECONDS)
-        plan, reason = exact_plan(asked.seen.graph, settings)
-        if plan is None:
+        elimination, reason = plan_elimination(asked.seen.graph, settings)
+        if elimination is None:
             return None, f"There is no exact answer to compare with: {reason}."
-        found = carry_out(Decision(asked.seen, settings, reason, plan))
+        found = marginals(asked.seen, method="exact")
     except OrbitError as error:
         return None, f"There is no exact answer to compare with: {error}."
     in_words = found if asked.in_atoms is None else asked.in_atoms(found)
