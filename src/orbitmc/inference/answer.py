@@ -42,13 +42,13 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.query import Answer, Query, Question, View, view_of
 from orbitmc.inference.settings import Settings
+from orbitmc.kernels.protocol import freed_variables, remarks_on
 from orbitmc.sampling.observers import CourseObserver
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.run import Run, RunObserver
 from orbitmc.sampling.sampler import continue_sampling, sample
 
 if TYPE_CHECKING:
-    from orbitmc.kernels.mcsat.kernel import MCSat
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.sampling.checkpoint import CheckpointWriter
     from orbitmc.sampling.observers import Observer
@@ -259,12 +259,11 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
 
         run = partial_answer(run)
     domains = possible_values(run.graph) if run.graph.has_zeros() else None
-    kernel = _mcsat_kernel(run, plan)
-    slices, approximate = _describe_slices(run, kernel)
+    remark, approximate = remarks_on(run.kernel, run.outcomes)
     hurry = HURRY if run.skips_modes and not run.independent else ""
     about = About(
         method=_method_used(plan),
-        reason="; ".join(part for part in (plan.reason, chosen.about, slices, hurry) if part),
+        reason="; ".join(part for part in (plan.reason, chosen.about, remark, hurry) if part),
         seconds=run.seconds,
         seed=run.seed,
         samples=run.recorded,
@@ -278,7 +277,7 @@ def _summarise(run: Run, plan: Plan, chosen: PlannedKernel) -> Marginals:
         ruled_out=plan.ruled_out,
         course=tuple(run.course),
     )
-    known = _statistics(run, chosen, kernel)
+    known = _statistics(run, chosen)
     missed = run.missed(known)
     found = sampled_marginals(model, known, domains, about, run.part_of, missed)
     early = ("interrupted in the warm-up: the chains may still remember their starts",)
@@ -320,29 +319,6 @@ def _affords_elimination(plan: Plan) -> bool:
         return False
 
 
-def _mcsat_kernel(run: Run, plan: Plan) -> MCSat | None:
-    """The kernel of a run or its base, if it is MC-SAT; its files are loaded where it may be."""
-    named = (plan.settings.method, plan.settings.base)
-    if "mcsat" not in named and plan.kernel is None:
-        return None
-    from orbitmc.kernels._mixture import Mixture
-    from orbitmc.kernels.mcsat.kernel import MCSat
-
-    base = run.kernel.first if isinstance(run.kernel, Mixture) else run.kernel
-    return base if isinstance(base, MCSat) else None
-
-
-def _describe_slices(run: Run, kernel: MCSat | None) -> tuple[str, tuple[str, ...]]:
-    """How MC-SAT drew its slices, in words; and a warning if that was not exact."""
-    if kernel is None:
-        return "", ()
-    from orbitmc.kernels.mcsat.kernel import BY_SAMPLE_SAT, describe_slices
-
-    words = describe_slices(run.outcomes)
-    inexact = run.outcomes[BY_SAMPLE_SAT] > 0
-    return words, (f"{words}; slices by walk are exact",) if inexact else ()
-
-
 def _why_no_control_variates(settings: Settings) -> str:
     """Why a run does not even try control variates, in words; nothing if it does."""
     if settings.estimator != "control-variates":
@@ -374,19 +350,17 @@ def _method_used(plan: Plan) -> str:
     return method if method in ("mcsat", "lifted", "lmh") else "gibbs"
 
 
-def _statistics(run: Run, chosen: PlannedKernel, kernel: MCSat | None) -> Statistics:
-    """What a run knows; variables that MC-SAT surely reaches, or that are drawn anew, can move."""
+def _statistics(run: Run, chosen: PlannedKernel) -> Statistics:
+    """What a run knows; variables that its kernel surely moves are not frozen."""
     known = run.statistics(chosen.pools)
     if not run.graph.has_zeros():
         return known
     if run.drawn_anew:
         return replace(known, open_lanes=np.full_like(known.open_lanes, known.lanes))
-    if kernel is None:
+    freed = freed_variables(run.kernel, run.graph)
+    if freed is None:
         return known
-    from orbitmc.kernels.mcsat.kernel import reachable_variables
-
-    reached = reachable_variables(run.graph, kernel)
-    return replace(known, open_lanes=np.where(reached, known.lanes, known.open_lanes))
+    return replace(known, open_lanes=np.where(freed, known.lanes, known.open_lanes))
 
 
 def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str, ...]:

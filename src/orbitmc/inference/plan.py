@@ -28,7 +28,7 @@ from orbitmc.graph.model import Model
 from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
 from orbitmc.sampling.pack import advance, empty_pack, start_values
 from orbitmc.sampling.schedule import LANES, PACKS, SWEEPS_PER_SAMPLE, Schedule
@@ -96,10 +96,7 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Plan:
     """Let a given kernel answer; settings that choose one have no meaning beside it."""
     if settings.method != "auto":
         raise InputError(f"the kernel is given: leave out the method {settings.method!r}")
-    if not hasattr(kernel, "memory"):
-        raise InputError(
-            f"a kernel is a value such as om.kernels.gibbs(), not a {type(kernel).__name__}"
-        )
+    require_kernel(kernel)
     for one in settings_of(Settings).values():
         if one.methods and getattr(settings, one.name) != one.default:
             raise InputError(f"the kernel is given: leave out {one.name}")
