@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import Text, quote, shortened
+from orbitmc._util.text import Text, quote, shorten
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.graph.builder import Builder
 from orbitmc.graph.factor_graph import FactorGraph
@@ -271,11 +271,11 @@ def _in_words(one: Rows, row: int) -> str:
     sizes = [len(own) for own in one.values[:-1]]
     places = np.unravel_index(row, sizes) if parents else ()
     seen = [
-        f"{shortened(name)}={shortened(own[int(place)])}"
+        f"{shorten(name)}={shorten(own[int(place)])}"
         for name, own, place in zip(parents, one.values, places, strict=False)
     ]
     given = f" given {', '.join(seen)}" if seen else ""
-    return f"those of {shortened(child)}{given} sum to {float(_sums(one.weights)[row]):.6g}"
+    return f"those of {shorten(child)}{given} sum to {float(_sums(one.weights)[row]):.6g}"
 
 
 LARGEST_LOG = 700.0

@@ -19,7 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from orbitmc._util.arrays import Floats
-from orbitmc._util.text import MEMORY, Text, listed, quote, read_text, require_memory, suggestion
+from orbitmc._util.text import (
+    MEMORY,
+    Text,
+    join_words,
+    quote,
+    read_text,
+    require_memory,
+    suggestion,
+)
 from orbitmc.errors import InputError, attribute_to_file
 from orbitmc.formats import assembly as bayes
 from orbitmc.formats.assembly import ROUNDING, Beginnings, weight_texts
@@ -216,7 +224,7 @@ def read_table(scanner: Scanner, at: int, child: str, values: Sequence[Sequence[
     count = math.prod(sizes[:-1])
     if len(rows) < count and not default:
         missing = next(row for row in range(count) if row not in rows)
-        seen = listed(_parent_values(missing, values[:-1]))
+        seen = join_words(_parent_values(missing, values[:-1]))
         raise scanner.error(at, f"{quote(child)} has no probabilities for ({seen}), and no default")
     full = np.empty((count, sizes[-1]))
     full[:] = default or 0.0
@@ -271,7 +279,7 @@ def _read_row(
             raise scanner.error(
                 at,
                 f"unknown value {quote(value)}{suggestion(value, own)}; expected one of "
-                f"{listed(own)}",
+                f"{join_words(own)}",
             )
         row = row * len(own) + own[value]
         scanner.took(",")

@@ -27,7 +27,7 @@ from orbitmc._util.text import (
     quote,
     read_text,
     require_memory,
-    unpacked_name,
+    strip_gz,
 )
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.formats.assembly import Assembly, weight_texts
@@ -56,7 +56,7 @@ def names_path(path: str | Path) -> Path:
     >>> str(names_path("grid.uai.gz"))
     'grid.uai.json'
     """
-    plain = unpacked_name(path)
+    plain = strip_gz(path)
     return plain.with_name(plain.name + ".json")
 
 

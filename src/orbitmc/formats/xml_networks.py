@@ -23,7 +23,7 @@ from orbitmc._util.text import (
     quote,
     read_bytes,
     require_memory,
-    shortened,
+    shorten,
     suggestion,
 )
 from orbitmc.errors import InputError, attribute_to_file
@@ -92,7 +92,7 @@ class XmlReader:
         if self.root not in self.roots:
             wanted = " or ".join(f"<{root}>" for root in self.roots)
             raise InputError(
-                f"expected {wanted} at the top, found <{shortened(self.root)}>", source=self.source
+                f"expected {wanted} at the top, found <{shorten(self.root)}>", source=self.source
             )
 
     @property

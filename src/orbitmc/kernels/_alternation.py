@@ -54,8 +54,8 @@ class Alternation(NamedTuple):
         memory = whole.memory
         base = whole._replace(kernel=self.base, memory=memory.base, outcomes=before)
         jump = whole._replace(kernel=self.jump, memory=memory.jump, outcomes=after)
-        own = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
-        return own, {"base": base, "jump": jump}
+        alone = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
+        return alone, {"base": base, "jump": jump}
 
 
 @implementation(steps, Alternation)

@@ -129,8 +129,11 @@ def _join(kernel: Clusters, memory: ClusterMemory, lane: Index) -> None:
         parent[variable] = variable
     for edge in range(len(kernel.first)):
         if memory.bond[edge, lane]:
-            one, other = root_of(parent, kernel.first[edge]), root_of(parent, kernel.second[edge])
-            parent[max(one, other)] = min(one, other)
+            first, second = (
+                root_of(parent, kernel.first[edge]),
+                root_of(parent, kernel.second[edge]),
+            )
+            parent[max(first, second)] = min(first, second)
 
 
 @shared

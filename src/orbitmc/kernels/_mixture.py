@@ -60,12 +60,12 @@ class Mixture(NamedTuple):
     def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
         """Kernels are compiled apart, but for one whose step is hardly longer than a call."""
         before, after = whole.outcomes[: self.split], whole.outcomes[self.split :]
-        own, memory = whole.memory._replace(second=()), whole.memory
+        without_second, memory = whole.memory._replace(second=()), whole.memory
         second = whole._replace(kernel=self.second, memory=memory.second, outcomes=after)
         if isinstance(self.first, RandomScan | SystematicScan):
-            return whole._replace(memory=own), {"second": second}
+            return whole._replace(memory=without_second), {"second": second}
         first = whole._replace(kernel=self.first, memory=memory.first, outcomes=before)
-        alone = whole._replace(prepared=(), memory=own._replace(first=()))
+        alone = whole._replace(prepared=(), memory=without_second._replace(first=()))
         return alone, {"first": first, "second": second}
 
 
