@@ -198,8 +198,8 @@ def _long_run(one: PreparedSampler, seconds: float, seed: int) -> Estimate:
     places, found = values_of(one.model.graph.cardinality), run.statistics()
     return Estimate(
         places.probabilities(found.probability),
-        places.spread(found.standard_error, 0.0),
-        places.spread(found.spread, 0.0),
+        places.expand(found.standard_error, 0.0),
+        places.expand(found.spread, 0.0),
     )
 
 

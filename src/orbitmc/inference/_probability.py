@@ -289,7 +289,7 @@ def conjunctions(
     known = certain_columns(list(settled), [TRUE] * len(settled), holds, OBSERVED)
     place = {name: number for number, name in enumerate([*open_ones, *settled])}
     order = np.array([place[name] for name in events], dtype=np.int64)
-    return Marginals(concatenate_columns([found, known]).taken(order), about)
+    return Marginals(concatenate_columns([found, known]).take(order), about)
 
 
 def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:

@@ -56,7 +56,7 @@ def checks(answer: Marginals) -> Checks:
 
 def _symmetries(answer: Marginals) -> tuple[SymmetryReport | None, str]:
     assert answer.asked is not None
-    graph = answer.asked.seen.graph
+    graph = answer.asked.conditioned_model.graph
     if graph.variables > MOST_VARIABLES:
         return None, f"Not looked for: the model has more than {MOST_VARIABLES:,} variables."
     from orbitmc.symmetry._automorphisms import automorphisms
@@ -74,10 +74,10 @@ def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
         return None, "The answer is exact."
     try:
         settings = Settings(seconds=EXACT_SECONDS)
-        plan, reason = exact_plan(asked.seen.graph, settings)
+        plan, reason = exact_plan(asked.conditioned_model.graph, settings)
         if plan is None:
             return None, f"There is no exact answer to compare with: {reason}."
-        found = carry_out(Decision(asked.seen, settings, reason, plan))
+        found = carry_out(Decision(asked.conditioned_model, settings, reason, plan))
     except OrbitError as error:
         return None, f"There is no exact answer to compare with: {error}."
     in_words = found if asked.in_atoms is None else asked.in_atoms(found)
@@ -282,7 +282,7 @@ def symmetries(answer: Marginals, found: Checks) -> str:
     if report is None:
         return paragraph(safe(found.no_symmetries, MAX_FAMILIES_SHOWN))
     assert answer.asked is not None
-    model = answer.asked.seen
+    model = answer.asked.conditioned_model
     from orbitmc.groups.cycles import cycle_text
 
     texts = [cycle_text(element, model.names) for element in report.group.generators()]
@@ -538,7 +538,7 @@ def _question(answer: Marginals) -> str:
     """The model, what is observed, and what was asked."""
     asked = answer.asked
     assert asked is not None
-    model = asked.seen
+    model = asked.conditioned_model
     seen = [
         f"{safe(name)} = {safe(one.values[one.value])}"
         for name, one in list(model.observed.items())[:MOST_EVIDENCE]

@@ -338,7 +338,9 @@ def _search_until(graph: ColoredGraph, cells: Numbers, *, until: float) -> Searc
 
 
 def _moves(search: Search) -> PointMoves:
-    count, entries = search.found.used
+    count, entries = search.generators.used
     return PointMoves(
-        search.found.start[: count + 1], search.found.point[:entries], search.found.image[:entries]
+        search.generators.start[: count + 1],
+        search.generators.point[:entries],
+        search.generators.image[:entries],
     )

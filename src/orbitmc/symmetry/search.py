@@ -92,7 +92,7 @@ class Search(NamedTuple):
     path: Path
     frames: Frames
     orbits: Orbits
-    found: Automorphisms
+    generators: Automorphisms
     guess: Guess
     candidates: Numbers
     progress: Numbers
@@ -211,7 +211,7 @@ def _choice(left: Partition, right: Partition, vertex: int) -> tuple[int, int, i
 @shared
 def _save(search: Search, count: int) -> bool:
     """Keep a generator and join the orbits it joins; gives False when there is no room."""
-    generators = search.found
+    generators = search.generators
     begin = generators.used[1]
     room = begin + count <= len(generators.point) and generators.used[0] + 1 < len(generators.start)
     for k in range(count):
@@ -521,7 +521,7 @@ def begin(graph: ColoredGraph, cells: Numbers, *, room: int) -> Search:
         path=empty_path(size),
         frames=empty_frames(size),
         orbits=no_orbits(points),
-        found=empty_results(points, room),
+        generators=empty_results(points, room),
         guess=guess(points),
         candidates=np.zeros(points, dtype=np.int64),
         progress=np.zeros(6, dtype=np.int64),
