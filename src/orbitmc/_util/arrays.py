@@ -29,14 +29,14 @@ def readonly(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return array
 
 
-def narrow_dtype(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A dataclass or a NamedTuple in a line: arrays by their shape, and what is long by its size.
 
     >>> from typing import NamedTuple
     >>> class Pair(NamedTuple):
     ...     name: str
     ...     numbers: Floats
-    >>> narrow_dtype(Pair("a", floats([1, 2, 3])))
+    >>> short_repr(Pair("a", floats([1, 2, 3])))
     "Pair(name='a', numbers=float64[3])"
     """
     if is_dataclass(value):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Floats, Indices, lengths, narrow_dtype, readonly, starts
+from orbitmc._util.arrays import Floats, Indices, lengths, readonly, short_repr, starts
 from orbitmc.conditionals.classify import TRIPLET, classify, fill_fields, fill_sextets
 from orbitmc.conditionals.fields import curves
 from orbitmc.conditionals.layout import Conditionals, factor_groups
@@ -100,7 +100,7 @@ class PreparedGraph(NamedTuple):
     conditionals: Conditionals
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def prepare(graph: FactorGraph, *, most_limits: float = np.inf) -> PreparedGraph:

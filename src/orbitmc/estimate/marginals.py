@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._util.arrays import Bytes, Floats, narrow_dtype
+from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc._util.loading import HtmlRepr, renderer
 from orbitmc._util.text import suggestion
 from orbitmc.errors import InputError, LimitError
@@ -95,7 +95,7 @@ class Columns:
     part: Places
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     def marginal(self, name: str) -> Marginal:
         """All that is known of one variable."""

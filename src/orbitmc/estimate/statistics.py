@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit, xlogy
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, narrow_dtype, starts
+from orbitmc._util.arrays import Bytes, Floats, Indices, count_within, lengths, short_repr, starts
 from orbitmc.estimate.tally import PARTS, Tally, capacity, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
@@ -251,7 +251,7 @@ class Statistics:
     independent: bool = False
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def statistics(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orbitmc._numba.jit import shared
-from orbitmc._util.arrays import Index, Indices, Numbers, indices, lengths, narrow_dtype, starts
+from orbitmc._util.arrays import Index, Indices, Numbers, indices, lengths, short_repr, starts
 from orbitmc.errors import InputError
 
 # Blocks whose rows may be permuted in any way: products of symmetric groups.
@@ -33,7 +33,7 @@ class ExchangeBlocks(NamedTuple):
     block_of: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def blocks(self) -> int:

@@ -19,8 +19,8 @@ from orbitmc._util.arrays import (
     count_within,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.errors import InputError
@@ -44,7 +44,7 @@ class Permutation:
     value_map: Bytes
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def maps_values(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.kernels.protocol import Kernel, Part, steps
@@ -36,7 +36,7 @@ class Alternation(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from orbitmc._util.arrays import (
     count_within,
     floats,
     indices,
-    narrow_dtype,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.prepared import PreparedGraph, fields_in_double
@@ -56,7 +56,7 @@ class Flips(NamedTuple):
     coupling: Floats
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

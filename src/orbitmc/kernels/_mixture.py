@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import bernoulli
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.groups.decomposition import (
@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

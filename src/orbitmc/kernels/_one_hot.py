@@ -20,8 +20,8 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     lengths,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -238,7 +238,7 @@ class OneHot(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

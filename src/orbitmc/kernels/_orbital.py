@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import fair_coin, integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, narrow_dtype, readonly
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, lengths, readonly, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -53,7 +53,7 @@ class Orbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class DrawnOrbital(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

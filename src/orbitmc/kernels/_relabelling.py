@@ -19,8 +19,8 @@ from orbitmc._util.arrays import (
     Indices,
     Numbers,
     indices,
-    narrow_dtype,
     readonly,
+    short_repr,
     starts,
 )
 from orbitmc.conditionals.draws import scratch
@@ -57,7 +57,7 @@ class Relabelling(NamedTuple):
     factor: Indices
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

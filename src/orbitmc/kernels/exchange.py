@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import fair_coin, integer, lanes_of, two_integers
 from orbitmc._simd.row_operations import choose_by_coins
-from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, narrow_dtype
+from orbitmc._util.arrays import Bytes, Index, Indices, Numbers, count_within, lengths, short_repr
 from orbitmc.conditionals.layout import Conditionals
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.conditionals.relative_fields import relative_fields
@@ -61,7 +61,7 @@ class Shuffle(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

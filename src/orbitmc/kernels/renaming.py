@@ -10,7 +10,7 @@ import numpy as np
 
 from orbitmc._numba.jit import implementation, shared
 from orbitmc._simd.random import integer, lanes_of
-from orbitmc._util.arrays import Bytes, Index, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Index, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -36,7 +36,7 @@ class Renaming(NamedTuple):
     symmetric: bool
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

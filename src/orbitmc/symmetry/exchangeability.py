@@ -11,10 +11,10 @@ from orbitmc._util.arrays import (
     Numbers,
     indices,
     lengths,
-    narrow_dtype,
     ranks,
     readonly,
     row_classes,
+    short_repr,
     starts,
 )
 from orbitmc.graph.factor_graph import FactorGraph, incidence
@@ -59,7 +59,7 @@ class Links(NamedTuple):
     joint: Numbers
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def links(graph: FactorGraph) -> Links:
