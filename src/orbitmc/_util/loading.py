@@ -17,14 +17,14 @@ def load_lazily(package: str, homes: Mapping[str, str]) -> tuple[Load, List]:
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(f"orbitmc.{homes[name]}"), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(importlib.import_module(f"orbitmc.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
-    def listed() -> list[str]:
+    def list_names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes} - {"load_lazily"})
 
-    return load, listed
+    return load, list_names
 
 
 class Renderers:
@@ -46,8 +46,8 @@ class Renderers:
         """The function that draws, loaded when it is first used."""
         if name not in self.homes:
             self.load()
-        found: Callable[..., Any] = getattr(importlib.import_module(self.homes[name]), name)
-        return found
+        function: Callable[..., Any] = getattr(importlib.import_module(self.homes[name]), name)
+        return function
 
 
 renderer = Renderers()

@@ -110,13 +110,13 @@ def read_question(
         raise InputError(
             f"{_named(logic)} belongs to Markov logic programs (.mln, .pracmln)", source=str(path)
         )
-    from orbitmc.formats.evidence import merged_evidence, read_evidence
+    from orbitmc.formats.evidence import merge_evidence, read_evidence
     from orbitmc.formats.registry import read
     from orbitmc.inference.query import names_in, resolve_query
 
     model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
-    seen = merged_evidence(found, model)
+    seen = merge_evidence(found, model)
     names = resolve_query(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
     return ModelInput(model, seen, record, names)

@@ -144,7 +144,7 @@ def ground(
             OUTPUT,
             GROUND_OUTPUT_HELP,
             metavar="FILE",
-            shown="only print_remark its size",
+            shown="only say its size",
         ),
     ] = None,
     evidence: options.EvidenceList = None,

@@ -54,7 +54,7 @@ __getattr__, __dir__ = load_lazily(
         "over_symmetric": "inference.lift",
         "panels": "compare.figures",
         "prepare": "conditionals.prepared",
-        "prepared_sampler": "compare._error_curves",
+        "prepare_sampler": "compare._error_curves",
         "read_curves": "compare.figures",
         "read_error": "compare.figures",
         "read_evidence": "formats.evidence",

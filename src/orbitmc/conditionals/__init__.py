@@ -9,7 +9,7 @@ __getattr__, __dir__ = load_lazily(
         "PreparedGraph": "conditionals.prepared",
         "Scratch": "conditionals.layout",
         "add_limits": "conditionals.draws",
-        "counted_field": "conditionals.fields",
+        "neighbour_count_field": "conditionals.fields",
         "cumulative_probabilities": "conditionals.draws",
         "draw": "conditionals.draws",
         "draw_sequentially": "conditionals.draws",

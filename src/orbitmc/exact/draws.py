@@ -30,14 +30,14 @@ def independent_states(plan: EliminationPlan, count: int, *, seed: int) -> State
     """
     rng = np.random.default_rng(seed)
     problem = plan.problem
-    drawn = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
+    states = np.zeros((len(problem.sizes), count), dtype=dtype_for(problem.sizes))
     first = 0
-    for held, share in _shares(plan, count, rng):
-        _Drawing(condition(problem, held), plan, drawn[:, first : first + share], rng).fill(held)
+    for fixed, share in _shares(plan, count, rng):
+        _Drawing(condition(problem, fixed), plan, states[:, first : first + share], rng).fill(fixed)
         first += share
     if plan.cutset:
-        drawn = drawn[:, rng.permutation(count)]  # states with the same held values lie together
-    return _over_all_values(problem, drawn)
+        states = states[:, rng.permutation(count)]  # states with the same held values lie together
+    return _over_all_values(problem, states)
 
 
 def state_bytes(plan: EliminationPlan, count: int) -> int:
@@ -61,37 +61,37 @@ def _shares(
         return [({}, count)]
     ways, log_weights = zip(
         *plan.by_conditioning(
-            lambda held, problem: (held, Passes(problem, plan.tree, plan.regions).up())
+            lambda fixed, problem: (fixed, Passes(problem, plan.tree, plan.regions).up())
         ),
         strict=True,
     )
     weights = np.exp(np.array(log_weights) - max(log_weights))
     shares = rng.multinomial(count, weights / weights.sum()).tolist()
-    return [(held, share) for held, share in zip(ways, shares, strict=True) if share]
+    return [(fixed, share) for fixed, share in zip(ways, shares, strict=True) if share]
 
 
 class _Drawing(Passes):
     """Passes that draw states on their way down, instead of adding beliefs up."""
 
     def __init__(
-        self, problem: Problem, plan: EliminationPlan, drawn: States, rng: np.random.Generator
+        self, problem: Problem, plan: EliminationPlan, states: States, rng: np.random.Generator
     ) -> None:
         super().__init__(problem, plan.tree, plan.regions)
-        self.rng, self.drawn = rng, drawn
+        self.rng, self.states = rng, states
 
-    def fill(self, held: Mapping[int, int]) -> None:
+    def fill(self, fixed: Mapping[int, int]) -> None:
         """Draw all variables; those that are held have their values."""
         self.up()
         self.down(range(len(self.tree.sizes)))
-        for variable, value in held.items():
-            self.drawn[variable] = value
+        for variable, value in fixed.items():
+            self.states[variable] = value
 
     def receive(self, variable: int) -> Floats:
         """Draw the variable of a bucket given those that it is shared with."""
         shared, sizes = self.tree.shared[variable], self.tree.sizes
         bucket = Bucket(variable, shared, sizes)
         terms = self.terms(bucket)
-        entries, count = self.tree.message_entries(variable), self.drawn.shape[1]
+        entries, count = self.tree.message_entries(variable), self.states.shape[1]
         table = None
         if entries <= count:
             every = np.indices(bucket.shape).reshape(len(shared), entries)
@@ -99,14 +99,14 @@ class _Drawing(Passes):
         for first in range(0, count, AT_ONCE):
             check_interrupt()
             now = slice(first, first + AT_ONCE)
-            above = {member: self.drawn[member, now].astype(np.int64) for member in shared}
+            above = {member: self.states[member, now].astype(np.int64) for member in shared}
             chances = (
                 _chances(bucket, terms, above, sizes)
                 if table is None
                 else table[:, _offsets(shared, above, sizes)]
             )
             level = self.rng.random(min(AT_ONCE, count - first))
-            self.drawn[variable, now] = (level >= chances[:-1]).sum(axis=0)
+            self.states[variable, now] = (level >= chances[:-1]).sum(axis=0)
         self.messages.pop(variable)
         return np.zeros(bucket.values)
 
@@ -138,10 +138,10 @@ def _offsets(scope: Scope, above: Mapping[int, Numbers], sizes: Sequence[int]) -
     return offsets
 
 
-def _over_all_values(problem: Problem, drawn: States) -> States:
+def _over_all_values(problem: Problem, states: States) -> States:
     """Say states in terms of the graph's values; variables with one value left have that."""
-    found = np.empty((len(problem.place), drawn.shape[1]), dtype_for(problem.cardinality))
+    in_values = np.empty((len(problem.place), states.shape[1]), dtype_for(problem.cardinality))
     for variable, place in enumerate(problem.place):
         possible = problem.possible[variable]
-        found[variable] = possible[drawn[place]] if place >= 0 else possible[0]
-    return found
+        in_values[variable] = possible[states[place]] if place >= 0 else possible[0]
+    return in_values

@@ -79,16 +79,16 @@ class EliminationPlan:
 
     def by_conditioning(self, answer: Callable[[dict[int, int], Problem], Part]) -> list[Part]:
         """What is found for each way to hold the cutset that leaves a state; constants left out."""
-        problem, found = replace(self.problem, constant=0.0), []
+        problem, answers = replace(self.problem, constant=0.0), []
         for values in itertools.product(*(range(problem.sizes[v]) for v in self.cutset)):
-            held = dict(zip(self.cutset, values, strict=True))
-            some = condition(problem, held)
+            fixed = dict(zip(self.cutset, values, strict=True))
+            some = condition(problem, fixed)
             with suppress(ContradictionError):
                 if some.constant > -np.inf:
-                    found.append(answer(held, some))
-        if not found:
+                    answers.append(answer(fixed, some))
+        if not answers:
             raise ContradictionError("no state is possible: every state has weight 0")
-        return found
+        return answers
 
     @property
     def seconds(self) -> float:
@@ -151,12 +151,12 @@ def plan_holding(
     until: float = math.inf,
 ) -> EliminationPlan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
-    held = condition(problem, dict.fromkeys(cutset, 0))
+    conditioned = condition(problem, dict.fromkeys(cutset, 0))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
-    found = find_order(
-        held.scopes, held.sizes, seconds=seconds, times=turns, hint=hint, until=until
+    result = find_order(
+        conditioned.scopes, conditioned.sizes, seconds=seconds, times=turns, hint=hint, until=until
     )
-    order = found.variables
+    order = result.variables
     if len(order) < len(problem.sizes):
         if working_time() > until:
             raise LimitError(
@@ -167,7 +167,7 @@ def plan_holding(
             "exact elimination would need tables of more than 1e+18 entries for these "
             f"{len(problem.sizes)} variables"
         )
-    tree = build_tree(held, order)
+    tree = build_tree(conditioned, order)
     regions, peak = regions_within(tree, min(memory, COMFORT))
     entries = [tree.table_entries(variable) for variable in order]
     # one for each table that is added, three for exponential and logarithm

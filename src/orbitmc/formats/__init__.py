@@ -6,7 +6,7 @@ __getattr__, __dir__ = load_lazily(
     __name__,
     {
         "MEMORY": "_util.text",
-        "merged_evidence": "formats.evidence",
+        "merge_evidence": "formats.evidence",
         "read": "formats.registry",
         "read_evidence": "formats.evidence",
         "read_mar": "formats.uai",

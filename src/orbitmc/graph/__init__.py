@@ -22,6 +22,7 @@ __getattr__, __dir__ = load_lazily(
         "components": "graph.relevance",
         "condition": "graph.transforms",
         "replicate": "graph.transforms",
+        "conflict": "graph.feasibility",
         "copy_factors": "graph.transforms",
         "exact_log_weight": "graph.log_weights",
         "exact_sum": "graph.log_weights",
@@ -47,6 +48,6 @@ __getattr__, __dir__ = load_lazily(
         "side_by_side": "graph.transforms",
         "sum_of_tables": "graph.log_weights",
         "value_number": "graph.evidence",
-        "walked": "graph.feasibility",
+        "walk_to_state": "graph.feasibility",
     },
 )

@@ -322,7 +322,7 @@ class ConjunctionsQuestion:
         known = certain_columns(list(self.settled), [TRUE] * len(holds), holds, OBSERVED)
         place = {name: number for number, name in enumerate([*self.open, *self.settled])}
         order = np.array([place[name] for name in self.events], dtype=np.int64)
-        return Marginals(concatenate_columns([columns, known]).taken(order), about)
+        return Marginals(concatenate_columns([columns, known]).take(order), about)
 
 
 def _events(program: MarkovLogic) -> Iterator[tuple[str, Event]]:

@@ -233,7 +233,7 @@ def naming(model: Model) -> Iterator[None]:
     try:
         yield
     except OutOfRangeError as error:
-        raise error.named(model.names[error.variable]) from None
+        raise error.with_name(model.names[error.variable]) from None
 
 
 def in_notebook() -> bool:
@@ -368,7 +368,7 @@ def _describe_missed_mode(model: Model, run: Run, found: Marginals) -> tuple[str
     count = found.verdicts().get(MISSED, 0)
     if not count or run.heaviest is None:
         return ()
-    names = found.columns.named(MISSED, 4)
+    names = found.columns.names_with(MISSED, 4)
     places = [model.index[name] for name in names]
     state = [f"{model.names[v]}={model.values[v][run.heaviest[v]]}" for v in places]
     return (
@@ -401,7 +401,7 @@ def _doubted(found: Marginals, verdict: str, tied: str) -> tuple[int, Sequence[s
     """How many variables have a verdict, and some of them; else those that others are tied to."""
     counts = found.verdicts()
     if verdict in counts:
-        return counts[verdict], found.columns.named(verdict, 4)
+        return counts[verdict], found.columns.names_with(verdict, 4)
     causes = found.causes(tied) if tied in counts else []
     return len(causes), causes
 

@@ -256,7 +256,7 @@ def split_marginals(found: Marginals, models: Sequence[Model]) -> list[Marginals
     """What was found of each model, in its own names and with its observed variables."""
     parts, first = [], 0
     for model in models:
-        own = found.columns.taken(np.arange(first, first + len(model.names)))
+        own = found.columns.take(np.arange(first, first + len(model.names)))
         columns = add_observed(model, replace(own, names=model.names))
         parts.append(replace(found, columns=columns))
         first += len(model.names)

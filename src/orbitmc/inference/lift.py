@@ -45,7 +45,7 @@ from orbitmc.symmetry._automorphisms import (
     SymmetryReport,
     automorphisms,
     changes_energy,
-    given_generators,
+    group_of_generators,
     orbit_cells,
 )
 from orbitmc.symmetry.approximations import cluster_weights, low_rank
@@ -199,7 +199,7 @@ def parse_generators(model: Model, generators: Sequence[str]) -> PermutationGrou
         )
         for text in generators
     ]
-    return given_generators(model.graph, typed)
+    return group_of_generators(model.graph, typed)
 
 
 def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) -> Model:

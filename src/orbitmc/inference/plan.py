@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.compile_log import working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
-from orbitmc._util.arrays import lengths, narrow_dtype
+from orbitmc._util.arrays import lengths, short_repr
 from orbitmc._util.settings import settings_of
 from orbitmc._util.text import format_bytes
 from orbitmc.conditionals.prepared import FEW_LIMITS, PreparedGraph, prepare
@@ -311,7 +311,7 @@ class PlannedKernel:
     pools: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def choose_kernel(

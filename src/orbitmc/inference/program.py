@@ -133,7 +133,7 @@ class MarkovLogic(HtmlRepr):
         holds = (asked.status[known] == TRUE).astype(float)
         decided = certain_columns(_names(asked, known), [TRUTH] * len(known), holds, OBSERVED)
         order = np.argsort(np.concatenate([unknown, known]))
-        return replace(found, columns=concatenate_columns([sampled, decided]).taken(order))
+        return replace(found, columns=concatenate_columns([sampled, decided]).take(order))
 
     def _places(self, own: Columns, variables: Ints) -> Ints:
         """Where the model's variables stand in an answer; mostly in the model's own order."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import stop_on_ctrl_c
-from orbitmc._util.text import format_bytes, listed, quote, suggestion
+from orbitmc._util.text import format_bytes, join_words, quote, suggestion
 from orbitmc.errors import ContradictionError, InputError, LimitError
 from orbitmc.estimate.marginals import Marginals
 from orbitmc.estimate.verdicts import SEVEREST
@@ -346,7 +346,7 @@ class RowAnswerer:
             if name in asked and (seen := int((value != UNSEEN).sum())):
                 known[name] = seen
         if known:
-            few = listed(f"{quote(name)} (in {seen:,} rows)" for name, seen in known.items())
+            few = join_words(f"{quote(name)} (in {seen:,} rows)" for name, seen in known.items())
             yield (
                 f"what is asked for is a column of the table: {few}. It counts as evidence, so the "
                 "answers of these rows repeat it; to predict it, ignore it (--ignore, ignore=)"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.kernels.protocol import (
@@ -43,7 +43,7 @@ class Alternation(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -72,8 +72,8 @@ class Alternation(NamedTuple):
         memory = whole.memory
         base = whole._replace(kernel=self.base, memory=memory.base, outcomes=before)
         jump = whole._replace(kernel=self.jump, memory=memory.jump, outcomes=after)
-        own = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
-        return own, {"base": base, "jump": jump}
+        alone = whole._replace(prepared=(), memory=memory._replace(base=(), jump=()))
+        return alone, {"base": base, "jump": jump}
 
 
 @implementation(steps, Alternation)

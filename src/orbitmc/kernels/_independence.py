@@ -108,7 +108,7 @@ def independence(prepared: PreparedGraph, network: AncestralNetwork | None = Non
     >>> om.testing.check_kernel(om.kernels.independence, models=[model]).stationary < 1e-9
     True
     """
-    found = network_of(prepared.graph) if network is None else network
-    if found is None:
+    directed = network_of(prepared.graph) if network is None else network
+    if directed is None:
         raise InputError("the model is no directed network: no order draws all its variables")
-    return Independence(prepare_alike(prepared, found.graph), found.order, found.rest)
+    return Independence(prepare_alike(prepared, directed.graph), directed.order, directed.rest)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from orbitmc._numba.jit import implementation
 from orbitmc._simd.random import bernoulli
-from orbitmc._util.arrays import Bytes, Numbers, narrow_dtype
+from orbitmc._util.arrays import Bytes, Numbers, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.groups.decomposition import (
@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
     split: int
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -68,12 +68,12 @@ class Mixture(NamedTuple):
     def parts(self, whole: Part) -> tuple[Part, dict[str, Part]]:
         """Kernels are compiled apart, but for one whose step is hardly longer than a call."""
         before, after = whole.outcomes[: self.split], whole.outcomes[self.split :]
-        own, memory = whole.memory._replace(second=()), whole.memory
+        without_second, memory = whole.memory._replace(second=()), whole.memory
         second = whole._replace(kernel=self.second, memory=memory.second, outcomes=after)
         if isinstance(self.first, RandomScan | SystematicScan):
-            return whole._replace(memory=own), {"second": second}
+            return whole._replace(memory=without_second), {"second": second}
         first = whole._replace(kernel=self.first, memory=memory.first, outcomes=before)
-        alone = whole._replace(prepared=(), memory=own._replace(first=()))
+        alone = whole._replace(prepared=(), memory=without_second._replace(first=()))
         return alone, {"first": first, "second": second}
 
 

@@ -153,7 +153,7 @@ def link_kernel(part: Part) -> Link:
         return link(_take_steps, tuple(part))
     whole, others = part.kernel.parts(part)
     links = {name: link_kernel(other) for name, other in others.items()}
-    units = {name: found.unit for name, found in links.items()}
+    units = {name: part_link.unit for name, part_link in links.items()}
     kernel = whole.kernel._replace(**units)
     return link(_take_steps, tuple(whole._replace(kernel=kernel)), *links.values())
 
@@ -202,9 +202,9 @@ def step(kernel: type) -> Callable[[Body], Body]:
     """
 
     def register(body: Body) -> Body:
-        one = shared(body)
+        single = shared(body)
 
-        def repeated(
+        def repeat(
             prepared: PreparedGraph,
             kernel: Any,
             memory: Any,
@@ -214,10 +214,10 @@ def step(kernel: type) -> Callable[[Body], Body]:
             count: int,
         ) -> None:
             for _ in range(count):
-                one(prepared, kernel, memory, values, outcomes, rng)
+                single(prepared, kernel, memory, values, outcomes, rng)
 
-        repeated.__module__ = body.__module__  # the file that the machine code depends on
-        implementation(steps, kernel)(repeated)
+        repeat.__module__ = body.__module__  # the file that the machine code depends on
+        implementation(steps, kernel)(repeat)
         return body
 
     return register

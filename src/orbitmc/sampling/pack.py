@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._numba.jit import compiled, unit
 from orbitmc._numba.units import Link, Linked, call_indirect, link, unpack_frame
 from orbitmc._simd.random import COLUMNS, LANE_UNIT, Generator, generator
-from orbitmc._util.arrays import Bytes, Floats, arrays_in, narrow_dtype, readonly, zeros
+from orbitmc._util.arrays import Bytes, Floats, arrays_in, readonly, short_repr, zeros
 from orbitmc.conditionals.draws import scratch
 from orbitmc.conditionals.layout import Scratch
 from orbitmc.conditionals.prepared import PreparedGraph
@@ -138,7 +138,7 @@ class Pack:
     ends: EnergyTrace | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
 
 def start_pack(

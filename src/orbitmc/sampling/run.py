@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orbitmc._simd.random import COLUMNS
-from orbitmc._util.arrays import Bytes, Floats, narrow_dtype
+from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.estimate.statistics import APART, CoursePoint, Statistics, statistics
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
@@ -81,7 +81,7 @@ class Run:
     controls: Controls | None = None
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def graph(self) -> FactorGraph:

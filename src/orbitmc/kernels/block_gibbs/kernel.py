@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orbitmc._numba.jit import implementation
-from orbitmc._util.arrays import Bytes, Numbers, lengths, narrow_dtype, readonly
+from orbitmc._util.arrays import Bytes, Numbers, lengths, readonly, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
 from orbitmc.errors import InputError
 from orbitmc.graph.factor_graph import FactorGraph
@@ -32,7 +32,7 @@ class BlockGibbs(NamedTuple):
     plans: Blocks
 
     def __repr__(self) -> str:
-        return narrow_dtype(self)
+        return short_repr(self)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
