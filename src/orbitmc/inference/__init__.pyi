@@ -10,6 +10,7 @@ from orbitmc.inference._predict import Predictions as Predictions
 from orbitmc.inference._predict import model_in as model_in
 from orbitmc.inference._predict import predict as predict
 from orbitmc.inference._predict import predictions as predictions
+from orbitmc.inference._probability import conjunctions_query as conjunctions_query
 from orbitmc.inference._probability import probability as probability
 from orbitmc.inference._resume import answer_checkpoint as answer_checkpoint
 from orbitmc.inference._resume import resume as resume
@@ -17,7 +18,14 @@ from orbitmc.inference._resume import resume_checkpoint as resume_checkpoint
 from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.expectation import expect as expect
+from orbitmc.inference.lift import CLUSTERS as CLUSTERS
 from orbitmc.inference.lift import by_approximate_symmetries as by_approximate_symmetries
+from orbitmc.inference.lift import by_exact_symmetries as by_exact_symmetries
+from orbitmc.inference.lift import by_pilot as by_pilot
+from orbitmc.inference.lift import lift_by_generators as lift_by_generators
+from orbitmc.inference.lift import lift_by_renaming as lift_by_renaming
+from orbitmc.inference.lift import lift_by_similar_evidence as lift_by_similar_evidence
+from orbitmc.inference.lift import program_of as program_of
 from orbitmc.inference.overview import Overview as Overview
 from orbitmc.inference.plan import Plan as Plan
 from orbitmc.inference.plan import PlannedKernel as PlannedKernel
@@ -33,6 +41,8 @@ from orbitmc.inference.query import Question as Question
 from orbitmc.inference.query import names_in as names_in
 from orbitmc.inference.query import resolve_query as resolve_query
 from orbitmc.inference.reading import read as read
+from orbitmc.inference.rows import RowAnswerer as RowAnswerer
+from orbitmc.inference.rows import read_rows as read_rows
 from orbitmc.inference.settings import Settings as Settings
 from orbitmc.inference.symmetries import Approximation as Approximation
 from orbitmc.inference.symmetries import SymmetryOverview as SymmetryOverview

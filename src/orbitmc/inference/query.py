@@ -19,6 +19,7 @@ from orbitmc._util.text import quote, suggestion
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.graph.evidence import Evidence, resolve
 from orbitmc.graph.model import Model
+from orbitmc.mln import data, grounding
 
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
@@ -183,9 +184,10 @@ def _atoms(program: MarkovLogic) -> View:
 
 
 def _atom(program: MarkovLogic, name: str) -> Target:
-    from orbitmc.mln.grounding.queries import query_atoms, read_query
 
-    found = query_atoms(program.ground, read_query(name, program.ground.program))
+    found = grounding.query_atoms(
+        program.ground, grounding.read_query(name, program.ground.program)
+    )
     if len(found.names) != 1:
         some = f", such as {found.names[0]}" if found.names else ""
         raise InputError(f"{quote(name)} fits {len(found.names)} atoms: name one ground atom{some}")
@@ -194,11 +196,9 @@ def _atom(program: MarkovLogic, name: str) -> Target:
 
 def atom_targets(program: MarkovLogic, atoms: QueryAtoms) -> list[Target]:
     """Atoms as names that are false or true."""
-    from orbitmc.mln.data.database import TRUE
-
     size = program.model.graph.cardinality
     return [
-        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == TRUE)]))
+        Target(name, TRUTHS, NO_VARIABLE, np.array([int(status == data.TRUE)]))
         if variable < 0
         else Target(name, TRUTHS, variable, (np.arange(size[variable]) == value).astype(np.int64))
         for name, status, variable, value in zip(
