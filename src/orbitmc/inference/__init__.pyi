@@ -1,3 +1,7 @@
+from orbitmc.estimate.answers import Estimates as Estimates
+from orbitmc.estimate.answers import Sweep as Sweep
+from orbitmc.estimate.marginals import About as About
+from orbitmc.graph.evidence import Evidence as Evidence
 from orbitmc.inference._best import best as best
 from orbitmc.inference._best import best_of_program as best_of_program
 from orbitmc.inference._draws import draws as draws
@@ -6,6 +10,8 @@ from orbitmc.inference._joint import joint as joint
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
 from orbitmc.inference._marginals import marginals_query as marginals_query
+from orbitmc.inference._overview import Overview as Overview
+from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import Predictions as Predictions
 from orbitmc.inference._predict import model_in as model_in
 from orbitmc.inference._predict import predict as predict
@@ -19,6 +25,7 @@ from orbitmc.inference._resume import saved_settings as saved_settings
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.expectation import expect as expect
 from orbitmc.inference.lift import CLUSTERS as CLUSTERS
+from orbitmc.inference.lift import base_weight as base_weight
 from orbitmc.inference.lift import by_approximate_symmetries as by_approximate_symmetries
 from orbitmc.inference.lift import by_exact_symmetries as by_exact_symmetries
 from orbitmc.inference.lift import by_pilot as by_pilot
@@ -26,12 +33,12 @@ from orbitmc.inference.lift import lift_by_generators as lift_by_generators
 from orbitmc.inference.lift import lift_by_renaming as lift_by_renaming
 from orbitmc.inference.lift import lift_by_similar_evidence as lift_by_similar_evidence
 from orbitmc.inference.lift import program_of as program_of
-from orbitmc.inference.overview import Overview as Overview
 from orbitmc.inference.plan import Plan as Plan
 from orbitmc.inference.plan import PlannedKernel as PlannedKernel
 from orbitmc.inference.plan import choose_kernel as choose_kernel
 from orbitmc.inference.plan import plan_elimination as plan_elimination
 from orbitmc.inference.plan import plan_model as plan_model
+from orbitmc.inference.precompile import QUESTIONS as QUESTIONS
 from orbitmc.inference.precompile import precompile as precompile
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import read_logic as read_logic
@@ -43,11 +50,15 @@ from orbitmc.inference.query import resolve_query as resolve_query
 from orbitmc.inference.reading import read as read
 from orbitmc.inference.rows import RowAnswerer as RowAnswerer
 from orbitmc.inference.rows import read_rows as read_rows
+from orbitmc.inference.settings import DEFAULT_SECONDS as DEFAULT_SECONDS
+from orbitmc.inference.settings import ENDS as ENDS
 from orbitmc.inference.settings import Settings as Settings
 from orbitmc.inference.symmetries import Approximation as Approximation
 from orbitmc.inference.symmetries import SymmetryOverview as SymmetryOverview
 from orbitmc.inference.symmetries import symmetry_overview as symmetry_overview
+from orbitmc.sampling.budget import available_cores as available_cores
 from orbitmc.sampling.checkpoint import CheckpointWriter as CheckpointWriter
 from orbitmc.sampling.checkpoint import open_checkpoint as open_checkpoint
 from orbitmc.sampling.run import Run as Run
 from orbitmc.sampling.run import RunObserver as RunObserver
+from orbitmc.tuning.record import tuning_from_record as tuning_from_record

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orbitmc import tuning
+from orbitmc import inference, tuning
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._util.text import first_few
 from orbitmc.errors import ContradictionError, InputError, LimitError, OutOfRangeError
@@ -49,7 +49,6 @@ from orbitmc.inference.progress import NotebookBar, ProgressObserver
 from orbitmc.inference.query import Answer, Query, Question, View, view_of
 from orbitmc.inference.settings import Settings
 from orbitmc.kernels.protocol import freed_variables, remarks_on
-from orbitmc.sampling.checkpoint import open_checkpoint
 from orbitmc.sampling.observers import CourseObserver
 from orbitmc.sampling.pack import start_values
 from orbitmc.sampling.run import Run, RunObserver, partial_answer
@@ -139,7 +138,7 @@ def _writer(
     if checkpoint is not None or settings.checkpoint is None:
         return nullcontext(checkpoint)
 
-    return open_checkpoint(settings.checkpoint, settings.checkpoint_every)
+    return inference.open_checkpoint(settings.checkpoint, settings.checkpoint_every)
 
 
 def exact_about(plan: Plan) -> About:

@@ -32,7 +32,6 @@ from orbitmc.graph.support import hard_factors, possible_values
 from orbitmc.inference.settings import DEFAULT_SECONDS, Settings, describe_unused_settings
 from orbitmc.kernels import block_gibbs, mcsat
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
-from orbitmc.kernels._mixture import PAPER_WEIGHT
 from orbitmc.kernels.protocol import Kernel, require_kernel
 from orbitmc.sampling.budget import RunShape, array_bytes, run_bytes
 from orbitmc.sampling.pack import advance, empty_pack, start_values
@@ -339,10 +338,12 @@ def _lifted_kernel(
     base = base_chain(model, settings)
     if ground is not None:
         return inference.lift_by_renaming(
-            ground, model, prepared, alpha=_base_weight(settings), base=base
+            ground, model, prepared, alpha=inference.base_weight(settings), base=base
         )
 
-    return inference.by_exact_symmetries(model, prepared, alpha=_base_weight(settings), base=base)
+    return inference.by_exact_symmetries(
+        model, prepared, alpha=inference.base_weight(settings), base=base
+    )
 
 
 def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> PlannedKernel:
@@ -350,7 +351,7 @@ def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> Pl
     if settings.approximation is not None:
         base = base_chain(model, settings)
         return inference.lift_by_similar_evidence(
-            model, prepared, settings, alpha=_base_weight(settings), base=base
+            model, prepared, settings, alpha=inference.base_weight(settings), base=base
         )
     if settings.moves is not None and not settings.generators:
         return PlannedKernel(tuning.tuning_from_record(settings.moves).kernel(model, prepared), "")
@@ -358,14 +359,14 @@ def _lmh_kernel(model: Model, prepared: PreparedGraph, settings: Settings) -> Pl
     base = base_chain(model, settings)
     if settings.generators:
         return inference.lift_by_generators(
-            model, prepared, settings.generators, alpha=_base_weight(settings), base=base
+            model, prepared, settings.generators, alpha=inference.base_weight(settings), base=base
         )
     if settings.by_pilot:
-        return inference.by_pilot(prepared, alpha=_base_weight(settings), base=base)
+        return inference.by_pilot(prepared, alpha=inference.base_weight(settings), base=base)
     return inference.by_approximate_symmetries(
         model,
         prepared,
-        alpha=_base_weight(settings),
+        alpha=inference.base_weight(settings),
         clusters=inference.CLUSTERS if settings.clusters is None else settings.clusters,
         rank=settings.rank,
         max_moved=settings.max_moved,
@@ -386,11 +387,6 @@ def base_chain(model: Model, settings: Settings) -> Kernel:
 def _mcsat(model: Model, settings: Settings) -> Kernel:
 
     return mcsat.mc_sat(model.graph, large=mcsat.WAYS[settings.slices or "walk"])
-
-
-def _base_weight(settings: Settings) -> float:
-
-    return PAPER_WEIGHT if settings.alpha is None else settings.alpha
 
 
 # Whether a run fits into the memory that it may take.

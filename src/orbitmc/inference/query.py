@@ -40,6 +40,9 @@ Scope = tuple[int, ...]
 Names = Sequence[str] | str
 """One name, or several."""
 
+Program: TypeAlias = "MarkovLogic"
+"""A ground Markov logic program; its files are loaded when one is read."""
+
 
 def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     """The variables that a query names, each once; None where all are asked about."""
@@ -58,8 +61,13 @@ def resolve_query(query: Names | None, model: Model) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(named))
 
 
-def names_in(typed: Names, model: Model) -> list[str]:
-    """Take a typed query, or several, apart at commas, but not the name of one variable."""
+def names_in(typed: Names, model: Model | Program) -> list[str]:
+    """Take a typed query, or several, apart at commas, but not the name of one variable.
+
+    Of a program, they are the atoms that the query means.
+    """
+    if not isinstance(model, Model):
+        return list(model.atoms_in(typed))
     texts = [typed] if isinstance(typed, str) else typed
     return [name for text in texts for name in _names_in(text, model)]
 
@@ -68,10 +76,6 @@ def _names_in(text: str, model: Model) -> list[str]:
     if text in model.order:
         return [text]
     return [name for part in text.split(",") if (name := part.strip())]
-
-
-Program: TypeAlias = "MarkovLogic"
-"""A ground Markov logic program; its files are loaded when one is read."""
 
 
 def require_program(model: object) -> None:
