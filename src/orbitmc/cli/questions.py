@@ -31,7 +31,7 @@ from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
     from orbitmc import BestStates, Estimates, Model
-    from orbitmc.inference import About, MarkovLogic, RunObserver, Settings, Sweep
+    from orbitmc.inference import About, Evidence, MarkovLogic, RunObserver, Settings, Sweep
 
 
 Text = Callable[[], str | Iterable[str]]
@@ -48,6 +48,7 @@ class QuestionCommand:
     """Whom to ask, how, and who watches."""
 
     source: "Model | MarkovLogic"
+    evidence: "Evidence | None"
     settings: "Settings"
     watchers: Sequence["RunObserver"]
     quiet: bool
@@ -57,7 +58,11 @@ class QuestionCommand:
     @property
     def how(self) -> dict[str, Any]:
         """What every question is told."""
-        return {"settings": self.settings, "watchers": self.watchers}
+        return {
+            "evidence": self.evidence,
+            "settings": self.settings,
+            "watchers": self.watchers,
+        }
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,7 @@ def _run_question(
     files = [one for one in mine.values() if isinstance(one, Path)]
     _require_file(output, [model, *files, *(evidence or ())], kinds)
     logic = {"query": query} if query is not None else {"opened": _predicates(mine)}
-    source, how = _read(
+    asked, how = _read(
         answer.__name__, model, evidence, more, logic, quiet, standard_error=error,
         executor=cluster, **settings,
     )  # fmt: skip
@@ -178,12 +183,13 @@ def _run_question(
     with Session(quiet) as session:
         reply = answer(
             QuestionCommand(
-                source,
+                asked.source,
+                asked.evidence,
                 how,
                 session.watchers,
                 quiet,
                 session.progress.show,
-                questions.is_logic(model),
+                asked.program is not None,
             ),
             **mine,
         )
@@ -199,7 +205,7 @@ def _read(
     logic: Mapping[str, Any],
     quiet: bool,
     **given: Any,
-) -> tuple["Model | MarkovLogic", "Settings"]:
+) -> tuple[questions.ModelInput, "Settings"]:
     """Read whom to ask, with evidence, and how; settings are refused before anything is read.
 
     Of a program, the `logic` of a question is read with it, unless settings say otherwise.
@@ -209,12 +215,12 @@ def _read(
     settings = options.settings_from(found, **{k: v for k, v in given.items() if k not in found})
     if not questions.is_logic(path):
         plain = questions.LogicOptions(**own)
-        return questions.read_question(path, evidence, settings.memory, plain).model, settings
-    asked = questions.LogicOptions(**{**logic, **own})
-    program = questions.read_program(path, tuple(evidence or ()), settings.memory, asked)
-    for remark in () if quiet else program.remarks:
+        return questions.read_question(path, evidence, settings.memory, plain), settings
+    chosen = questions.LogicOptions(**{**logic, **own})
+    asked = questions.logic_question(path, tuple(evidence or ()), settings.memory, chosen)
+    for remark in () if quiet else asked.remarks:
         print_remark(remark)
-    return program, settings
+    return asked, settings
 
 
 def _predicates(mine: Mapping[str, Any]) -> tuple[str, ...]:
@@ -302,9 +308,9 @@ def ask(
         found.about,
         ", ".join(dict.fromkeys(one.verdict for one in found.values())),
         found.converged,
-        table=lambda: f"{found[ANSWER]}\n" if event else report.terminal.estimates_table(found),
-        json=lambda: report.terminal.estimates_json(found),
-        csv=lambda: report.terminal.estimates_csv(found),
+        table=lambda: f"{found[ANSWER]}\n" if event else report.estimates_table(found),
+        json=lambda: report.estimates_json(found),
+        csv=lambda: report.estimates_csv(found),
     )
 
 
@@ -346,7 +352,7 @@ def joint(
     asking: QuestionCommand, names: Annotated[list[str], argument("NAME...", NAMES_HELP)]
 ) -> Reply:
     """Say how probable the joint values of variables are."""
-    found = inference._joint.joint(asking.source, names, **asking.how)
+    found = inference.joint(asking.source, names, **asking.how)
     return Reply(
         found.about,
         found.verdict,
@@ -374,7 +380,13 @@ def draw(asking: QuestionCommand, states: States = 1000, chains: Chains = None) 
     each = _chains(states, chains)
 
     settings = replace(asking.settings, samples=states // each)
-    drawn = inference.draws(asking.source, chains=each, settings=settings, watchers=asking.watchers)
+    drawn = inference.draws(
+        asking.source,
+        asking.evidence,
+        chains=each,
+        settings=settings,
+        watchers=asking.watchers,
+    )
     return Reply(
         drawn.about,
         drawn.verdict,
@@ -412,7 +424,12 @@ def best(asking: QuestionCommand, count: Count = 1, query: options.Names = None)
     source = asking.source
     names = inference.names_in(query, source) if query and not asking.is_program else None
     found = inference.best(
-        source, k=count, query=names, settings=asking.settings, progress=asking.show
+        source,
+        asking.evidence,
+        k=count,
+        query=names,
+        settings=asking.settings,
+        progress=asking.show,
     )
     return Reply(
         found.about,
@@ -497,7 +514,7 @@ def sweep(
     beta: Annotated[list[str], option("--beta", QUESTION, BETA_HELP, metavar="BETAS")],
 ) -> Reply:
     """Give energies and heat capacities at several temperatures."""
-    found = inference._sweep.sweep(
+    found = inference.sweep(
         asking.source, [one for text in beta for one in betas_in(text)], **asking.how
     )
     return Reply(

@@ -11,6 +11,9 @@ from orbitmc.report.page import rows_file as rows_file
 from orbitmc.report.sentences import remarks as remarks
 from orbitmc.report.terminal import csv_pieces as csv_pieces
 from orbitmc.report.terminal import csv_text as csv_text
+from orbitmc.report.terminal import estimates_csv as estimates_csv
+from orbitmc.report.terminal import estimates_json as estimates_json
+from orbitmc.report.terminal import estimates_table as estimates_table
 from orbitmc.report.terminal import joint_csv as joint_csv
 from orbitmc.report.terminal import joint_json as joint_json
 from orbitmc.report.terminal import joint_table as joint_table
