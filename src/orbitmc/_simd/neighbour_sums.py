@@ -102,8 +102,8 @@ def _add_sextet(call: Call) -> None:
             total = call.load(fields, chunk + part, NUMBERS)
             for table, pattern in zip(tables, patterns, strict=True):
                 places = builder.zext(eight_of(builder, pattern, part), WORDS)
-                found = builder.bitcast(look_up(builder, table, places), NUMBERS)
-                total = builder.fadd(total, found)
+                terms = builder.bitcast(look_up(builder, table, places), NUMBERS)
+                total = builder.fadd(total, terms)
             call.store(total, fields, chunk + part)
 
 
@@ -216,7 +216,7 @@ def counts_of_agreeing(call: Call) -> list[Any]:
         negative = broadcast(builder, builder.trunc(role, ir.IntType(8)), ROW.count)
         return builder.add(total, builder.xor(row, negative))
 
-    return _folded(call, agree, ROW, ROW, splat(0, ROW))
+    return _fold_rows(call, agree, ROW, ROW, splat(0, ROW))
 
 
 def bits_of_rows(
@@ -241,7 +241,7 @@ def _bits_of_rows(call: Call) -> None:
     def shift(total: Any, row: Any, role: Any) -> Any:
         return builder.add(builder.add(total, total), row)
 
-    _store(call, _folded(call, shift, ROW, ROW, splat(0, ROW)), "pattern", ROW)
+    _store(call, _fold_rows(call, shift, ROW, ROW, splat(0, ROW)), "pattern", ROW)
 
 
 def places_of_rows(
@@ -269,11 +269,11 @@ def _places_of_rows(call: Call) -> None:
         return builder.add(total, steps)
 
     begin = builder.trunc(call.number("start"), ir.IntType(32))
-    totals = _folded(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
+    totals = _fold_rows(call, walk, WORDS, EIGHT, broadcast(builder, begin, STREAMS))
     _store(call, totals, "place", WORDS)
 
 
-def _folded(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:
+def _fold_rows(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list[Any]:
     """Go through the rows of the neighbours; gives where sums of a `kind` are, by lanes."""
     builder, states = call.builder, call.array("values")
     first, last = call.number("first"), call.number("last")

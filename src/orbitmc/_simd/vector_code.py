@@ -154,11 +154,11 @@ def eight_of(builder: Any, vector: Any, place: int) -> Any:
     return builder.shuffle_vector(vector, vector, order)
 
 
-def multiply_add(builder: Any, one: Any, other: Any, more: Any) -> Any:
-    """`one * other + more` of eight float32."""
+def multiply_add(builder: Any, factor: Any, other: Any, more: Any) -> Any:
+    """`factor * other + more` of eight float32."""
     kind = ir.FunctionType(NUMBERS, [NUMBERS] * 3)
     function = declare(builder.module, kind, "llvm.fmuladd.v8f32")
-    return builder.call(function, [one, other, more])
+    return builder.call(function, [factor, other, more])
 
 
 def look_up(builder: Any, table: Any, places: Any) -> Any:
@@ -167,9 +167,9 @@ def look_up(builder: Any, table: Any, places: Any) -> Any:
         kind = ir.FunctionType(WORDS, [WORDS, WORDS])
         permute = declare(builder.module, kind, "llvm.x86.avx2.permd")
         return builder.call(permute, [table, places])
-    found = builder.shuffle_vector(table, table, splat(0, WORDS))
+    entries = builder.shuffle_vector(table, table, splat(0, WORDS))
     for entry in range(1, STREAMS):
         number = splat(entry, WORDS)
         here = builder.icmp_unsigned("==", places, number)
-        found = builder.select(here, builder.shuffle_vector(table, table, number), found)
-    return found
+        entries = builder.select(here, builder.shuffle_vector(table, table, number), entries)
+    return entries

@@ -67,7 +67,7 @@ def compare(
     from orbitmc.compare._error_curves import (
         by_method,
         error_curves,
-        prepared_sampler,
+        prepare_sampler,
         reference_of,
     )
     from orbitmc.compare.figures import FigureFiles
@@ -80,7 +80,7 @@ def compare(
     with Compiling(quiet=quiet):
         reference = reference_of(asked, seconds=patience, seed=seed + REFERENCE_SEED, memory=memory)
         _tell(f"reference: {reference.how}", quiet)
-        racing = [prepared_sampler(sampler) for sampler in samplers]
+        racing = [prepare_sampler(sampler) for sampler in samplers]
     for one in racing:
         _tell(f"{one.name}: {one.about or 'no jumps'}; ready in {one.seconds:.2g} s", quiet)
     figure_files, interrupted = FigureFiles(output, "comparison"), False

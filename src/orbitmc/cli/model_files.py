@@ -144,7 +144,7 @@ def ground(
             OUTPUT,
             GROUND_OUTPUT_HELP,
             metavar="FILE",
-            shown="only print_remark its size",
+            shown="only say its size",
         ),
     ] = None,
     evidence: options.EvidenceList = None,
@@ -212,7 +212,7 @@ def symmetry(
     with Compiling():
         found = symmetry_overview(
             asked.model,
-            ground=asked.ground,
+            ground=None if asked.program is None else asked.program.ground,
             values=values,
             seconds=seconds,
             generators=read_generators(generators),

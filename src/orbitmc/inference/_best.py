@@ -31,7 +31,7 @@ from orbitmc.inference.settings import (
 )
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.problem import Problem
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.sampling.initialization import TopStates
@@ -152,11 +152,11 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
     return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
 
 
-def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
+def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
-    from orbitmc.exact.map import needed_bytes
+    from orbitmc.exact.map import map_bytes
     from orbitmc.exact.plan import predict
 
     forced = settings.method == "exact"
@@ -173,19 +173,19 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
             raise
         return None, str(error)
     affordable = forced or plan.seconds <= most_seconds(settings)
-    if needed_bytes(plan) <= settings.memory and affordable:
+    if map_bytes(plan) <= settings.memory and affordable:
         from orbitmc.inference.settings import describe_unused_settings
 
         return plan, f"{describe_cost(plan)}{describe_unused_settings(settings)}"
     if forced:
         raise LimitError(
-            f"elimination by maxima would need {needed_bytes(plan) / 2**30:.3g} GiB, the limit is "
+            f"elimination by maxima would need {map_bytes(plan) / 2**30:.3g} GiB, the limit is "
             f"{settings.memory / 2**30:.3g} GiB"
         )
     return None, f"{describe_cost(plan)}, too much"
 
 
-def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Incumbent:
+def _proven(model: Model, plan: EliminationPlan, k: int, reason: str) -> _Incumbent:
     from orbitmc.exact.map import solve_map
 
     states = solve_map(plan, k)
@@ -238,7 +238,7 @@ def _search(
                     if clock.is_over(rounds):
                         break
                     if steps is not None:
-                        champions.consider(_column(steps.improved(champions.states()[0])))
+                        champions.consider(_column(steps.improve(champions.states()[0])))
                     if progress is not None:
                         progress(clock.fraction(rounds), _in_words(champions, bound))
                 rounds += 1

@@ -93,7 +93,7 @@ def constant_graph(ground: Ground) -> ColoredGraph:
             offset += 2 * (int(label.max()) + 1)
         elif rows.shape[1] > 2:
             drawing.add_factors(label, rows, np.broadcast_to(np.arange(rows.shape[1]), rows.shape))
-    return drawing.finished()
+    return drawing.build()
 
 
 Fact = tuple[Numbers, Numbers]
