@@ -33,13 +33,13 @@ from orbitmc.inference._information import information as information
 from orbitmc.inference._joint import joint as joint
 from orbitmc.inference._log_z import log_z as log_z
 from orbitmc.inference._marginals import marginals as marginals
+from orbitmc.inference._overview import Overview as Overview
+from orbitmc.inference._overview import overview as overview
 from orbitmc.inference._predict import predict as predict
 from orbitmc.inference._probability import probability as probability
 from orbitmc.inference._resume import resume as resume
 from orbitmc.inference._sweep import sweep as sweep
 from orbitmc.inference.expectation import expect as expect
-from orbitmc.inference.overview import Overview as Overview
-from orbitmc.inference.overview import overview as overview
 from orbitmc.inference.program import MarkovLogic as MarkovLogic
 from orbitmc.inference.program import read_logic as read_logic
 from orbitmc.inference.reading import read as read

@@ -1,3 +1,5 @@
+from orbitmc._numba.compile_log import LOGGER as LOGGER
+from orbitmc._numba.compile_log import REMARKS as REMARKS
 from orbitmc._numba.compile_log import require_time as require_time
 from orbitmc._numba.compile_log import time_limit as time_limit
 from orbitmc._numba.compile_log import timed as timed

@@ -20,6 +20,8 @@ from typing import Any, ParamSpec
 
 import typer
 
+from orbitmc import inference
+from orbitmc._util.loading import extra
 from orbitmc.errors import InputError, OrbitError, is_interrupt
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
@@ -182,7 +184,6 @@ def cluster(address: str | None) -> Iterator[Executor | None]:
     if address is None:
         yield None
         return
-    from orbitmc._util.loading import extra
 
     distributed = extra("distributed", "cluster")
     with ExitStack() as opened:
@@ -210,8 +211,7 @@ def _client(distributed: Any, address: str, opened: ExitStack) -> Any:
 
 
 def _local(distributed: Any) -> Any:
-    from orbitmc.sampling.budget import available_cores
 
     return distributed.LocalCluster(
-        n_workers=available_cores(), threads_per_worker=1, dashboard_address=":0"
+        n_workers=inference.available_cores(), threads_per_worker=1, dashboard_address=":0"
     )

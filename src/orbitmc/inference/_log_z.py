@@ -15,13 +15,14 @@ from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
 from orbitmc.estimate.marginals import About
+from orbitmc.exact.contraction import eliminate_cheap_variables
 from orbitmc.exact.contraction import marginals as eliminate
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import answer, exact_about
-from orbitmc.inference.plan import Plan, plan_elimination
+from orbitmc.inference.plan import Plan, plan_elimination, require_memory, sampling_bytes
 from orbitmc.inference.query import Query, Scope, View
 from orbitmc.inference.settings import (
     DEFAULT_SECONDS,
@@ -30,6 +31,9 @@ from orbitmc.inference.settings import (
     accepts_settings,
     merge_options,
 )
+from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
+from orbitmc.sampling.budget import available_cores
+from orbitmc.sampling.pack import check_lanes, start_values
 from orbitmc.sampling.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -114,11 +118,6 @@ class LogZQuestion:
 
 
 def _sample_log_z(graph: FactorGraph, settings: Settings, about: About) -> Estimate:
-    from orbitmc.exact.contraction import eliminate_cheap_variables
-    from orbitmc.inference.plan import require_memory, sampling_bytes
-    from orbitmc.sampling.annealed_importance import PACKS, POPULATIONS, SIZE, sampled_log_z
-    from orbitmc.sampling.budget import available_cores
-    from orbitmc.sampling.pack import check_lanes, start_values
 
     most = int(VARIABLES_PER_SECOND * min(_seconds(settings), 1e6))
     if graph.variables <= most and not (graph := eliminate_cheap_variables(graph)).variables:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats
 from orbitmc._util.interrupts import interruptible
 from orbitmc.conditionals.prepared import prepare
@@ -18,8 +19,10 @@ from orbitmc.errors import InputError
 from orbitmc.estimate.answers import Estimate, Rung, Sweep, certain
 from orbitmc.estimate.features import column_means, expectations, sums_by_column, worst_verdict
 from orbitmc.estimate.marginals import About, Marginals
-from orbitmc.estimate.statistics import standard_errors
+from orbitmc.estimate.statistics import part_lengths, standard_errors
+from orbitmc.estimate.tally import PARTS
 from orbitmc.estimate.verdicts import EXACT
+from orbitmc.exact import joints
 from orbitmc.graph.evidence import Evidence
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.hardening import harden
@@ -47,6 +50,7 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.query import View, view_of
 from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.kernels import block_gibbs
 from orbitmc.kernels._alternation import alternation
 from orbitmc.kernels._gibbs import gibbs
 from orbitmc.kernels._orbital import orbital
@@ -135,13 +139,11 @@ def _exact(asked: View, beta: float, settings: Settings) -> Rung:
 
 def _energy(model: Model, beta: float, settings: Settings) -> float:
     """The mean energy: minus the mean log-weight, by elimination."""
-    from orbitmc.exact.joints import mean_log_weight
-
     plan, _ = plan_elimination(
         harden(model.at(beta)).model.graph, replace(settings, method="exact")
     )
     assert plan is not None  # it is asked for
-    return -mean_log_weight(plan) / beta
+    return -joints.mean_log_weight(plan) / beta
 
 
 def _heat_capacity(
@@ -238,10 +240,6 @@ class EnergyFeature:
 
 def _append_counts(every: list[Floats], recorded: int, lanes: int) -> list[tuple[Floats, Floats]]:
     """Sums with how many states each column has in each part of time."""
-    from orbitmc._simd.random import COLUMNS
-    from orbitmc.estimate.statistics import part_lengths
-    from orbitmc.estimate.tally import PARTS
-
     counts = np.zeros(PARTS)
     lengths = part_lengths(recorded)
     counts[: len(lengths)] = lengths * (lanes // COLUMNS)
@@ -327,12 +325,10 @@ def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
     """Gibbs, in blocks where zeros freeze single variables, and exchanges of neighbours."""
     graph, size = model.graph, model.graph.variables // len(betas)
     base: Kernel = gibbs()
-    if graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES:
-        from orbitmc.kernels.block_gibbs.kernel import low_width
-
-        if count_frozen_by_single_site(prepare(graph), settings):
-            work = with_block_work(replace(settings, base="low-width")).block_work
-            base = low_width(graph, most_work=work or math.inf)
+    small = graph.has_zeros() and graph.variables <= MAX_BLOCK_GIBBS_VARIABLES
+    if small and count_frozen_by_single_site(prepare(graph), settings):
+        work = with_block_work(replace(settings, base="low-width")).block_work
+        base = block_gibbs.low_width(graph, most_work=work or math.inf)
     pairs = [pair for pair in pairwise(np.argsort(betas).tolist()) if _differ(betas, *pair)]
     if not pairs or not size:
         return base

@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 from orbitmc._simd.random import COLUMNS
 from orbitmc._util.arrays import Bytes, Floats, short_repr
 from orbitmc.conditionals.prepared import PreparedGraph
-from orbitmc.estimate.statistics import APART, CoursePoint, Statistics, statistics
+from orbitmc.estimate.statistics import (
+    APART,
+    CoursePoint,
+    Statistics,
+    lanes_to_look_at,
+    missed_modes,
+    statistics,
+)
 from orbitmc.estimate.tally import PARTS, RaoBlackwellTally, all_sums, rows_of
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.kernels.protocol import Kernel, draws_anew, independent_after
-from orbitmc.sampling.observers import Snapshot
+from orbitmc.sampling.observers import Snapshot, advance_observed
 from orbitmc.sampling.pack import Pack, advance, copy_pack, unmixed_variables
 from orbitmc.sampling.schedule import SAFETY, Schedule
 
@@ -152,7 +159,6 @@ class Run:
         """How a pack records samples: the `plain` way, or with notes if there are any."""
         if self.notes is None:
             return partial(plain, looks=self.looks)
-        from orbitmc.sampling.observers import advance_observed
 
         return partial(advance_observed, notes=self.notes, number=number)
 
@@ -189,7 +195,6 @@ class Run:
         """
         if self.skips_modes or self.independent or not self.graph.variables:
             return None
-        from orbitmc.estimate.statistics import lanes_to_look_at, missed_modes
         from orbitmc.sampling.initialization import search_modes
 
         if self.heaviest is None:

@@ -31,10 +31,11 @@ from orbitmc.sampling.budget import (
     available_cores,
     costs_of,
 )
+from orbitmc.sampling.executor import workers_of
 from orbitmc.sampling.initialization import search_seconds
 from orbitmc.sampling.observers import next_snapshot, snapshot
 from orbitmc.sampling.pack import advance
-from orbitmc.sampling.run import Run, RunObserver
+from orbitmc.sampling.run import Run, RunObserver, end_pilot
 from orbitmc.sampling.schedule import LANES, PACKS, PILOT_SAMPLES, WARM_UP_SHARE, Schedule
 from orbitmc.sampling.warmup import (
     add_packs,
@@ -137,8 +138,6 @@ def continue_sampling(
             _choose_pack_count(run, clock)
             run.seconds = clock()
             if run.schedule.standard_error is not None:
-                from orbitmc.sampling.run import end_pilot
-
                 end_pilot(run)
             if run.recorded and run.recorded == clock.snapshot_due:
                 run.snapshots.append(snapshot(run.statistics(), run.recorded, run))
@@ -151,8 +150,6 @@ def continue_sampling(
 def _at_once(run: Run, threads: int | None, executor: Executor | None) -> int:
     """How many packs advance at the same time."""
     if executor is not None and threads is None:
-        from orbitmc.sampling.executor import workers_of
-
         return workers_of(executor, run.most_packs)
     return min(run.most_packs, threads or available_cores())
 

@@ -11,6 +11,7 @@ from orbitmc.mln.grounding.ground_features import truth_in as truth_in
 from orbitmc.mln.grounding.ground_model import GroundModel as GroundModel
 from orbitmc.mln.grounding.ground_model import graph_of as graph_of
 from orbitmc.mln.grounding.ground_model import model_of as model_of
+from orbitmc.mln.grounding.grounding import MOST_GROUNDINGS as MOST_GROUNDINGS
 from orbitmc.mln.grounding.grounding import Ground as Ground
 from orbitmc.mln.grounding.grounding import Watch as Watch
 from orbitmc.mln.grounding.grounding import World as World
