@@ -1,9 +1,9 @@
 """`orbitmc infer`: a model and evidence in, marginals with their errors out."""
 
+import math
 import os
 import re
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
 from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
-from orbitmc.cli.session import print_remark, verb
+from orbitmc.cli.session import CLOCK, print_remark, verb
 from orbitmc.errors import ContradictionError, InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
@@ -112,26 +112,21 @@ def _ask(
 
     A timed run leaves so many seconds in `reserve`.
     """
-    begun = time.perf_counter()
     from orbitmc.cli.running import Session
     from orbitmc.inference._resume import plan_record
     from orbitmc.inference.answer import carry_out
     from orbitmc.inference.plan import decide
 
-    loading = time.perf_counter() - begun
     place = None if settings.checkpoint is None else Path(settings.checkpoint)
-    with Session(quiet, place, settings.checkpoint_every, asked.record) as session:
+    session = Session(quiet, place, settings.checkpoint_every, asked.record)
+    with session, CLOCK.asking():
         try:
             if asked.joint_answer is not None:
                 return asked.joint_answer(settings, session.watchers), session.exit_code
             decision = replace(decide(asked.model, settings), query=asked.query)
             session.question.update(plan_record(decision))
-            after = (
-                reserve
-                + loading
-                + answers.delivery_seconds(decision.model, json=json, output=output)
-            )
-            found = carry_out(decision, session.watchers, asked.ground, after=after)
+            printing = answers.delivery_seconds(decision.model, json=json, output=output)
+            found = carry_out(decision, session.watchers, asked.ground, after=reserve + printing)
         except ContradictionError as error:
             raise asked.explained(error) from None
     about = asked.about(vars(settings))
@@ -147,15 +142,16 @@ def _log_z_seconds(settings: "Settings") -> float:
 
 def _with_log_z(answer: "Marginals", model: "Model", settings: "Settings") -> "Marginals":
     """An answer with log Z, sampled within the same limits; a warning if it is not believed."""
-    from orbitmc.inference._log_z import log_z
+    from orbitmc._numba.compile_log import time_limit
+    from orbitmc.inference._log_z import latest, log_z
 
-    about = answer.about
+    about, limits = answer.about, _limits(settings)
+    if limits.samples is None and limits.standard_error is None:
+        limits = replace(limits, seconds=_log_z_seconds(settings))
+    end = math.inf if settings.seconds is None else latest(settings.seconds) - CLOCK()
     try:
-        limits = _limits(settings)
-        timed = limits.samples is None and limits.standard_error is None
-        if timed:
-            limits = replace(limits, seconds=_log_z_seconds(settings))
-        found = log_z(model, settings=limits)
+        with time_limit(end):
+            found = log_z(model, settings=limits)
     except LimitError as error:
         said = (*about.warnings, f"log Z is not known: {error}")
         return replace(answer, about=replace(about, warnings=said))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from orbitmc._util.settings import setting
+from orbitmc.cli.session import CLOCK
 from orbitmc.errors import ContradictionError, InputError, attribute_to_file
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def read_question(
     from orbitmc.formats.registry import read
     from orbitmc.inference.query import names_in, resolve_query
 
-    model = read(path, memory=memory)
+    with CLOCK.apart():
+        model = read(path, memory=memory)
     found = [read_evidence(piece, model, memory=memory) for piece in pieces or ()]
     seen = merged_evidence(found, model)
     names = resolve_query(names_in(query, model), model) if query else None

@@ -12,7 +12,7 @@ from orbitmc.cli import options
 from orbitmc.cli.inputs import LogicOptions, as_one, is_logic, read_generators, read_question
 from orbitmc.cli.options import BUDGET, METHOD, OUTPUT, argument, option, parse_assignments
 from orbitmc.cli.output import require_other, require_writable
-from orbitmc.cli.session import print_remark, verb
+from orbitmc.cli.session import CLOCK, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def symmetry(
 
     logic = LogicOptions(query=as_one(query), **parse_assignments("symmetry", more))
     asked = read_question(model, evidence, memory, logic)
-    with Compiling():
+    with Compiling(), CLOCK.asking():
         found = symmetry_overview(
             asked.model,
             ground=asked.ground,

@@ -23,7 +23,7 @@ from orbitmc.cli.options import (
     parse_assignments,
     part_of,
 )
-from orbitmc.cli.session import INTERRUPTED, NOT_CONVERGED, print_remark, verb
+from orbitmc.cli.session import CLOCK, INTERRUPTED, NOT_CONVERGED, print_remark, verb
 from orbitmc.errors import InputError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _run_question(
     )  # fmt: skip
     from orbitmc.cli.running import Session
 
-    with Session(quiet, None, None, {}) as session:
+    with Session(quiet, None, None, {}) as session, CLOCK.asking():
         reply = answer(
             QuestionCommand(source, how, session.watchers, quiet, session.progress.show), **mine
         )
@@ -469,7 +469,8 @@ def best_world(
     program = questions.read_program(model, tuple(evidence or ()), settings.memory, logic)
     for remark in () if quiet else program.remarks:
         print_remark(remark)
-    found = best_of_program(program, settings, 1)
+    with CLOCK.asking():
+        found = best_of_program(program, settings, 1)
     state = next(iter(found))
     lines = [
         f"{name} {int(value == 'true')}" if whole else name

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from orbitmc._numba.compile_log import time_limit
+from orbitmc._numba.compile_log import spent_before, time_limit, working_time
 from orbitmc._util.interrupts import interruptible
 from orbitmc.errors import InputError, LimitError
 from orbitmc.estimate.answers import Estimate, certain
@@ -76,7 +75,7 @@ def log_z(
 
 
 def _solve(asked: View, settings: Settings) -> Estimate:
-    begun = time.perf_counter()
+    begun = working_time() - (0.0 if settings.seconds is None else spent_before())
     settings.require_use()
     firm = harden(asked.model)
     plan, reason = None, "gibbs was asked for"
@@ -87,10 +86,15 @@ def _solve(asked: View, settings: Settings) -> Estimate:
     if plan is not None:
         found = _exact(graph, plan, about)
     else:
-        with time_limit(begun + LATEST * _seconds(settings) + MORE - time.perf_counter()):
+        with time_limit(begun + latest(_seconds(settings)) - working_time()):
             found = _sample_log_z(graph, settings, about)
-    seconds = time.perf_counter() - begun
+    seconds = working_time() - begun
     return replace(found, about=replace(found.about, seconds=seconds))
+
+
+def latest(seconds: float) -> float:
+    """When work is given up that should have taken so many seconds."""
+    return LATEST * seconds + MORE
 
 
 def _exact(graph: FactorGraph, plan: Plan, about: About) -> Estimate:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orbitmc._numba.compile_log import working_time
+from orbitmc._numba.compile_log import spent_before, working_time
 from orbitmc._numba.jit import Stopwatch
 from orbitmc._simd.random import LANE_UNIT
 from orbitmc._util.arrays import lengths, narrow_dtype
@@ -58,9 +58,10 @@ class Decision:
     """How a question will be answered, and why; `settings` name a method that is not `auto`.
 
     `model` is what is asked about, with weights that can be added up; `remarks` say what that
-    took. `prepared` is its graph, if the decision prepared it already. It took so many
-    `seconds`, without compiling. `ruled_out` are methods that cannot answer, or take too long.
-    A `kernel` that was given is used as it is. `query` names the variables to report, if not all.
+    took. `prepared` is its graph, if the decision prepared it already. So many `seconds` have gone
+    by since the question was asked, without compiling. `ruled_out` are methods that cannot answer,
+    or take too long. A `kernel` that was given is used as it is. `query` names the variables to
+    report, if not all.
     """
 
     model: Model
@@ -93,7 +94,14 @@ def plan_for_kernel(model: Model, kernel: Kernel, settings: Settings) -> Decisio
     settings = fit_to_budget(model.graph, settings)
     require_memory(sampling_bytes(model.graph, settings), settings)
     reason = f"the kernel {type(kernel).__name__} was given"
-    return Decision(model, settings, reason, kernel=kernel, remarks=model.doubts)
+    return Decision(
+        model, settings, reason, kernel=kernel, remarks=model.doubts, seconds=_spent(settings)
+    )
+
+
+def _spent(settings: Settings) -> float:
+    """How much of the time that was asked for is over; none if nobody asked for any."""
+    return 0.0 if settings.seconds is None else spent_before()
 
 
 def decide(
@@ -115,6 +123,7 @@ def decide(
         from orbitmc.inference.lift import program_of
 
         program_of(model)  # refuses other models
+    before = _spent(settings)
     try:
         with Stopwatch() as deciding:
             firm = harden(model)
@@ -130,7 +139,8 @@ def decide(
 
         raise explain_contradiction(model, error) from None
     chosen = with_block_work(decision.settings)
-    return replace(decision, settings=chosen, remarks=firm.remarks, seconds=deciding.seconds)
+    spent = before + deciding.seconds
+    return replace(decision, settings=chosen, remarks=firm.remarks, seconds=spent)
 
 
 def with_block_work(settings: Settings) -> Settings:
@@ -163,7 +173,7 @@ def exact_plan(graph: FactorGraph, settings: Settings) -> tuple[Plan | None, str
     from orbitmc.exact.plan import predict, require_fit
 
     within = math.inf if settings.method == "exact" else most_seconds(settings)
-    begun = working_time()
+    begun = working_time() - spent_before()
     try:
         plan = predict(
             graph, memory=settings.memory, seconds=order_search_seconds(settings), within=within

@@ -348,7 +348,10 @@ def accepts_settings(question: Callable[P, R]) -> Callable[P, R]:
             if name not in known:
                 hint = suggestion(name, known)
                 raise TypeError(f"{question.__name__}() has no setting {name!r}{hint}")
-        return question(*arguments, **options)
+        from orbitmc._numba.compile_log import asked_now
+
+        with asked_now():
+            return question(*arguments, **options)
 
     asked.__signature__ = own.replace(parameters=[*plain, *shown])  # type: ignore[attr-defined]
     said = inspect.cleandoc(question.__doc__ or "")
