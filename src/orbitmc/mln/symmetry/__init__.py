@@ -10,7 +10,7 @@ __getattr__, __dir__ = load_lazily(
         "classes_by_evidence": "mln.symmetry.approximate_classes",
         "classes_by_messages": "mln.symmetry.approximate_classes",
         "classes_by_boolean_rank": "mln.symmetry.approximate_classes",
-        "clustered_weights": "mln.symmetry.approximate_classes",
+        "cluster_rule_weights": "mln.symmetry.approximate_classes",
         "constant_swaps": "mln.symmetry.classes",
         "induced_permutation": "mln.symmetry.renamings",
         "value_kinds": "mln.symmetry.classes",
