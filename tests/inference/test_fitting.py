@@ -13,8 +13,8 @@ from orbitmc.inference.plan import (
     ENOUGH,
     LARGE,
     SHARE,
-    decide,
     fit_to_budget,
+    plan_model,
     prepared_for,
     sample_seconds,
     sampling_bytes,
@@ -84,9 +84,9 @@ def test_what_was_asked_for_stays():
 def test_what_does_not_fit_is_refused_with_the_figure():
     model = om.ising_grid(SIDE, SIDE, 0.3)
     with pytest.raises(LimitError, match=r"1 pack of 32 chains need .* give it more memory"):
-        decide(model, Settings(method="gibbs", memory=10**6))
+        plan_model(model, Settings(method="gibbs", memory=10**6))
     with pytest.raises(LimitError, match=r"4 packs of 64 chains need .* fewer packs or lanes"):
-        decide(model, Settings(method="gibbs", memory=10**6, packs=4, lanes=64))
+        plan_model(model, Settings(method="gibbs", memory=10**6, packs=4, lanes=64))
 
 
 def test_a_large_model_is_answered_within_little_memory():

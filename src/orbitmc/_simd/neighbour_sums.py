@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from orbitmc._numba.jit import shared
 from orbitmc._simd.vector_code import (
@@ -18,7 +17,10 @@ from orbitmc._simd.vector_code import (
     STREAMS,
     WORDS,
     Call,
+    allocate,
     broadcast,
+    count_to,
+    declare,
     eight_of,
     look_up,
     splat,
@@ -182,7 +184,7 @@ def fetch_row(values: Bytes, variable: Index, width: Width) -> None:
 def _fetch_row(call: Call) -> None:
     builder, row = call.builder, call.row("values", "variable")
     kind = ir.FunctionType(ir.VoidType(), [row.type, I32, I32, I32])
-    fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    fetch = declare(builder.module, kind, "llvm.prefetch.p0")
     for lane in range(0, call.lanes, LINE):
         builder.call(fetch, [call.at(row, lane), I32(0), I32(3), I32(1)])  # to read, for long, data
 
@@ -277,9 +279,9 @@ def _fold_rows(call: Call, step: Step, kind: Any, read: Any, begin: Any) -> list
     first, last = call.number("first"), call.number("last")
     others, roles = call.array("neighbour"), call.array("role")
     lanes = range(0, call.lanes, kind.count)
-    totals = [cgutils.alloca_once_value(builder, begin) for _ in lanes]
-    with cgutils.for_range(builder, builder.sub(last, first), intp=I64) as loop:
-        edge = builder.add(first, loop.index)
+    totals = [allocate(builder, begin) for _ in lanes]
+    with count_to(builder, builder.sub(last, first)) as number:
+        edge = builder.add(first, number)
         row = call.row_at(states, builder.zext(builder.load(call.at(others, edge)), I64))
         role = builder.load(call.at(roles, edge))
         for lane, total in zip(lanes, totals, strict=True):

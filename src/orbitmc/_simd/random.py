@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
 from numpy.typing import NDArray
 
 from orbitmc._numba.jit import F, generic, implementation, shared
@@ -35,6 +34,7 @@ from orbitmc._simd.vector_code import (
     WORDS,
     Call,
     concatenate,
+    declare,
     look_up,
     multiply_add,
     splat,
@@ -267,7 +267,7 @@ def _round_to_float32(builder: Any, doubles: Any) -> Any:
         return builder.fptrunc(doubles, FOUR)
     kind = ir.FunctionType(FOUR, [DOUBLES])
     name = "llvm.x86.avx.cvt.pd2.ps.256"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [doubles])
+    return builder.call(declare(builder.module, kind, name), [doubles])
 
 
 LANE_UNIT = 32  # lanes come in multiples of this

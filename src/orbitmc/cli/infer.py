@@ -5,12 +5,12 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orbitmc._util import files as records
-from orbitmc._util.files import lock_file
 from orbitmc._util.text import MEMORY
 from orbitmc.cli import inputs as questions
 from orbitmc.cli import options
@@ -19,13 +19,15 @@ from orbitmc.cli.inputs import LogicOptions, ModelInput, logic_question
 from orbitmc.cli.options import QUESTION, argument, option, parse_assignments, part_of
 from orbitmc.cli.output import deliver, require_output
 from orbitmc.cli.questions import best_world, require_program
-from orbitmc.cli.session import print_remark, verb
-from orbitmc.errors import ContradictionError, InputError, LimitError, attribute_to_file
+from orbitmc.cli.session import command_line, print_remark, verb
+from orbitmc.errors import InputError, LimitError, attribute_to_file
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.graph.model import Model
-    from orbitmc.inference.settings import Settings
+    from orbitmc.inference import CheckpointWriter, Settings
 
 
 LOG_Z_SHARE = 0.4  # of a timed run
@@ -59,8 +61,6 @@ def infer(
     help_all: options.HelpAll = False,
 ) -> int:
     """Say how probable each value of each variable is, with its error."""
-    from orbitmc.inference._resume import require_new_run
-
     source = _one_of(model, program)
     _require_files(source, evidence, output, results, checkpoint)
     answers.require_page(report, [source, *(evidence or ())])
@@ -83,14 +83,14 @@ def infer(
         require_program(source, method)
         how = replace(_limits(settings), method=method)
         return best_world(source, evidence, how, logic, whole_world, results, quiet)
-    with lock_file(checkpoint):
-        require_new_run(checkpoint)
+    with _saving(settings) as writer:
         asked = questions.read_question(source, evidence, memory, logic, query)
         answers.require_rows(report, output, asked.rows)
         for remark in () if quiet else asked.remarks:
             print_remark(remark)
         reserve = _log_z_seconds(settings) if log_z else 0.0
-        answer, code = _ask(asked, settings, quiet=quiet, json=json, output=output, reserve=reserve)
+        reserve += answers.delivery_seconds(asked.plain, json=json, output=output)
+        answer, code = _ask(asked, settings, writer, reserve, quiet=quiet)
         if log_z and answer.about.log_z is None and not answer.about.interrupted:
             answer = _with_log_z(answer, asked.model, settings)
         code = answers.deliver(answer, json=json, output=output, quiet=quiet) or code
@@ -99,43 +99,40 @@ def infer(
         return answers.write_report(answer, report, output, quiet=quiet) or code
 
 
+def _saving(settings: "Settings") -> "AbstractContextManager[CheckpointWriter | None]":
+    """What saves the run, if it is to be saved."""
+    if settings.checkpoint is None:
+        return nullcontext()
+    from orbitmc.sampling.checkpoint import open_checkpoint
+
+    return open_checkpoint(settings.checkpoint, settings.checkpoint_every, tell=print_remark)
+
+
 def _ask(
     asked: questions.ModelInput,
     settings: "Settings",
+    writer: "CheckpointWriter | None",
+    reserve: float,
     *,
     quiet: bool,
-    json: bool,
-    output: Path | None,
-    reserve: float,
 ) -> tuple["Marginals", int]:
-    """Decide and carry out; gives the answer, and an exit code if its run was not kept.
-
-    A timed run leaves so many seconds in `reserve`.
-    """
+    """Ask with progress; gives the answer, and an exit code if its run was not saved."""
     begun = time.perf_counter()
     from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import plan_record
-    from orbitmc.inference.answer import carry_out
-    from orbitmc.inference.plan import decide
+    from orbitmc.inference import marginals_query
+    from orbitmc.inference.answer import answer
 
     loading = time.perf_counter() - begun
-    place = None if settings.checkpoint is None else Path(settings.checkpoint)
-    with Session(quiet, place, settings.checkpoint_every, asked.record) as session:
-        try:
-            if asked.joint_answer is not None:
-                return asked.joint_answer(settings, session.watchers), session.exit_code
-            decision = replace(decide(asked.model, settings), query=asked.query)
-            session.question.update(plan_record(decision))
-            after = (
-                reserve
-                + loading
-                + answers.delivery_seconds(decision.model, json=json, output=output)
-            )
-            found = carry_out(decision, session.watchers, asked.ground, after=after)
-        except ContradictionError as error:
-            raise asked.explained(error) from None
-    about = asked.about(vars(settings))
-    return replace(asked.in_words(found), asked=about), session.exit_code
+    query = marginals_query(
+        asked.source, asked.evidence, asked.names, settings=settings, command=command_line()
+    )
+    if writer is not None:
+        writer.record.update(asked.record)
+    with Session(quiet, writer) as session:
+        marginals = answer(
+            query, settings, session.watchers, reserve=reserve + loading, checkpoint=writer
+        )
+    return marginals, session.exit_code
 
 
 def _log_z_seconds(settings: "Settings") -> float:
@@ -254,32 +251,18 @@ def resume(
     require_output(output)
     given = parse_assignments("resume", more)
     from orbitmc.cli.running import Session
-    from orbitmc.inference._resume import (
-        continue_run,
-        query_from_checkpoint,
-        settings_from_checkpoint,
-    )
-    from orbitmc.sampling.checkpoint import load
+    from orbitmc.inference import Settings, answer_checkpoint, resume_checkpoint, saved_settings
 
-    with lock_file(run):
-        kept = load(run, memory=memory)
-        settings_from_checkpoint(
-            kept.question, str(run)
-        )  # refuses what cannot go on before a model is read
-        again = ask_again(kept.question, model, memory, str(run))
-        names = None if again.ground is not None else query_from_checkpoint(kept, again.model)
-        with Session(quiet, run, given.get("checkpoint_every"), kept.question) as session:
-            found = continue_run(
-                kept,
-                again.model,
-                again.ground,
-                threads=given.get("threads"),
-                executor=cluster,
-                memory=memory,
-                watchers=session.watchers,
+    every = given.get("checkpoint_every")
+    with resume_checkpoint(run, memory=memory, every=every, tell=print_remark) as (saved, writer):
+        saved_settings(saved.question, str(run))  # refuses what cannot go on before a model is read
+        again = ask_again(saved.question, model, memory, str(run))
+        limits = Settings(threads=given.get("threads"), executor=cluster, memory=memory)
+        with Session(quiet, writer) as session:
+            answer = answer_checkpoint(
+                saved, again.source, limits, [*session.watchers, writer], command=command_line()
             )
-        found = again.in_words(found.only(names))
-        code = deliver(found, json=json, output=output, quiet=quiet)
+        code = deliver(answer, json=json, output=output, quiet=quiet)
         return code or session.exit_code
 
 
@@ -297,7 +280,7 @@ def ask_again(
         evidence = _evidence(record.get("evidence"), _are_seen)
     from orbitmc.formats.registry import read
 
-    return ModelInput(read(path, memory=memory).given(evidence), record)
+    return ModelInput(read(path, memory=memory).given(evidence), None, record)
 
 
 def _model(record: Mapping[str, Any], source: str) -> str:

@@ -2,22 +2,19 @@
 
 import math
 import os
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from orbitmc._util.settings import setting
-from orbitmc.errors import ContradictionError, InputError, attribute_to_file
+from orbitmc.errors import InputError, attribute_to_file
 
 if TYPE_CHECKING:
-    from orbitmc.estimate.marginals import Marginals, Provenance
     from orbitmc.graph.evidence import Evidence
     from orbitmc.graph.model import Model
     from orbitmc.inference.program import MarkovLogic
-    from orbitmc.mln.grounding.grounding import Ground
 
 
 LOGIC_SUFFIXES = (".mln", ".pracmln")
@@ -54,38 +51,39 @@ class LogicOptions:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """A model that evidence is built into, and how to say its answer.
+    """What a command is asked about: a model with evidence, or the model of a `program`.
 
-    `record` is what a checkpoint needs to ask the same again. A query with conjunctions has a
-    `joint_answer`. Of a program, `atoms` counts what is asked about.
+    `names` are the variables of a query. `record` is what a checkpoint needs to ask the same
+    again.
     """
 
-    model: "Model"
+    plain: "Model"
+    evidence: "Evidence | None"
     record: Mapping[str, Any]
-    ground: "Ground | None" = None
-    in_words: Callable[["Marginals"], "Marginals"] = lambda found: found
-    explained: Callable[[ContradictionError], ContradictionError] = lambda error: error
-    remarks: Sequence[str] = field(default=())
-    query: tuple[str, ...] | None = None
-    joint_answer: Callable[..., "Marginals"] | None = None
-    unseen: "tuple[Model, Evidence] | None" = None
-    atoms: Callable[[], float] | None = None
+    names: tuple[str, ...] | None = None
+    program: "MarkovLogic | None" = None
+
+    @property
+    def source(self) -> "Model | MarkovLogic":
+        """Whom to ask."""
+        return self.plain if self.program is None else self.program
+
+    @cached_property
+    def model(self) -> "Model":
+        """The model, given the evidence."""
+        return self.plain.given(self.evidence)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What must be said of how a program was read."""
+        return () if self.program is None else self.program.remarks
 
     def rows(self) -> float:
         """How many rows an answer has; infinite where that is not known before."""
-        if self.atoms is not None:
-            return self.atoms()
-        domains = self.model.domains()
-        return sum(len(domains[name]) for name in self.query or domains)
-
-    def about(self, settings: Mapping[str, Any]) -> "Provenance":
-        """The question as an answer keeps it; `unseen` is the model beside its evidence."""
-        from orbitmc.estimate.marginals import Provenance
-
-        model, evidence = self.unseen or (self.model, None)
-        command = shlex.join(["orbitmc", *sys.argv[1:]])
-        in_atoms = None if self.ground is None else self.in_words
-        return Provenance(model, evidence, settings, command, in_atoms)
+        if self.program is not None:
+            return math.inf if self.program.conjunctions else len(self.program.asked.names)
+        domains = self.plain.domains()
+        return sum(len(domains[name]) for name in self.names or domains)
 
 
 def as_one(query: Sequence[str] | None) -> str | None:
@@ -121,7 +119,7 @@ def read_question(
     seen = merge_evidence(found, model)
     names = resolve_query(names_in(query, model), model) if query else None
     record = {"model": str(path.resolve()), "evidence": dict(seen)}
-    return ModelInput(model.given(seen), record, query=names, unseen=(model, seen))
+    return ModelInput(model, seen, record, names)
 
 
 def _named(logic: LogicOptions) -> str:
@@ -166,16 +164,7 @@ def logic_question(
         "pieces": [*(str(file.resolve()) for file in files), *texts],
         "logic": asdict(replace(options, query_file=file)),
     }
-    return ModelInput(
-        asked.model,
-        record,
-        asked.ground,
-        asked.in_atoms,
-        asked.explained,
-        asked.remarks,
-        joint_answer=asked.joint_answer if asked.conjunctions else None,
-        atoms=lambda: math.inf if asked.conjunctions else len(asked.asked.names),
-    )
+    return ModelInput(asked.model, None, record, program=asked)
 
 
 def _sorted_out(pieces: Sequence[str]) -> tuple[list[Path], list[str]]:

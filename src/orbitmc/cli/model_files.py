@@ -212,7 +212,7 @@ def symmetry(
     with Compiling():
         found = symmetry_overview(
             asked.model,
-            ground=asked.ground,
+            ground=None if asked.program is None else asked.program.ground,
             values=values,
             seconds=seconds,
             generators=read_generators(generators),

@@ -176,7 +176,7 @@ def _run_question(
     )  # fmt: skip
     from orbitmc.cli.running import Session
 
-    with Session(quiet, None, None, {}) as session:
+    with Session(quiet) as session:
         reply = answer(
             QuestionCommand(source, how, session.watchers, quiet, session.progress.show), **mine
         )

@@ -7,6 +7,7 @@ import _thread
 import errno
 import functools
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -15,15 +16,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
 from orbitmc.errors import InputError, OrbitError, is_interrupt
-
-if TYPE_CHECKING:
-    pass
-
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)  # clusters send SIGTERM before they kill
 AGAIN_SECONDS = 0.05
@@ -112,6 +109,11 @@ def _done(command: Callable[P, int], *arguments: P.args, **options: P.kwargs) ->
         return command(*arguments, **options)
 
 
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["orbitmc", *sys.argv[1:]])
+
+
 def print_remark(message: str) -> None:
     """Say one line on standard error; where nobody can hear it, go on without."""
     try:
@@ -164,12 +166,6 @@ def unwritten(error: OSError) -> int:
         return 0
     print_remark(f"cannot write the answer: {error.strerror}")
     return UNWRITTEN
-
-
-# What a command shows while it works: a bar or lines, and remarks about compiling.
-
-
-# What accompanies a run on the command line: progress, Ctrl-C, checkpoints.
 
 
 # `--cluster ADDRESS`: the workers of dask that do the work of a command.

@@ -26,7 +26,7 @@ from orbitmc.graph.hardening import harden
 from orbitmc.graph.model import Model
 from orbitmc.inference.answer import TALLIES
 from orbitmc.inference.lift import by_approximate_symmetries
-from orbitmc.inference.plan import PlannedKernel, choose_kernel, decide
+from orbitmc.inference.plan import PlannedKernel, choose_kernel, plan_model
 from orbitmc.inference.settings import METHODS, Settings
 from orbitmc.kernels.protocol import Kernel
 from orbitmc.sampling.run import Run
@@ -82,9 +82,9 @@ def by_method(model: Model, method: str, *, seconds: float, memory: int = MEMORY
     settings = Settings(method=method, seconds=seconds, memory=memory)  # type: ignore[arg-type]
 
     def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
-        decision = decide(model, settings)
-        planned = choose_kernel(model, prepared, decision.settings)
-        about = decision.choice.about if decision.choice else planned.about
+        plan = plan_model(model, settings)
+        planned = choose_kernel(model, prepared, plan.settings)
+        about = plan.choice.about if plan.choice else planned.about
         return PlannedKernel(planned.kernel, about, planned.pools)
 
     return Sampler(method, harden(model).model, make)
@@ -170,7 +170,7 @@ def _with_some_jumps(model: Model, seconds: float, memory: int) -> Sampler:
     settings = Settings(method="lmh", seconds=seconds, memory=memory)
 
     def make(model: Model, prepared: PreparedGraph) -> PlannedKernel:
-        raced = decide(model, settings).settings
+        raced = plan_model(model, settings).settings
         if raced.moves is not None and not raced.moves["families"]:
             return by_approximate_symmetries(model, prepared)
         return choose_kernel(model, prepared, raced)

@@ -5,7 +5,7 @@ from orbitmc._util.loading import load_lazily
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "Plan": "exact.plan",
+        "EliminationPlan": "exact.plan",
         "marginals": "exact.contraction",
         "predict": "exact.plan",
     },

@@ -21,7 +21,7 @@ from orbitmc._util.interrupts import check_interrupt
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.order import Neighbours, eliminate, neighbours_of
-from orbitmc.exact.plan import Plan, predict, require_fit
+from orbitmc.exact.plan import EliminationPlan, predict, require_fit
 from orbitmc.exact.problem import Problem, Scope, prepare
 from orbitmc.exact.tree import Part, Region, Tree, combine_cutset
 from orbitmc.graph.builder import Builder
@@ -179,7 +179,7 @@ def marginals(
     graph: FactorGraph,
     *,
     memory: int = MEMORY,
-    plan: Plan | None = None,
+    plan: EliminationPlan | None = None,
     seconds: float = 5.0,
     wanted: Sequence[int] | None = None,
 ) -> ExactAnswer:
@@ -200,7 +200,7 @@ def marginals(
     return ExactAnswer(log_z, _over_all_values(plan.problem, tables, chosen))
 
 
-def _eliminate(plan: Plan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
+def _eliminate(plan: EliminationPlan, wanted: Sequence[int]) -> tuple[float, list[Floats]]:
     """Go up and down once for every way to hold the cutset."""
 
     def both_ways(fixed: dict[int, int], problem: Problem) -> Part:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from orbitmc._util.arrays import Floats, Numbers
 from orbitmc._util.interrupts import check_interrupt
 from orbitmc.exact.contraction import Bucket, Passes, Term, strides_of
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import condition
 
@@ -23,7 +23,7 @@ BYTE = 256  # values that fit into one
 States = NDArray[Any]
 
 
-def independent_states(plan: Plan, count: int, *, seed: int) -> States:
+def independent_states(plan: EliminationPlan, count: int, *, seed: int) -> States:
     """Draw so many states `[variable, state]` of the graph that was planned for.
 
     They are bytes, unless a variable has more values than these hold.
@@ -40,7 +40,7 @@ def independent_states(plan: Plan, count: int, *, seed: int) -> States:
     return _over_all_values(problem, states)
 
 
-def state_bytes(plan: Plan, count: int) -> int:
+def state_bytes(plan: EliminationPlan, count: int) -> int:
     """How much memory the states of a plan take while they are drawn."""
     sizes = plan.problem.sizes
     each = dtype_for(sizes).itemsize * len(sizes)
@@ -53,7 +53,9 @@ def dtype_for(sizes: Sequence[int]) -> np.dtype[Any]:
     return np.dtype(np.uint8 if max(sizes, default=1) <= BYTE else np.uint32)
 
 
-def _shares(plan: Plan, count: int, rng: np.random.Generator) -> list[tuple[dict[int, int], int]]:
+def _shares(
+    plan: EliminationPlan, count: int, rng: np.random.Generator
+) -> list[tuple[dict[int, int], int]]:
     """How many states each way to hold the cutset gets, by its share of the weight."""
     if not plan.cutset:
         return [({}, count)]
@@ -72,7 +74,7 @@ class _Drawing(Passes):
     """Passes that draw states on their way down, instead of adding beliefs up."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, states: States, rng: np.random.Generator
+        self, problem: Problem, plan: EliminationPlan, states: States, rng: np.random.Generator
     ) -> None:
         super().__init__(problem, plan.tree, plan.regions)
         self.rng, self.states = rng, states

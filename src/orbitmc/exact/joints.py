@@ -12,7 +12,7 @@ import numpy as np
 from orbitmc._util.arrays import Floats
 from orbitmc.errors import LimitError
 from orbitmc.exact.contraction import Bucket, Passes, View, collect
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.graph.factor_graph import FactorGraph
 from orbitmc.graph.transforms import extend
@@ -41,7 +41,7 @@ def tie_scopes(graph: FactorGraph, scopes: Sequence[Scope]) -> FactorGraph:
     return extend(graph, factors) if factors else graph
 
 
-def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
+def joints(plan: EliminationPlan, scopes: Sequence[Scope]) -> list[Floats]:
     """The joint probabilities of each set of variables of a graph that ties each of them.
 
     An axis for each variable, in the order of the set.
@@ -65,7 +65,7 @@ def joints(plan: Plan, scopes: Sequence[Scope]) -> list[Floats]:
 
 
 def _parts(
-    plan: Plan, scopes: Sequence[Scope]
+    plan: EliminationPlan, scopes: Sequence[Scope]
 ) -> list[tuple[Mapping[int, int], float, list[Floats]]]:
     """For every way to hold the cutset: its log-weight, and joints of those that are not held."""
 
@@ -81,7 +81,7 @@ def _parts(
     return plan.by_conditioning(part)
 
 
-def mean_log_weight(plan: Plan) -> float:
+def mean_log_weight(plan: EliminationPlan) -> float:
     """The mean log-weight of a state: what all tables are on average, and the constant.
 
     >>> import orbitmc as om
@@ -110,7 +110,7 @@ def _mean(chances: Floats, table: Floats) -> float:
 class _JointPasses(Passes):
     """Passes that keep, of each bucket where asked variables meet, their joint beliefs."""
 
-    def __init__(self, problem: Problem, plan: Plan, scopes: Sequence[Scope]) -> None:
+    def __init__(self, problem: Problem, plan: EliminationPlan, scopes: Sequence[Scope]) -> None:
         super().__init__(problem, plan.tree, plan.regions)
         sizes = plan.tree.sizes
         self.tables = {

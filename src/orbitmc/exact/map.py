@@ -21,7 +21,7 @@ from orbitmc._util.interrupts import check_interrupt
 from orbitmc.errors import ContradictionError
 from orbitmc.exact.contraction import Bucket, Table, add_tables, strides_of, terms_in
 from orbitmc.exact.order import eliminate, find_order, neighbours_of
-from orbitmc.exact.plan import Plan
+from orbitmc.exact.plan import EliminationPlan
 from orbitmc.exact.problem import Problem, Scope
 from orbitmc.exact.tree import ENTRY, Tree, build_tree, condition
 from orbitmc.graph.log_weights import exact_sum
@@ -344,12 +344,12 @@ def _start(problem: Problem) -> Start | None:
 # The best states of a graph, by elimination: in order, and for sure.
 
 
-def map_bytes(plan: Plan) -> int:
+def map_bytes(plan: EliminationPlan) -> int:
     """What an elimination by maxima takes: all its messages, and the tables."""
     return plan.bytes + message_bytes(plan.tree)
 
 
-def solve_map(plan: Plan, count: int) -> list[Numbers]:
+def solve_map(plan: EliminationPlan, count: int) -> list[Numbers]:
     """The best states in order, as value numbers; fewer if fewer are possible.
 
     >>> import orbitmc as om

@@ -57,7 +57,7 @@ Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
-class Plan:
+class EliminationPlan:
     """An order of elimination with its price.
 
     `width` is the most neighbours a variable has when it is eliminated, `largest` and `entries`
@@ -104,7 +104,7 @@ def predict(
     memory: int = MEMORY,
     seconds: float = 5.0,
     within: float = math.inf,
-) -> Plan:
+) -> EliminationPlan:
     """Find an order within `seconds` and say what it costs; allocates nothing big.
 
     If elimination must be over `within` some time, one that surely takes longer is refused at
@@ -132,7 +132,7 @@ def predict(
     return plan
 
 
-def require_fit(plan: Plan, memory: int) -> None:
+def require_fit(plan: EliminationPlan, memory: int) -> None:
     """Refuse a plan whose tables need more than `memory` bytes."""
     if plan.bytes > memory:
         raise LimitError(
@@ -149,7 +149,7 @@ def plan_holding(
     seconds: float,
     hint: Order | None = None,
     until: float = math.inf,
-) -> Plan:
+) -> EliminationPlan:
     """Plan an elimination that holds the variables of a cutset at each of their values in turn."""
     conditioned = condition(problem, dict.fromkeys(cutset, 0))
     turns = math.prod(problem.sizes[variable] for variable in cutset)
@@ -172,7 +172,7 @@ def plan_holding(
     entries = [tree.table_entries(variable) for variable in order]
     # one for each table that is added, three for exponential and logarithm
     flops = sum(n * (len(tree.groups[v]) + 3) for n, v in zip(entries, order, strict=True))
-    return Plan(
+    return EliminationPlan(
         width=tree.width,
         largest=max(entries, default=1),
         entries=turns * sum(entries),

@@ -31,7 +31,7 @@ from orbitmc.inference.settings import (
 )
 
 if TYPE_CHECKING:
-    from orbitmc.exact.plan import Plan
+    from orbitmc.exact.plan import EliminationPlan
     from orbitmc.exact.problem import Problem
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.sampling.initialization import TopStates
@@ -152,7 +152,7 @@ def _solve(model: Model, settings: Settings, k: int, progress: Progress | None) 
     return replace(found, about=replace(found.about, seconds=watch.seconds, warnings=warnings))
 
 
-def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
+def _plan(model: Model, settings: Settings) -> tuple[EliminationPlan | None, str]:
     """How to eliminate, or None and why not."""
     if settings.method == "gibbs":
         return None, "gibbs was asked for"
@@ -185,7 +185,7 @@ def _plan(model: Model, settings: Settings) -> tuple[Plan | None, str]:
     return None, f"{describe_cost(plan)}, too much"
 
 
-def _proven(model: Model, plan: Plan, k: int, reason: str) -> _Incumbent:
+def _proven(model: Model, plan: EliminationPlan, k: int, reason: str) -> _Incumbent:
     from orbitmc.exact.map import solve_map
 
     states = solve_map(plan, k)

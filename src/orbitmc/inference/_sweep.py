@@ -27,22 +27,21 @@ from orbitmc.graph.log_weights import extremes, partial_log_weight
 from orbitmc.graph.model import Model
 from orbitmc.groups.permutation_groups import permutation_group
 from orbitmc.groups.permutations import Permutation, from_images
-from orbitmc.inference.answer import carry_out
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.answer import explain_contradictions
 from orbitmc.inference.feature_sampling import (
     FeatureEstimate,
-    explain_contradictions,
     join_models,
-    require_no_checkpoint,
     sample_feature,
     split_marginals,
 )
 from orbitmc.inference.plan import (
     MAX_BLOCK_GIBBS_VARIABLES,
-    Decision,
+    Plan,
     count_frozen_by_single_site,
-    decide,
-    exact_plan,
+    plan_elimination,
     plan_for_kernel,
+    plan_model,
     sampling_bytes,
     with_block_work,
 )
@@ -88,10 +87,12 @@ def sweep(
     [-2.49348, -5.4409]
     """
     chosen = merge_options(settings, options)
-    require_no_checkpoint(chosen)
+    if chosen.checkpoint is not None:
+        raise InputError("a checkpoint keeps marginals only: leave it out of other questions")
     wanted = _check_betas(betas)
     asked = view_of(model, evidence)
-    return explain_contradictions(asked, lambda: _solve(asked, wanted, chosen, watchers))
+    with explain_contradictions(asked):
+        return _solve(asked, wanted, chosen, watchers)
 
 
 def _solve(
@@ -101,7 +102,7 @@ def _solve(
     settings.require_use()
     settings.schedule()  # refuses two ends
     if settings.method in ("auto", "exact"):
-        plan, reason = exact_plan(coldest.graph, settings)
+        plan, reason = plan_elimination(coldest.graph, settings)
         if plan is not None:
             return Sweep(tuple(_exact(asked, beta, settings) for beta in betas))
     else:
@@ -121,15 +122,14 @@ def _check_betas(betas: Sequence[float]) -> list[float]:
 
 
 def _exact(asked: View, beta: float, settings: Settings) -> Rung:
-    decision = decide(asked.model.at(beta), replace(settings, method="exact"))
-    found = carry_out(decision)
+    found = marginals(asked.model.at(beta), settings=replace(settings, method="exact"))
     energy = _energy(asked.model, beta, settings)
     heat, off = _heat_capacity(asked.model, beta, energy, settings)
     return Rung(
         beta,
         certain(energy, found.about),
         _derivative_estimate(heat, off, found.about),
-        asked.told(found),
+        asked.render(found),
     )
 
 
@@ -137,7 +137,9 @@ def _energy(model: Model, beta: float, settings: Settings) -> float:
     """The mean energy: minus the mean log-weight, by elimination."""
     from orbitmc.exact.joints import mean_log_weight
 
-    plan, _ = exact_plan(harden(model.at(beta)).model.graph, replace(settings, method="exact"))
+    plan, _ = plan_elimination(
+        harden(model.at(beta)).model.graph, replace(settings, method="exact")
+    )
     assert plan is not None  # it is asked for
     return -mean_log_weight(plan) / beta
 
@@ -292,11 +294,11 @@ def _rungs(
     watchers: Iterable[RunObserver],
 ) -> list[Rung]:
     cooled = [asked.model.at(beta) for beta in betas]
-    decision = _plan_rungs(join_models(cooled, _labels(betas)), betas, settings)
-    reasons = "; ".join(dict.fromkeys((reason, decision.reason)))
-    decision = replace(decision, reason=reasons, ruled_out=("exact",))
+    plan = _plan_rungs(join_models(cooled, _labels(betas)), betas, settings)
+    reasons = "; ".join(dict.fromkeys((reason, plan.reason)))
+    plan = replace(plan, reason=reasons, ruled_out=("exact",))
     feature = LadderFeature(asked.model, betas, settings.seed)
-    noted = sample_feature(asked, decision, feature, watchers)
+    noted = sample_feature(asked, plan, feature, watchers)
     if settings.method == "auto":
         about = replace(noted.about, method="tempering")
         noted = replace(noted, marginals=replace(noted.marginals, about=about))
@@ -312,13 +314,13 @@ def _labels(betas: Sequence[float]) -> list[str]:
     return [f"{label}, number {place}" for place, label in enumerate(plain, 1)]
 
 
-def _plan_rungs(model: Model, betas: Sequence[float], settings: Settings) -> Decision:
+def _plan_rungs(model: Model, betas: Sequence[float], settings: Settings) -> Plan:
     """Let neighbours exchange their states, unless another method is asked for."""
     if settings.method != "auto":
-        return decide(model, settings)
-    decision = plan_for_kernel(model, _kernel(model, betas, settings), settings)
+        return plan_model(model, settings)
+    plan = plan_for_kernel(model, _kernel(model, betas, settings), settings)
     exchanges = "neighbouring temperatures exchange states" if len(set(betas)) > 1 else "Gibbs"
-    return replace(decision, reason=exchanges)
+    return replace(plan, reason=exchanges)
 
 
 def _kernel(model: Model, betas: Sequence[float], settings: Settings) -> Kernel:
@@ -401,4 +403,4 @@ def _rung(
     )
     if not math.isfinite(energy.value):
         raise InputError(f"the energy at beta {beta:g} is beyond the largest double")
-    return Rung(beta, energy, heat, asked.told(found))
+    return Rung(beta, energy, heat, asked.render(found))

@@ -26,7 +26,7 @@ from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._mixture import PAPER_WEIGHT, lifted, orbital_kernels
 from orbitmc.kernels._orbital import orbital
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.protocol import Kernel
+from orbitmc.kernels.protocol import Kernel, picks_at_random
 from orbitmc.kernels.renaming import renaming
 from orbitmc.mln.grounding.ground_model import GroundModel, graph_of
 from orbitmc.mln.grounding.grounding import Ground
@@ -218,7 +218,7 @@ def over_symmetric(model: Model, *, clusters: int = CLUSTERS, rank: int = RANK) 
 
 def describe_base_only(base: Kernel) -> str:
     """What is left where there is nothing to jump along."""
-    return "Gibbs alone" if isinstance(base, RandomScan) else f"{type(base).__name__} alone"
+    return "Gibbs alone" if picks_at_random(base) else f"{type(base).__name__} alone"
 
 
 def _describe_group(found: SymmetryReport) -> str:

@@ -8,24 +8,20 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from orbitmc._util.interrupts import interruptible
 from orbitmc._util.loading import HtmlRepr
 from orbitmc._util.text import MEMORY
 from orbitmc.errors import ContradictionError, InputError
 from orbitmc.estimate.marginals import (
     Columns,
     Marginals,
-    Provenance,
     certain_columns,
     concatenate_columns,
 )
 from orbitmc.estimate.verdicts import OBSERVED
 from orbitmc.graph.model import Model
-from orbitmc.inference.answer import answered, kept
-from orbitmc.inference.cache import answer_from_cache
-from orbitmc.inference.plan import decide
+from orbitmc.inference._marginals import marginals
 from orbitmc.inference.query import Names
-from orbitmc.inference.settings import Options, Settings, accepts_settings, merge_options
+from orbitmc.inference.settings import Options, Settings, accepts_settings
 from orbitmc.mln.data.database import TRUE, Database, Ints, merge_databases, universe
 from orbitmc.mln.data.reader import parse_database, read_database
 from orbitmc.mln.grounding.ground_model import model_of
@@ -90,7 +86,6 @@ class MarkovLogic(HtmlRepr):
         return query_atoms(self.ground, self.patterns)
 
     @accepts_settings
-    @interruptible()
     def marginals(
         self,
         settings: Settings | None = None,
@@ -100,21 +95,7 @@ class MarkovLogic(HtmlRepr):
         **options: Unpack[Options],
     ) -> Marginals:
         """How probable each atom is; a query may ask about others than the program was read for."""
-        chosen, asked = merge_options(settings, options), self.asking(query)
-        try:
-            if asked.conjunctions:
-                return asked.joint_answer(chosen, watchers)
-            found = answer_from_cache(self.model, None, chosen, asked.variables)
-            if found is None:
-                with kept(chosen) as keep:
-                    decision = decide(self.model, chosen)
-                    if decision.plan is not None:
-                        decision = replace(decision, query=asked.variables)
-                    found = answered(decision, watchers, keep, self.ground)
-            again = Provenance(self.model, None, vars(chosen), in_atoms=asked.in_atoms)
-            return replace(asked.in_atoms(found), asked=again)
-        except ContradictionError as error:
-            raise self.explained(error) from None
+        return marginals(self, query=query, settings=settings, watchers=watchers, **options)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -131,12 +112,6 @@ class MarkovLogic(HtmlRepr):
         return replace(
             self, patterns=read_query(text, program), conjunctions=read_conjunctions(text, program)
         )
-
-    def joint_answer(self, settings: Settings, watchers: Iterable[RunObserver]) -> Marginals:
-        """How probable conjunctions are, and their atoms."""
-        from orbitmc.inference._probability import conjunctions
-
-        return conjunctions(self, settings, watchers)
 
     def atoms_in(self, query: Names) -> Sequence[str]:
         """The atoms that a query means, known or not."""

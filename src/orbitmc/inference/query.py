@@ -1,11 +1,15 @@
-"""Which variables of a model a question is about."""
+"""What is asked: about which model, given what evidence, and which question.
+
+A `View` finds names in a model: variables, or atoms of a program. A `Question` is bound to a view
+and knows how elimination answers it, and how chains do. `inference.answer.answer` asks it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +23,17 @@ from orbitmc.graph.model import Model
 if TYPE_CHECKING:
     from orbitmc.estimate.marginals import Marginals
     from orbitmc.inference.cache import CachedElimination
+    from orbitmc.inference.plan import Plan
     from orbitmc.inference.program import MarkovLogic
     from orbitmc.inference.settings import Settings
     from orbitmc.kernels.protocol import Kernel
     from orbitmc.mln.grounding.grounding import Ground
     from orbitmc.mln.grounding.queries import QueryAtoms
+    from orbitmc.sampling.run import RunObserver
+
+Answer = TypeVar("Answer")
+AnswerCo = TypeVar("AnswerCo", covariant=True)
+Scope = tuple[int, ...]
 
 
 Names = Sequence[str] | str
@@ -129,28 +139,14 @@ class View:
         """Say a contradiction in terms of whoever asked."""
         return error if self.program is None else self.program.explained(error)
 
-    def quick_row(
-        self, evidence: Evidence | None, settings: Settings, tied: Sequence[tuple[int, ...]] = ()
-    ) -> CachedElimination | None:
-        """An exact answer with more evidence, where that is soon prepared, or was prepared before.
-
-        Its tables are those of variables of `model`, which need not be conditioned for it.
-        """
-        refused = self.program is not None and evidence is not None and len(evidence) > 0
-        if refused or settings.method not in ("auto", "exact"):
-            return None
-        from orbitmc.inference.cache import cached_elimination
-
-        return cached_elimination(self.model, evidence, settings, tied)
-
     def decided_by(self, evidence: Evidence | None) -> Collection[str]:
         """Variables of which evidence tells the value."""
         said = {} if evidence is None else dict(evidence.items())
         return resolve(said, self.model.domains()).hard.keys()
 
-    def told(self, found: Marginals) -> Marginals:
+    def render(self, marginals: Marginals) -> Marginals:
         """Marginals of variables in terms of whoever asked."""
-        return found if self.program is None else self.program.in_atoms(found)
+        return marginals if self.program is None else self.program.in_atoms(marginals)
 
     def named(self, names: Sequence[str]) -> tuple[Target, ...]:
         """Find several names, each given once."""
@@ -246,3 +242,40 @@ def reindex(one: Target, before: Model, after: Model) -> Target:
         return replace(one, variable=after.index[name])
     value = after.observed[name].value
     return replace(one, variable=NO_VARIABLE, meaning=one.meaning[[value]])
+
+
+class Question(Protocol[AnswerCo]):
+    """A question in terms of one view: how elimination answers it, and how chains do.
+
+    `scopes` are the variables whose joint tables answer it; None if no few tables do. Only what
+    `can_resume` is kept in a checkpoint.
+    """
+
+    @property
+    def scopes(self) -> Sequence[Scope] | None: ...
+
+    @property
+    def can_resume(self) -> bool: ...
+
+    def from_cache(
+        self, row: CachedElimination, evidence: Evidence | None, settings: Settings
+    ) -> AnswerCo | None:
+        """The answer from a small model that is eliminated already; None if it cannot tell."""
+
+    def plan(self, settings: Settings) -> Plan:
+        """Choose how to answer."""
+
+    def from_elimination(self, plan: Plan) -> AnswerCo:
+        """The exact answer, as planned."""
+
+    def from_chains(self, plan: Plan, observers: Iterable[RunObserver]) -> AnswerCo:
+        """The sampled answer, as planned."""
+
+
+@dataclass(frozen=True)
+class Query(Generic[Answer]):
+    """A model or a program, what is known of it, and a question that `bind` puts to a view."""
+
+    model: Model | Program
+    evidence: Evidence | None
+    bind: Callable[[View], Question[Answer]]

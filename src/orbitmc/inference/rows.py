@@ -19,12 +19,16 @@ from orbitmc.estimate.verdicts import SEVEREST
 from orbitmc.exact.templates import Batch, Elimination, batches, chunks
 from orbitmc.graph.evidence import Seen, resolve
 from orbitmc.graph.model import Model
-from orbitmc.inference._marginals import marginals
+from orbitmc.inference._marginals import execute_plan, marginals
 from orbitmc.inference._predict import Errors, Predictions, Progress
-from orbitmc.inference.answer import carry_out
 from orbitmc.inference.cache import prepared_elimination
 from orbitmc.inference.feature_sampling import join_models, split_marginals
-from orbitmc.inference.plan import MAX_BLOCK_GIBBS_VARIABLES, decide, exact_plan, sampling_bytes
+from orbitmc.inference.plan import (
+    MAX_BLOCK_GIBBS_VARIABLES,
+    plan_elimination,
+    plan_model,
+    sampling_bytes,
+)
 from orbitmc.inference.settings import DEFAULT_SECONDS, ENDS, Settings, describe_unused_settings
 from orbitmc.sampling.executor import Sender, pack_shared, readonly_graph, workers_of
 from orbitmc.sampling.run import RunObserver
@@ -231,7 +235,7 @@ class SampledRows:
         """Why elimination cannot answer, in words; nothing if it can."""
         if self.settings.method not in ("auto", "exact"):
             return f"{self.settings.method} was asked for"
-        plan, reason = exact_plan(model.graph, self.settings)
+        plan, reason = plan_elimination(model.graph, self.settings)
         return "" if plan is not None else reason
 
     def batches(self) -> Iterator[list[Kind]]:
@@ -256,8 +260,8 @@ class SampledRows:
         models = [kind.model for kind in batch]
         reason = next(iter(self.reasons.values()))
         try:
-            decision = decide(join_models(models, labels), self._share(len(batch)), too_wide=reason)
-            found = carry_out(decision, watchers)
+            plan = plan_model(join_models(models, labels), self._share(len(batch)), too_wide=reason)
+            found = execute_plan(plan, watchers)
         except ContradictionError as error:
             if len(batch) == 1:
                 yield str(error), batch[0].rows

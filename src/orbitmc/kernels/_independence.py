@@ -41,6 +41,15 @@ class Independence(NamedTuple):
     def outcomes(self) -> tuple[str, ...]:
         return OUTCOMES
 
+    @property
+    def draws_anew(self) -> bool:
+        return True
+
+    @property
+    def independent_after(self) -> int | None:
+        """Where nothing is left to decide, every proposal is accepted."""
+        return None if len(self.rest) else 1
+
     def memory(self, prepared: PreparedGraph, lanes: int) -> IndependenceMemory:
         return IndependenceMemory(
             np.zeros((prepared.graph.variables, lanes), dtype=np.uint8),

@@ -24,7 +24,7 @@ from orbitmc.groups.permutation_groups import PermutationGroup, permutation_grou
 from orbitmc.kernels._gibbs import RandomScan, SystematicScan
 from orbitmc.kernels._orbital import orbital, orbital_by_product_replacement, require_group
 from orbitmc.kernels.exchange import shuffle
-from orbitmc.kernels.protocol import Kernel, Part, steps
+from orbitmc.kernels.protocol import Kernel, Part, block_plans, steps
 
 PAPER_WEIGHT = 0.8  # of the base chain, in the paper's experiments
 
@@ -51,6 +51,14 @@ class Mixture(NamedTuple):
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (*self.first.outcomes, *self.second.outcomes)
+
+    @property
+    def base(self) -> Kernel:
+        """The first kernel; jumps are mixed with it."""
+        return self.first  # type: ignore[no-any-return]
+
+    def block_plans(self, memory: MixtureMemory) -> tuple[Any, Any] | None:
+        return block_plans(self.first, memory.first)
 
     def memory(self, prepared: PreparedGraph, lanes: int) -> MixtureMemory:
         return MixtureMemory(

@@ -18,8 +18,8 @@ from orbitmc.errors import InputError, OrbitError
 from orbitmc.estimate.formatting import r_hat_in_words
 from orbitmc.estimate.marginals import About, Columns, Marginals
 from orbitmc.estimate.verdicts import CODE, FAIR_R_HAT, GOOD_ESS, GOOD_R_HAT, UNMIXED, VERDICTS
-from orbitmc.inference.answer import carry_out
-from orbitmc.inference.plan import Decision, exact_plan
+from orbitmc.inference._marginals import marginals
+from orbitmc.inference.plan import plan_elimination
 from orbitmc.inference.settings import ENDS, Settings
 from orbitmc.report.html import (
     PAGE,
@@ -84,10 +84,10 @@ def _exact(answer: Marginals) -> tuple[Marginals | None, str]:
         return None, "The answer is exact."
     try:
         settings = Settings(seconds=EXACT_SECONDS)
-        plan, reason = exact_plan(provenance.conditioned_model.graph, settings)
-        if plan is None:
+        elimination, reason = plan_elimination(provenance.conditioned_model.graph, settings)
+        if elimination is None:
             return None, f"There is no exact answer to compare with: {reason}."
-        result = carry_out(Decision(provenance.conditioned_model, settings, reason, plan))
+        result = marginals(provenance.conditioned_model, method="exact")
     except OrbitError as error:
         return None, f"There is no exact answer to compare with: {error}."
     in_words = result if provenance.in_atoms is None else provenance.in_atoms(result)

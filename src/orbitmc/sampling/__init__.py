@@ -5,7 +5,7 @@ from orbitmc._util.loading import load_lazily
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "Checkpoints": "sampling.checkpoint",
+        "CheckpointWriter": "sampling.checkpoint",
         "Pack": "sampling.pack",
         "Run": "sampling.run",
         "Schedule": "sampling.schedule",

@@ -31,7 +31,7 @@ from orbitmc.estimate.tally import (
 )
 from orbitmc.graph.factor_graph import MOST_VALUES, FactorGraph
 from orbitmc.graph.log_weights import log_weights_of_parts
-from orbitmc.kernels.protocol import Kernel, Part, link_kernel
+from orbitmc.kernels.protocol import Kernel, Part, block_plans, link_kernel
 
 if TYPE_CHECKING:
     from orbitmc.kernels.block_gibbs.plans import BlockMemory, Blocks
@@ -205,16 +205,6 @@ def _tally(
 
         return block_tally(graph, lanes, kind, *blocks)
     return tally(graph, lanes, kind=kind)
-
-
-def block_plans(kernel: Any, memory: Any) -> tuple[Blocks, BlockMemory] | None:
-    """The plans of a kernel or of its base chain that draws blocks, with the tables it uses."""
-    while not hasattr(kernel, "plans"):
-        inner = next((name for name in ("base", "first") if hasattr(memory, name)), "")
-        if not hasattr(kernel, inner):
-            return None
-        kernel, memory = getattr(kernel, inner), getattr(memory, inner)
-    return kernel.plans, memory
 
 
 def check_lanes(graph: FactorGraph, lanes: int) -> None:

@@ -75,6 +75,14 @@ class MCSat(NamedTuple):
     def memory(self, prepared: PreparedGraph, lanes: int) -> SliceMemory:
         return slice_memory(prepared.graph)
 
+    def frees(self, graph: FactorGraph) -> NDArray[np.bool_]:
+        return reachable_variables(graph, self)
+
+    def remarks(self, outcomes: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
+        words = describe_slices(outcomes)
+        inexact = outcomes[BY_SAMPLE_SAT] > 0
+        return words, (f"{words}; slices by walk are exact",) if inexact else ()
+
 
 @implementation(steps, MCSat)
 def mc_sat_steps(
