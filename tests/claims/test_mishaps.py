@@ -179,7 +179,7 @@ def test_a_bug_asks_to_be_reported(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("of all things")
 
-    monkeypatch.setattr("orbitmc.formats.registry.read", broken)
+    monkeypatch.setattr("orbitmc.formats.read", broken)
     done = orbitmc("check", "x.uai")
     assert done.returncode == 1
     assert "this is a bug of orbitmc: RuntimeError: of all things" in done.stderr
@@ -191,7 +191,7 @@ def test_ctrl_c_inside_compiled_code_is_no_bug(monkeypatch):
     def interrupted(*_, **__):
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
-    monkeypatch.setattr("orbitmc.formats.registry.read", interrupted)
+    monkeypatch.setattr("orbitmc.formats.read", interrupted)
     done = orbitmc("check", "x.uai")
     assert done.returncode == 130
     assert "bug" not in done.stderr

@@ -113,7 +113,7 @@ def test_time_runs_from_the_beginning_of_a_command_but_for_reading(monkeypatch):
     [
         ("infer", RING, "--samples", "2", "--method", "gibbs"),
         ("ask", RING, "'0' == '0'", "--samples", "2", "--method", "gibbs"),
-        ("best", RING, "--samples", "1", "--method", "gibbs"),
+        ("best", RING, "--set", "samples=1", "--method", "gibbs"),
         ("sweep", RING, "--beta", "0.5,1", "--samples", "2", "--method", "gibbs"),
         ("symmetry", RING, "--seconds", "1000", "--exact-only"),
     ],
@@ -130,7 +130,7 @@ def test_a_question_knows_how_long_ago_its_command_began(words, monkeypatch):
         return asked_before(seconds)
 
     monkeypatch.setattr(session.CommandClock, "begin", long_ago)
-    monkeypatch.setattr(compile_log, "asked_before", listen)
+    monkeypatch.setattr("orbitmc._numba.asked_before", listen)
     done = orbitmc(*words)
     assert done.returncode in (0, 3), done.stderr
     assert len(told) == 1

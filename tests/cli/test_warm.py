@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orbitmc.cli import getting_started as warm
-from orbitmc.inference import precompile as usual
+from orbitmc.inference import _precompile as usual
 from orbitmc.tuning.families import FAMILIES
 from tests.cli.commands import command, orbitmc, orbitmc_alone
 from tests.cli.warmed import asked_for
@@ -29,7 +29,7 @@ def test_what_is_compiled_is_said_and_counted(monkeypatch, capsys):
         time.sleep(0.3)  # so that somebody sees it
         return len(name), 1.5
 
-    monkeypatch.setattr(usual, "precompile", compile_slowly)
+    monkeypatch.setattr("orbitmc.inference.precompile", compile_slowly)
     with ThreadPoolExecutor(1) as pool:
         assert warm._compiled(pool, ["gibbs", "exact", "flip"]) == (14, 4.5)
     said = capsys.readouterr().err
@@ -41,7 +41,7 @@ def test_a_question_that_fails_is_not_passed_over(monkeypatch):
     def fail(name):
         raise ValueError(name)
 
-    monkeypatch.setattr(usual, "precompile", fail)
+    monkeypatch.setattr("orbitmc.inference.precompile", fail)
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="exact"):
         warm._compiled(pool, ["exact"])
 

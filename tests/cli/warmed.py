@@ -158,7 +158,7 @@ class Recorder:
         store.MachineCode.load_overload = load
 
     def ask_questions(self, names):
-        from orbitmc.inference.precompile import QUESTIONS
+        from orbitmc.inference._precompile import QUESTIONS
 
         for name in names or QUESTIONS:
             self.asking = name

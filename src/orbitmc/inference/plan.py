@@ -67,7 +67,8 @@ class Plan:
     the plan prepared it already. So many `seconds` have gone by since the question was asked,
     without compiling. `ruled_out` are methods that cannot answer, or take too long. A `kernel`
     that was given is used as it is, and a `checkpoint` is continued. `query` names the variables
-    to report, if not all. A timed run leaves `reserve` seconds for what is done after it.
+    to report, if not all. A timed run leaves `reserve` seconds for what is done after it. The
+    question does not need the variables that are `left_out`.
     """
 
     model: Model
@@ -83,6 +84,7 @@ class Plan:
     query: tuple[str, ...] | None = None
     checkpoint: Checkpoint | None = None
     reserve: float = 0.0
+    left_out: int = 0
     begun: float = field(default_factory=working_time)
 
     def record(self) -> dict[str, Any]:
