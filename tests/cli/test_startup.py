@@ -113,7 +113,7 @@ def test_time_runs_from_the_beginning_of_a_command_but_for_reading(monkeypatch):
     [
         ("infer", RING, "--samples", "2", "--method", "gibbs"),
         ("ask", RING, "'0' == '0'", "--samples", "2", "--method", "gibbs"),
-        ("best", RING, "--samples", "1", "--method", "gibbs"),
+        ("best", RING),
         ("sweep", RING, "--beta", "0.5,1", "--samples", "2", "--method", "gibbs"),
         ("symmetry", RING, "--seconds", "1000", "--exact-only"),
     ],

@@ -9,14 +9,17 @@ import pytest
 import orbitmc as om
 from orbitmc._numba import compile_log
 from orbitmc._numba.compile_log import asked_before, spent_before
-from orbitmc.conditionals.prepared import FEW_LIMITS
+from orbitmc.conditionals.prepared import FEW_LIMITS, prepare
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
 from orbitmc.inference._sweep import _share_of_time
 from orbitmc.inference.plan import (
     ENOUGH,
     LARGE,
+    NO_TIME_FOR_SYMMETRIES,
     SHARE,
+    _fit_slices_to_seconds,
+    choose_kernel,
     decide,
     exact_plan,
     fit_to_budget,
@@ -27,6 +30,7 @@ from orbitmc.inference.plan import (
 )
 from orbitmc.inference.rows import Kind, SampledRows
 from orbitmc.inference.settings import Options, Settings, accepts_settings
+from orbitmc.kernels._gibbs import RandomScan
 
 log_z_question = importlib.import_module("orbitmc.inference._log_z")
 SIDE = 230
@@ -235,3 +239,34 @@ def test_temperatures_one_after_the_other_share_what_is_left_of_the_time():
     with asked_before(20.0):
         assert _share_of_time(Settings(seconds=60.0), 4).seconds == pytest.approx(10.0, abs=0.1)
         assert _share_of_time(Settings(samples=9), 4) == Settings(samples=9)
+
+
+def large_table():
+    builder = Builder([2] * 20)
+    builder.add_factor(range(20), np.zeros((2,) * 20))
+    return builder.build()
+
+
+def test_mcsat_has_fewer_chains_where_a_slice_takes_long_and_is_refused_where_none_fit():
+    """Two slices of a million entries take some 48 ms in each lane."""
+    graph = large_table()
+    asked = Settings(method="mcsat", seconds=100.0)
+    assert _fit_slices_to_seconds(graph, asked) == asked
+    fewer = _fit_slices_to_seconds(graph, Settings(method="mcsat", seconds=2.0))
+    assert (fewer.packs, fewer.lanes) == (2, 32)
+    with pytest.raises(LimitError, match="1,048,576 entries"):
+        _fit_slices_to_seconds(graph, Settings(method="mcsat", seconds=1.0))
+    for other in (Settings(method="gibbs", seconds=1.0), Settings(method="mcsat", samples=1)):
+        assert _fit_slices_to_seconds(graph, other) == other
+
+
+def test_symmetries_are_not_looked_for_in_tables_that_take_too_long():
+    names = [f"v{number}" for number in range(20)]
+    model = om.model(dict.fromkeys(names, "01"), [(names, np.ones((2,) * 20))])
+    prepared = prepare(model.graph)
+    hasty = choose_kernel(model, prepared, Settings(method="lifted", seconds=1.0))
+    assert hasty.about == NO_TIME_FOR_SYMMETRIES
+    assert isinstance(hasty.kernel, RandomScan)
+    small = om.ising_grid(3, 3, 0.3)
+    usual = choose_kernel(small, prepare(small.graph), Settings(method="lifted", seconds=1.0))
+    assert "order 8" in usual.about

@@ -34,6 +34,7 @@ from orbitmc.graph.support import (
     search_memory,
 )
 
+FIRST_BACKTRACKS = 20  # of a search that may be interpreted; then it begins again, compiled
 FEW_BACKTRACKS = 1_000  # then WalkSAT is tried
 MOST_BACKTRACKS = 20_000
 ATTEMPTS = 8
@@ -81,17 +82,20 @@ def _search_state(
     wanted: NDArray[np.int16] | None = None,
 ) -> Bytes | None:
     """Search for a possible state; None if that takes more backtracks."""
-    domains = Domains(pruned.value_start, pruned.allowed.copy())
-    order, preference = rng.permutation(graph.variables), rng.random(len(domains.allowed))
+    order, preference = rng.permutation(graph.variables), rng.random(len(pruned.allowed))
     if wanted is not None:
         hopeful = np.flatnonzero(wanted >= 0)
         preference[pruned.value_start[hopeful].astype(np.int64) + wanted[hopeful]] += 1.0
         order = order[np.argsort(wanted[order] < 0, kind="stable")]
     found = np.zeros(graph.variables, dtype=np.uint8)
-    search = search_memory(graph, domains)
-    decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
-    given = (search, decisions, order, preference, smallest_first, backtracks, found)
-    outcome = _find(graph, domains, *given)
+    for limit in (FIRST_BACKTRACKS, backtracks):
+        domains = Domains(pruned.value_start, pruned.allowed.copy())
+        search = search_memory(graph, domains)
+        decisions = np.zeros((3, len(order) + 1), dtype=np.int64)
+        given = (search, decisions, order, preference, smallest_first, limit, found)
+        outcome = _find(graph, domains, *given)
+        if outcome != GAVE_UP:
+            break
     if outcome == NONE:
         raise ContradictionError("no state satisfies the hard constraints of the model")
     return found if outcome == FOUND else None
@@ -136,13 +140,15 @@ def contradicts(graph: FactorGraph, factors: NDArray[np.int64]) -> bool:
     preference = np.arange(len(pruned), dtype=float)
     found = np.zeros(graph.variables, dtype=np.uint8)
     for part in _parts(graph, chosen):
-        decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
-        given = (search, decisions, part, preference, True, FEW_BACKTRACKS, found)
-        outcome = _find(graph, domains, *given)
-        if outcome == NONE:
-            return True
-        if outcome == GAVE_UP:  # with work half done
-            domains.allowed[:] = pruned
+        for limit in (FIRST_BACKTRACKS, FEW_BACKTRACKS):
+            decisions = np.zeros((3, len(part) + 1), dtype=np.int64)
+            given = (search, decisions, part, preference, True, limit, found)
+            outcome = _find(graph, domains, *given)
+            if outcome == NONE:
+                return True
+            if outcome == FOUND:
+                break
+            domains.allowed[:] = pruned  # its work was half done
             search = search_memory(graph, domains)._replace(hard=chosen)
     return False
 
@@ -156,9 +162,9 @@ def _parts(graph: FactorGraph, chosen: NDArray[np.bool_]) -> list[NDArray[np.int
 
 
 def _work(graph: FactorGraph, *rest: Any) -> float:
-    """As long as nothing is undone, every factor is looked at a few times."""
+    """As long as little is undone, every factor is looked at a few times."""
     backtracks = rest[-2]
-    return elements(graph) if backtracks <= FEW_BACKTRACKS else np.inf
+    return elements(graph) if backtracks <= FIRST_BACKTRACKS else np.inf
 
 
 @tier(_work)
