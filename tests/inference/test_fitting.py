@@ -1,6 +1,8 @@
 """Large models get as many chains as memory and time allow; what was asked for stays."""
 
 import importlib
+import itertools
+from types import SimpleNamespace
 from typing import Unpack
 
 import numpy as np
@@ -12,7 +14,7 @@ from orbitmc._numba.compile_log import asked_before, spent_before
 from orbitmc.conditionals.prepared import FEW_LIMITS, prepare
 from orbitmc.errors import LimitError
 from orbitmc.graph.builder import Builder
-from orbitmc.inference._sweep import _share_of_time
+from orbitmc.inference._sweep import _is_affordable_at_all, _share_of_time
 from orbitmc.inference.plan import (
     ENOUGH,
     LARGE,
@@ -233,6 +235,36 @@ def test_rows_share_what_is_left_of_the_time():
         assert rows._share(1).seconds == pytest.approx(20.0, abs=0.1)
     with asked_before(90.0):
         assert rows._share(2).seconds == pytest.approx(6.0)  # a little is always left
+
+
+def test_all_temperatures_are_eliminated_only_if_there_is_time_for_it():
+    """Ten temperatures take at least eighty eliminations of a tenth of a second."""
+    plan = SimpleNamespace(seconds=0.1)
+    assert _is_affordable_at_all(10, plan, Settings(seconds=9.0))
+    assert not _is_affordable_at_all(10, plan, Settings(seconds=7.0))
+    with asked_before(5.0):
+        assert not _is_affordable_at_all(10, plan, Settings(seconds=9.0))
+    assert _is_affordable_at_all(10, plan, Settings(seconds=7.0, method="exact"))
+    assert _is_affordable_at_all(1000, plan, Settings())
+
+
+def dense(variables):
+    pairs = list(itertools.combinations(range(variables), 2))
+    return om.ising(np.zeros(variables), pairs, np.linspace(-0.5, 0.5, len(pairs)))
+
+
+def test_a_dense_model_is_not_read_into_tables_where_there_is_no_time_for_it(monkeypatch):
+    """It has few variables, but 31,125 factors."""
+    model, read = dense(250), []
+    for module in ("orbitmc.exact.problem", "orbitmc.inference.cache"):
+        monkeypatch.setattr(f"{module}.prepare", read.append)
+    with pytest.raises(LimitError):
+        om.log_z(model, seconds=1e-3)
+    with asked_before(10.0):
+        om.best(model, seconds=1.0)
+    with pytest.warns(UserWarning, match="1 rows were sampled"):
+        om.predict(model, [{model.names[0]: 1}], query=[model.names[1]], seconds=0.1)
+    assert read == []
 
 
 def test_temperatures_one_after_the_other_share_what_is_left_of_the_time():
